@@ -55,7 +55,13 @@ class Bench:
         return [process for process, *_ in self._logged()]
 
     def listing(self, folder: Path) -> list[str]:
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+        """Every file and folder below; one that vanishes meanwhile is passed by."""
+        below = [
+            os.path.relpath(os.path.join(parent, name), folder)
+            for parent, folders, files in os.walk(folder)
+            for name in [*folders, *files]
+        ]
+        return sorted(below)
 
     def start(self, code: str) -> subprocess.Popen[bytes]:
         """Another Python process; it finds `report`, `sqlite_of` and the bench's environment."""
