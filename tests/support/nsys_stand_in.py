@@ -57,7 +57,7 @@ class Bench:
     def listing(self, folder: Path) -> list[str]:
         """Every file and folder below; one that vanishes meanwhile is passed by."""
         below = [
-            os.path.relpath(os.path.join(parent, name), folder)
+            str(Path(parent, name).relative_to(folder))
             for parent, folders, files in os.walk(folder)
             for name in [*folders, *files]
         ]
