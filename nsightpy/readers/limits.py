@@ -1,8 +1,8 @@
 """How much a report may ask of this machine, and the variables that say otherwise: docs/limits.md.
 
-Time and steps of a query grow with the file, so that no whole report of any size meets them; time
-is that of the processor, so that a busy machine or a slow disk ends none. The other limits are far
-beyond what programs do.
+The time of a query grows with the file, so that no whole report of any size meets it, and is that
+of the processor, so that a busy machine or a slow disk ends none. The other limits are far beyond
+what programs do.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ MEMORY = "NSIGHTPY_MOST_MEMORY"
 
 LEAST_SECONDS = 10.0
 BYTES_PER_SECOND = 2_000_000
-LEAST_STEPS = 100_000_000
-STEPS_PER_BYTE = 200
 # SQLite asks this often (in steps of its machine) whether to go on.
 STEPS_BETWEEN = 50_000
 # What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
@@ -178,26 +176,19 @@ class QueryWatch:
 
     def __init__(self, file_bytes: int) -> None:
         self._seconds = query_seconds(file_bytes)
-        self._most_steps = LEAST_STEPS + STEPS_PER_BYTE * file_bytes
-        if os.environ.get(QUERY_SECONDS):
-            self._most_steps = 2**62
         self.begin()
 
     def begin(self) -> None:
         """A query begins now."""
         self._end = time.thread_time() + self._seconds
-        self._steps = 0
         self.interruption: BaseException | None = None
         self.exceeded = ""
 
     def __call__(self) -> int:
         """1 ends the query."""
         try:
-            self._steps += STEPS_BETWEEN
             if time.thread_time() > self._end:
                 self.exceeded = too_long(self._seconds)
-            elif self._steps > self._most_steps:
-                self.exceeded = f"took more than {self._most_steps:,} steps"
             return 1 if self.exceeded else 0
         except BaseException as error:  # noqa: BLE001 - raised again once SQLite has returned
             self.interruption = error

@@ -1,8 +1,7 @@
-"""The tables of an SQLite file with the columns that they really have; views only where simple."""
+"""The tables of an SQLite file with the columns that they really have; never views."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,9 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.sql import sa
 
 ROW_NUMBERS = ("rowid", "_rowid_", "oid")
-# The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
-_VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
-# Rows of one table without calculations. Others may have no end, or need any amount of memory.
-_SIMPLE_VIEW = re.compile(
-    r"""CREATE\s+VIEW\s+\S+\s+AS\s+SELECT\s+[^();]+?\s+FROM\s+["\[`]?(\w+)["\]`]?"""
-    r"""(?:\s+WHERE\s+[^();]*)?\s*;?\s*""",
-    re.IGNORECASE,
-)
-_WORDS_OF_MORE = re.compile(r"\b(JOIN|UNION|EXCEPT|INTERSECT|WITH|SELECT.*SELECT)\b", re.I | re.S)
+# The columns of every table; a view, or what is no table that SQLite itself knows, is left out:
+# it may have no end, or need any amount of memory.
+_OTHERS = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
 _SCHEMA = (
     "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c "
     "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
@@ -27,10 +20,10 @@ _SCHEMA = (
 
 
 class Tables(Mapping[str, "sa.TableClause"]):
-    """Tables by name, with their columns; a view is probed when it is first asked for.
+    """Tables by name, with their columns.
 
-    `ask` gives the rows of a question about the schema. Raises ReportError for views that may have
-    no end, when they are asked for.
+    `ask` gives the rows of a question about the schema. Raises ReportError for views, when they are
+    asked for.
     """
 
     def __init__(self, path: Path, ask: Callable[[str], Sequence[tuple[Any, ...]]]) -> None:
@@ -39,9 +32,8 @@ class Tables(Mapping[str, "sa.TableClause"]):
         self._columns: dict[str, list[str]] = {}
         for table, column in ask(_SCHEMA):
             self._columns.setdefault(str(table), []).append(str(column))
-        views = {str(name): _is_simple(str(sql), self._columns) for name, sql in ask(_VIEWS)}
-        self._names = dict.fromkeys([*self._columns, *views])
-        self._refused = {name for name, is_simple in views.items() if not is_simple}
+        self._refused = {str(name) for (name,) in ask(_OTHERS)}
+        self._names = dict.fromkeys([*self._columns, *self._refused])
         self._known: dict[str, sa.TableClause] = {}
 
     def __getitem__(self, name: str) -> sa.TableClause:
@@ -52,14 +44,9 @@ class Tables(Mapping[str, "sa.TableClause"]):
             advice = "make it a table (CREATE TABLE ... AS SELECT ...), or export the report again."
             raise ReportError(self._path, problem, advice)
         if name not in self._known:
-            names = self._columns.get(name) or self._columns_of(name)
-            columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in names]
+            columns: list[sa.ColumnClause[Any]] = [sa.column(c) for c in self._columns[name]]
             self._known[name] = sa.table(name, *columns)
         return self._known[name]
-
-    def _columns_of(self, view: str) -> list[str]:
-        quoted = view.replace('"', '""')
-        return [str(row[1]) for row in self._ask(f'PRAGMA table_info("{quoted}")')]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -76,8 +63,3 @@ def row_number(table: sa.TableClause) -> sa.ColumnElement[int]:
     taken = {column.name.lower() for column in table.c}
     free = next((name for name in ROW_NUMBERS if name not in taken), "no_row_number")
     return sa.literal_column(free)
-
-
-def _is_simple(sql: str, tables: Mapping[str, object]) -> bool:
-    match = _SIMPLE_VIEW.fullmatch(sql.strip())
-    return match is not None and match[1] in tables and not _WORDS_OF_MORE.search(sql)

@@ -114,11 +114,13 @@ class NsysReport(SystemReport):
             lambda: capture(self.export, self.frame("diagnostics"), self._cuda_pids),
         )
 
-    def _read_session(self) -> Session:
+    @cached_property
+    def session(self) -> Session:
         programs = frozenset(map(program_of, self.capture.processes.values())) - {""}
         return replace(self.capture.session, programs=programs)
 
-    def _read_pids(self) -> list[int]:
+    @cached_property
+    def pids(self) -> list[int]:
         return self._cuda_pids or self.capture.host_pids
 
     @cached_property
@@ -130,7 +132,8 @@ class NsysReport(SystemReport):
                 return sorted(pids)
         return []
 
-    def _read_evidence(self) -> list[Evidence]:
+    @cached_property
+    def evidence(self) -> list[Evidence]:
         recorded = (self.capture.ranks, self.capture.launched)
         return evidence(*recorded, self.path.name, self.pids, self.rank_regex)
 

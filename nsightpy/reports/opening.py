@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
+from nsightpy.readers.torch.sniff import is_torch_trace
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.system import Progress
@@ -44,16 +44,10 @@ def open_report(
         from nsightpy.reports.memory_snapshot import MemorySnapshot
 
         return MemorySnapshot(path)
-    if not has_suffix(path, NSYS_SUFFIXES):
-        if is_torch_trace(path):
-            from nsightpy.reports.torch import TorchTrace
+    if not has_suffix(path, NSYS_SUFFIXES) and is_torch_trace(path):
+        from nsightpy.reports.torch import TorchTrace
 
-            return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
-        if is_perfetto_trace(path):
-            problem = "is a Perfetto trace, which nsightpy does not read yet"
-            raise ReportError(
-                path, problem, "export it with a name that ends in .json or .json.gz."
-            )
+        return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
     return NsysReport(
         path, use_cache=use_cache, rank_regex=rank_regex, progress=progress, threads=threads
     )

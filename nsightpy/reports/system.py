@@ -40,7 +40,7 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 2"
+LAYOUT = "columns 3"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.
@@ -90,20 +90,20 @@ class SystemReport(SystemFrames):
         )
         return {**fresh.__dict__, "ranks": self.ranks}
 
-    @cached_property
+    @property
+    @abstractmethod
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
-        return self._read_session()
 
-    @cached_property
+    @property
+    @abstractmethod
     def pids(self) -> list[int]:
-        """The processes with GPU work, ascending."""
-        return self._read_pids()
+        """The processes with GPU work, ascending; without any, those of the host."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def evidence(self) -> list[Evidence]:
         """What the report says about its rank or ranks, strongest first."""
-        return self._read_evidence()
 
     @property
     def notes(self) -> list[str]:
@@ -124,15 +124,6 @@ class SystemReport(SystemFrames):
             }
             self.ranks = {pid: rank for (_, pid), rank in decide_ranks(by_process).items()}
         return self.ranks.get(pid, (None, ""))
-
-    @abstractmethod
-    def _read_session(self) -> Session: ...
-
-    @abstractmethod
-    def _read_pids(self) -> list[int]: ...
-
-    @abstractmethod
-    def _read_evidence(self) -> list[Evidence]: ...
 
     @abstractmethod
     def _read_notes(self) -> list[str]: ...

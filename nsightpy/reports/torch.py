@@ -68,7 +68,8 @@ class TorchTrace(SystemReport):
             self._trace = None  # its columns are mapped
         return replace(facts, notes=tuple(map(restored, facts.notes)))
 
-    def _read_session(self) -> Session:
+    @cached_property
+    def session(self) -> Session:
         """Clock and length of the capture; a trace names no host that may be shown."""
         facts = self._facts
         return Session(
@@ -92,11 +93,13 @@ class TorchTrace(SystemReport):
         """What captured, and the runtime that the program used."""
         return ", ".join(filter(None, (PROFILER, self._facts.runtime)))
 
-    def _read_pids(self) -> list[int]:
+    @cached_property
+    def pids(self) -> list[int]:
         """The processes with GPU work, else those with calls."""
         return list(self._facts.pids)
 
-    def _read_evidence(self) -> list[Evidence]:
+    @cached_property
+    def evidence(self) -> list[Evidence]:
         ranks: list[Evidence] = []
         if len(self.pids) > 1:
             return ranks

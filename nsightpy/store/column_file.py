@@ -68,13 +68,6 @@ class Column:
         return made
 
 
-def plain(data: ColumnData) -> Column:
-    """A column as it is."""
-    if isinstance(data, Labels):
-        return Column(len(data), data.codes, 0, data.values)
-    return Column(len(data), data)
-
-
 def narrow(data: ColumnData) -> Column:
     """A column with its numbers as narrow as they can be."""
     if isinstance(data, Labels):

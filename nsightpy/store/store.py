@@ -29,7 +29,6 @@ from nsightpy.store.column_file import (
     Rows,
     Told,
     narrow,
-    plain,
     write,
 )
 
@@ -139,12 +138,10 @@ class Store:
                     if held is None:
                         self._facts[name] = make()
                         value = msgspec.to_builtins(self._facts[name], str_keys=True, enc_hook=str)
-                        told = {"value": value}
-                        self._write(name, told, {})
-            if name not in self._facts and held is not None:
-                self._facts[name] = msgspec.convert(
-                    held.told["value"], kind, strict=False, str_keys=True
-                )
+                        self._write(name, {"value": value}, {})
+            if held is not None:
+                value = held.told["value"]
+                self._facts[name] = msgspec.convert(value, kind, strict=False, str_keys=True)
         made: T = self._facts[name]
         return made
 
@@ -191,18 +188,17 @@ class Store:
         raw = dict(imported.frame)
         counted = raw.pop(COUNTED, None)
         made: dict[str, Column] = {}
-        kept = plain if self.folder is None else narrow
         rows: ColumnData | None
         if not first:
             rows = self._column(name, _ROWS).data() if self._has(name, _ROWS) else None
         else:
             rows = _rows(counted, source, raw)
             if rows is not None:
-                made[_ROWS] = kept(rows)
+                made[_ROWS] = narrow(rows)
         for column in list(raw):
             data = raw.pop(column)  # one after the other, so that no two orders of all are held
             if not self._has(name, column):
-                made[column] = kept(_taken(data, rows))
+                made[column] = narrow(_taken(data, rows))
         notes = {c: told for c, told in imported.notes.items() if c in made or (first and not c)}
         return made, notes
 

@@ -162,23 +162,6 @@ def triggers(export: Export) -> None:
     export.run(f"CREATE INDEX fuzz_i ON {table} (abs(rowid))")
 
 
-def simple_view(export: Export) -> None:
-    """A view that hands on the rows of a table: no row numbers, conditions, other order."""
-    table = export.table()
-    names = ", ".join(map(quoted, export.columns(table)))
-    export.run(f'ALTER TABLE {quoted(table)} RENAME TO "real_{table}"')
-    body = export.rng.choice(
-        (
-            f'SELECT {names} FROM "real_{table}"',
-            f'SELECT * FROM "real_{table}" WHERE start > 0',
-            f'SELECT {names} FROM "real_{table}" WHERE real_{table}.start IN real_{table}',
-            f'SELECT {names} FROM "real_{table}" ORDER BY start DESC',
-            f'SELECT {names} FROM "nowhere"',
-        )
-    )
-    export.run(f"CREATE VIEW {quoted(table)} AS {body}")
-
-
 def huge_values(export: Export) -> None:
     nullable(export)
     size = export.rng.choice((100_000, 3_000_000))
@@ -296,7 +279,7 @@ def binary_payload(export: Export) -> None:
 DAMAGES: tuple[Callable[[Export], None], ...] = (
     *(any_value, any_value, mixed_values, mixed_values, mixed_values, nearly_numbers),
     *(other_types, other_types, swapped, rows_twice, renamed_table, without_rowid, generated),
-    *(triggers, simple_view, huge_values, nowhere, nowhere, all_backwards, other_clock),
+    *(triggers, huge_values, nowhere, nowhere, all_backwards, other_clock),
     *(other_clock, without_enums, huge_sizes, invalid_text, other_storage, many_tables),
     *(many_columns, many_names, payload_types, binary_payload, other_numbers, other_numbers),
     *(nested_ranges,),

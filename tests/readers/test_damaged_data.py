@@ -61,9 +61,14 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT 1 
 
 @pytest.mark.parametrize(
     "body",
-    [ENDLESS, f"SELECT a.* FROM real_k a, real_k b, {KERNEL} c", "SELECT zeroblob(9) AS start"],
+    [
+        ENDLESS,
+        "SELECT * FROM real_k",
+        f"SELECT a.* FROM real_k a, real_k b, {KERNEL} c",
+        "SELECT zeroblob(9) AS start",
+    ],
 )
-def test_views_that_are_not_simple_are_refused(tmp_path: Path, body: str) -> None:
+def test_views_are_refused(tmp_path: Path, body: str) -> None:
     statements = [f"ALTER TABLE {KERNEL} RENAME TO real_k", f"CREATE VIEW {KERNEL} AS {body}"]
     path = changed(full(tmp_path / "full.sqlite").write(), tmp_path / "a.sqlite", statements)
     answer = ask("kernels", path, expect=1)
@@ -274,11 +279,6 @@ def test_another_column_of_names_does_as_well(tmp_path: Path) -> None:
     for command in ("kernels", "trace"):
         found = ask(command, path, "--format", "json").json
         assert all(row["Name"] for row in found["rows"])
-        assert f"{KERNEL} has no demangledName: mangledName is shown instead." in found["notes"]
-    found = ask("kernels", path, "--name", "base", "--format", "json").json
-    assert not any("shown instead" in note for note in found["notes"]), (
-        "no other name was asked for"
-    )
 
 
 def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
     whole = export.write()
     path = changed(whole, tmp_path / "a.sqlite", drop)
     sizes = [field.name for field in memory.FIELDS if "MB" in field.name or "gb" in field.name]
-    said = "CUPTI_ACTIVITY_KIND_MEMCPY has no sizes: they are not known."
+    said = "202 rows of CUPTI_ACTIVITY_KIND_MEMCPY have no size."
     for more in ((), ("--by", "device")):
         found = ask("memory", path, *more, "--format", "json").json
         known = ask("memory", whole, *more, "--format", "json").json
@@ -363,19 +363,19 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
     where = rows.replace(KERNEL, table)
     update = f"UPDATE {table} SET correlationId = NULL WHERE {where}"
     path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
-    note = f"Calls in {table} name no correlation id: their work is not found."
+    note = f"rows of {table} have no correlation id."
     for command in ("launches", "nvtx"):
-        assert note in ask(command, path, "--format", "json").json["notes"]
-        assert note not in ask(command, whole, "--format", "json").json["notes"]
+        assert note in str(ask(command, path, "--format", "json").json["notes"])
+        assert note not in str(ask(command, whole, "--format", "json").json["notes"])
 
 
 @pytest.mark.parametrize(
     ("table", "update", "note"),
     [
-        ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid = NULL", "name no process and no thread."),
-        ("NVTX_EVENTS", "globalTid = NULL", "name no process and no thread."),
-        (KERNEL, "globalPid = NULL", "name no process"),
-        (KERNEL, "globalPid = -5", "name no process"),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid = NULL", "have no process."),
+        ("NVTX_EVENTS", "globalTid = NULL", "have no process."),
+        (KERNEL, "globalPid = NULL", "have no process"),
+        (KERNEL, "globalPid = -5", "have no process"),
     ],
 )
 def test_ids_that_are_missing_are_counted(
@@ -395,7 +395,7 @@ def test_work_of_no_process_has_a_utilization(tmp_path: Path) -> None:
     path = changed(SAMPLE, tmp_path / "a.sqlite", update)
     found = ask("utilization", path, "--format", "json").json
     assert found["rows"]
-    assert [note for note in found["notes"] if "name no process" in note]
+    assert [note for note in found["notes"] if "have no process" in note]
 
 
 def test_kinds_of_memory_that_are_not_known_are_none(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_work_without_a_context_is_said(tmp_path: Path) -> None:
     update = f"UPDATE {KERNEL} SET contextId = NULL WHERE {FIRST}"
     path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(KERNEL), update])
     assert (
-        f"1 rows of {KERNEL} name no context."
+        f"1 rows of {KERNEL} have no context."
         in ask("gaps", path, "--format", "json").json["notes"]
     )
     rows = ask("trace", path, "--format", "json").json["rows"]

@@ -332,12 +332,6 @@ def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     assert not is_torch_trace(tmp_path / "missing.json")
 
 
-def test_perfetto_traces_are_recognised(tmp_path: Path) -> None:
-    path = written(tmp_path, b"\x0a\x10abcdefghijklmnop", "trace.pftrace")
-    with pytest.raises(ReportError, match="Perfetto"):
-        nsightpy.open_report(path)
-
-
 def test_traces_and_exports_are_not_mixed(tmp_path: Path) -> None:
     written(tmp_path, trace_of(*steps(1)), "rank0.json")
     sample = ROOT / "sample_reports" / "single_process.sqlite"

@@ -22,7 +22,6 @@ from nsightpy.readers.nsys.nvtx import NVTX, json_object, naming_events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
-from nsightpy.readers.tools.time_limit import time_limit
 
 GUESS = "guess: order of"
 BY_REGEX = "--rank-regex"
@@ -34,7 +33,6 @@ Decision: TypeAlias = tuple[int | None, str]
 # Longer numbers are dates, times and hashes: no job has a million ranks.
 MOST_RANKS = 1_000_000
 _LONGEST_RANK = 6
-EXPRESSION_SECONDS = 2.0
 _MPI_THREAD = re.compile(r"MPI Rank (\d{1,6})")
 _RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
 # a lone letter says little: six digits behind it may be a date
@@ -127,13 +125,7 @@ def _sources_of_one_rank(evidence: Iterable[Sequence[Evidence]]) -> set[str]:
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
     """The rank that the user's expression finds in a file name: its first group, else its match."""
-    expression = rank_expression(pattern)
-    try:
-        with time_limit(EXPRESSION_SECONDS):
-            match = expression.search(name)
-    except TimeoutError:
-        problem = f"takes more than {EXPRESSION_SECONDS} s on {name}: use a simpler one"
-        raise UsageError(f"--rank-regex {pattern[:80]!r} {problem}") from None
+    match = rank_expression(pattern).search(name)
     if match is None:
         return []
     text = match[1] if match.re.groups else match[0]
@@ -145,9 +137,8 @@ def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
 def rank_expression(pattern: str) -> re.Pattern[str]:
     """The user's expression, compiled; raises UsageError when it is none."""
     try:
-        with time_limit(EXPRESSION_SECONDS):
-            return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError, TimeoutError) as error:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
         shown = pattern if len(pattern) < 80 else f"{pattern[:80]}..."
         raise UsageError(f"--rank-regex {shown!r} is no regular expression: {error}") from None
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from nsightpy import frames
-from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import MEMORY_KINDS, OF_PROCESS, PLACE, SPAN
-from nsightpy.readers.nsys.table_frames import Source, read, reader
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.table_frames import Source, reader
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = {0: "allocate", 1: "free"}
@@ -24,6 +19,7 @@ _USAGE = Source(
         **{name: int(frames.MEMORY_USAGE[name].missing) for name in _NOT_RECORDED},
     },
     ids=OF_PROCESS,
+    needs=("bytes",),
     texts={"variable": "name"},
     codes={
         "memory": ("memKind", MEMORY_KINDS),
@@ -59,12 +55,5 @@ page_faults = reader(
         ids=OF_PROCESS,
     ),
 )
-
-
-def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of allocations and frees; static variables are allocated when they are loaded."""
-    source = _USAGE
-    if export.has(MEMORY_USAGE) and not _USAGE.has(export, "bytes"):
-        export.note(f"its table {MEMORY_USAGE} has no column bytes and is left out.")
-        source = replace(source, table="")
-    return read(export, frames.MEMORY_USAGE, source, columns)
+# Static variables are allocated when they are loaded.
+memory_usage = reader(frames.MEMORY_USAGE, _USAGE)

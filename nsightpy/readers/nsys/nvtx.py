@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct_pairs
-from nsightpy.readers.nsys.columns import NO_END, coded, number, process_of, stored, text
-from nsightpy.readers.nsys.events import SPAN
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
+from nsightpy.readers.nsys.columns import coded, number, process_of, text
+from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import (
+    Source,
     counted,
+    is_readable,
     note_absent,
-    note_unlinked,
-    process_part,
+    note_missing,
+    nothing,
+    stored_frame,
     thread_part,
 )
 from nsightpy.readers.nsys.tables import NsysExport
@@ -28,17 +31,6 @@ NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
 THREAD_NAME, DOMAIN_CREATE = 39, 75
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
-# What is read as what, and for which columns of the frame. A thread's serialized id holds pid and
-# tid: read once, taken apart later.
-_SOURCES = {
-    "thread": ("globalTid", {"pid", "tid", "end_tid", "domain"}),
-    "end_thread": ("endGlobalTid", {"end_tid"}),
-    "text_id": ("textId", {"name"}),
-    "domain_id": ("domainId", {"domain"}),
-    "event_type": ("eventType", {"style"}),
-}
-# What stands for NULL, where that is not 0.
-_NULL = {"text_id": UNNAMED}
 
 
 def events(export: NsysExport) -> sa.TableClause | None:
@@ -46,24 +38,45 @@ def events(export: NsysExport) -> sa.TableClause | None:
     return export.table(NVTX, "eventType")
 
 
+def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
+    """The rows that are ranges; a few comparisons are faster than a list."""
+    return sa.or_(*(table.c.eventType == style for style in STYLES))
+
+
+_RANGES = Source(
+    NVTX,
+    {**SPAN, "domain_id": "domainId", "event_type": "eventType", "end_thread": "endGlobalTid"},
+    ids=OF_THREAD,
+    names={"text_id": "textId"},
+    texts={"text": "text"},
+    needs=("eventType",),
+    where=_is_range,
+)
+# What columns are made of, where the table does not have them as they are.
+_MADE_OF = {
+    "name": ("text_id", "text"),
+    "domain": ("pid", "domain_id"),
+    "end_tid": ("tid", "end_thread"),
+    "style": ("event_type",),
+}
+
+
 def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
     wanted = tuple(columns or frames.NVTX_RANGES.names)
-    table = events(export)
-    if table is None or not {"start", "end"} <= set(table.c.keys()):
-        for lost in ("eventType", "start", "end"):
-            _note_lost(export, lost)
-        known = [name for name in wanted if name != COUNTED]
-        return Frame({**Frame.empty(frames.NVTX_RANGES, known), COUNTED: constant(1, 0)})
-    raw = _read(export, table, wanted)
-    made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
-    if "thread" in raw:
-        made |= _thread_columns(raw)
-        note_unlinked(export, NVTX, Frame(made))
+    if not is_readable(export, _RANGES):
+        return nothing(frames.NVTX_RANGES, wanted)
+    needed = (each for name in wanted for each in _MADE_OF.get(name, (name,)) if name != COUNTED)
+    raw = stored_frame(export, frames.NVTX_RANGES, _RANGES, tuple(dict.fromkeys(needed)))
+    note_missing(export, NVTX, raw)
+    made = dict(raw)
     if "name" in wanted:
         made["name"] = note_absent(export, NVTX, "name", _names(export, raw))
     if "domain" in wanted:
-        made["domain"] = _domains(export, raw.ints("domain_id"), process_part(raw.ints("thread")))
+        made["domain"] = _domains(export, raw.ints("domain_id"), raw.ints("pid"))
+    if "end_tid" in wanted:
+        end = raw.ints("end_thread")
+        made["end_tid"] = np.where(end != 0, thread_part(end), raw.ints("tid"))
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
     if COUNTED in wanted:
@@ -71,51 +84,8 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     return Frame({name: made[name] for name in wanted})
 
 
-def _note_lost(export: NsysExport, column: str) -> None:
-    held = export.file.tables.get(NVTX)
-    if held is not None and column not in held.c and export.holds_rows(NVTX):
-        note = f"its table {NVTX} has no column {column}: NVTX ranges are not known."
-        export.note(note)
-
-
-def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
-    """What the wanted columns are made of, of all ranges."""
-    spans = [
-        stored(table, name.removesuffix("_ns"), NO_END).label(name)
-        for name in SPAN
-        if name in wanted
-    ]
-    ids = [
-        stored(table, column, _NULL.get(name, 0)).label(name)
-        for name, (column, used) in _SOURCES.items()
-        if used & set(wanted)
-    ]
-    said = [text(table, "text")] if "name" in wanted and "text" in table.c else []
-    query = sa.select(*spans, *ids, *said).where(_is_range(table))
-    if (among := export.moments_of(table)) is not None:
-        query = query.where(among)
-    return Frame(export.file.arrays(query, table))
-
-
-def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
-    """The rows that are ranges; a few comparisons are faster than a list."""
-    return sa.or_(*(table.c.eventType == style for style in STYLES))
-
-
-def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
-    """Process and thread of the ranges, and the thread on which they end."""
-    thread = raw.ints("thread")
-    columns: dict[str, ColumnData] = {"pid": process_part(thread), "tid": thread_part(thread)}
-    if "end_thread" in raw:
-        end = raw.ints("end_thread")
-        columns["end_tid"] = thread_part(np.where(end != 0, end, thread))
-    return columns
-
-
 def _names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of events, or the texts that they registered."""
-    if "text" not in raw:
-        return export.strings.labels(raw.ints("text_id")).merged()
     texts = raw.labels("text")
     rows = np.flatnonzero(texts.equals([""]))
     registered = export.strings.labels(raw.ints("text_id")[rows])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
@@ -18,19 +19,14 @@ from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.store.store import COUNTED
 
-# What GPU work names, as notes call it, and the value of what a row does not name.
-PLACES = {
-    "pid": "process: they count as process 0",
-    "device": "device",
-    "context": "context",
-    "stream": "stream",
-    "correlation_id": "call that launched them",
-}
+# What GPU work names; -1 where a row does not.
+PLACES = ("pid", "device", "context", "stream", "correlation_id")
 UNKNOWN = -1
 # The process in a global id below 0.
 NO_PROCESS = 0xFFFFFF
 _ZERO_IF_UNKNOWN = ("pid", "correlation_id")
 _NAMES = ("name", "base_name")
+_WORDS = {"pid": "process", "bytes": "size"}
 _SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
 
 # A column of the table, the first of several that is not NULL, or one number for all rows.
@@ -44,7 +40,8 @@ class Source:
     `ids`: pid and tid, and the serialized global id that holds them; `codes`: a column of numbers,
     and their names; `texts`: columns of texts; `same`: one label for all its rows;
     `instead`: columns of names that do as well where one is missing or NULL; `essential`: columns
-    that no question is answered without, if it asks for them.
+    that no question is answered without, if it asks for them; `needs`: columns of the table without
+    which its rows say nothing.
     """
 
     table: str
@@ -56,6 +53,7 @@ class Source:
     same: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
     essential: Sequence[str] = ()
+    needs: Sequence[str] = ()
     where: Callable[[sa.TableClause], sa.ColumnElement[bool] | None] = lambda table: None
 
     def has(self, export: NsysExport, name: str) -> bool:
@@ -80,16 +78,21 @@ def read(
 ) -> Frame:
     """The wanted columns of one table's frame, in the table's order; COUNTED where it is asked."""
     wanted = tuple(columns or schema.names)
+    if not is_readable(export, source):
+        return nothing(schema, wanted)
     names = [name for name in wanted if name != COUNTED]
-    if not export.has(source.table) or lacks_times(export, source):
-        empty = Frame.empty(schema, names) if names else Frame({})
-        return Frame({**empty, COUNTED: constant(1, 0)}) if COUNTED in wanted else empty
     frame = named_frame(export, source, stored_frame(export, schema, source, names))
     made = {name: frame[name] for name in names}
     if COUNTED in wanted:
         held = [name for name in names if name in CHECKED and source.has(export, name)]
         made[COUNTED] = counted(export, source.table, frame.select(held))
     return Frame(made)
+
+
+def nothing(schema: Schema, wanted: Sequence[str]) -> Frame:
+    """The wanted columns without rows."""
+    columns = {**Frame.empty(schema), COUNTED: constant(1, 0)}
+    return Frame({name: columns[name] for name in wanted})
 
 
 def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequence[str]) -> Frame:
@@ -141,8 +144,7 @@ def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa
     if name in source.essential and not held:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
-    _note_lacking(export, source, name)
-    absent = schema[name].missing
+    absent = schema[name].missing if name in schema else 0
     null = absent if isinstance(absent, int) else 0
     if name in CHECKED and name in source.numbers and held:
         null = NO_END
@@ -155,29 +157,16 @@ def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa
     return sa.func.coalesce(*(table.c[each] for each in held), literal(null))
 
 
-def _note_lacking(export: NsysExport, source: Source, name: str) -> None:
-    """Say in a note where a table has no sizes, or other names than those of a column."""
-    sized = name == "bytes" and name in source.numbers and source.table in GPU_TABLES
-    if sized and not source.has(export, name):
-        export.note(f"{source.table} has no sizes: they are not known.", name)
-    columns, kept = export.file.tables[source.table].c, source.names.get(name)
-    if kept is not None and kept not in columns:
-        for other in [other for other in source.instead.get(name, ()) if other in columns][:1]:
-            export.note(f"{source.table} has no {kept}: {other} is shown instead.", name)
-
-
 def named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     """The columns of a table as its frame has them: ids named, and what must be said of them."""
     made = dict(raw)
+    note_missing(export, source.table, raw)
     if source.table in GPU_TABLES:
-        made |= _unplaced(export, source, raw)
+        for name in filter(raw.__contains__, _ZERO_IF_UNKNOWN):
+            made[name] = np.where(_missing(source.table, name, raw.ints(name)), 0, raw.ints(name))
         check_places(export.file.path, Frame(made))
-    else:
-        note_unlinked(export, source.table, raw)
     for name in raw:
         if name in source.names:
-            if name in _NAMES and (lost := int(np.count_nonzero(raw.ints(name) == NAMELESS))):
-                export.note(f"{lost:,} rows of {source.table} have no name.", name)
             names = export.strings.labels(raw.ints(name))
             made[name] = note_absent(export, source.table, name, names)
         elif name in source.codes:
@@ -185,11 +174,37 @@ def named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     return Frame(made)
 
 
+def note_missing(export: NsysExport, table: str, raw: Frame) -> None:
+    """Say in notes how many rows of a table lack what they should name."""
+    for name in filter(raw.__contains__, (*PLACES, *_NAMES, *_SHAPE, "bytes")):
+        if lost := int(np.count_nonzero(_missing(table, name, raw[name]))):
+            what = _WORDS.get(name, name.replace("_", " "))
+            export.note(f"{lost:,} rows of {table} have no {what}.", name)
+
+
+def _missing(table: str, name: str, values: ColumnData) -> NDArray[np.bool_] | bool:
+    """Which rows do not have what a column should name."""
+    missing: NDArray[np.bool_] | bool = False
+    if isinstance(values, Labels):
+        return False
+    if name in _NAMES:
+        missing = values == NAMELESS
+    elif table not in GPU_TABLES:
+        missing = values <= 0 if name in _ZERO_IF_UNKNOWN else False
+    elif name in _SHAPE:
+        missing = values == 0
+    elif name in _ZERO_IF_UNKNOWN:
+        missing = (values < 0) | (values == NO_PROCESS if name == "pid" else False)
+    else:
+        missing = values == UNKNOWN
+    return missing
+
+
 def counted(export: NsysExport, table: str, frame: Frame) -> Ints:
-    """Which rows of a table's frame can be counted; a note says of the others why not."""
-    rows, note = countable_rows(frame)
-    if note:
-        export.note(f"{note.format(table=table)} left out.")
+    """Which rows of a table's frame can be counted; notes say of the others why not."""
+    rows, lacks = countable_rows(frame)
+    for lack, lost in lacks.items():
+        export.note(f"{lost:,} rows of {table} have {lack} and are left out.")
     return constant(1, frame.rows) if rows.all() else rows.astype(np.int64)
 
 
@@ -201,46 +216,16 @@ def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> L
     return names
 
 
-def _unplaced(export: NsysExport, source: Source, raw: Frame) -> dict[str, ColumnData]:
-    """Notes on GPU work that names no process, device, stream or call, and the columns in which 0
-    stands for none."""
-    made: dict[str, ColumnData] = {}
-    for name in filter(raw.__contains__, PLACES):
-        values = raw.ints(name)
-        unknown = values < 0 if name in _ZERO_IF_UNKNOWN else values == UNKNOWN
-        if name == "pid":
-            unknown |= values == NO_PROCESS
-        if count := int(np.count_nonzero(unknown)):
-            export.note(f"{count:,} rows of {source.table} name no {PLACES[name]}.", name)
-            if name in _ZERO_IF_UNKNOWN:
-                made[name] = np.where(unknown, 0, values)
-    for name in filter(raw.__contains__, _SHAPE):
-        if lost := int(np.count_nonzero(raw.ints(name) == 0)):
-            export.note(f"{lost:,} rows of {source.table} have no {name}: it is 0.", name)
-    return made
-
-
-def note_unlinked(export: NsysExport, table: str, raw: Frame) -> None:
-    """Say in a note where calls name no process, or do not name the work that they launched."""
-    has_process = {"globalTid", "globalPid"} & set(export.file.tables[table].c.keys())
-    if has_process and "pid" in raw and (lost := int(np.count_nonzero(raw.ints("pid") == 0))):
-        export.note(f"{lost:,} rows of {table} name no process and no thread.", "pid")
-    if "correlation_id" in raw and raw.ints("correlation_id").min(initial=1) <= 0:
-        text = f"Calls in {table} name no correlation id: their work is not found."
-        export.note(text, "correlation_id")
-
-
-def lacks_times(export: NsysExport, source: Source) -> bool:
-    """Whether a table's rows cannot be placed in time: said in a note, of kernels an error."""
-    columns = export.file.tables[source.table].c
-    times = [source.numbers[n] for n in ("start_ns", "end_ns") if n in source.numbers]
-    lost = [name for name in times if isinstance(name, str) and name not in columns]
-    if not lost:
+def is_readable(export: NsysExport, source: Source) -> bool:
+    """Whether a table's rows can be told and placed in time: else a note, of kernels an error."""
+    if not export.has(source.table):
         return False
-    if not export.holds_rows(source.table):
-        return True
-    problem = f"its table {source.table} has no column {lost[0]}"
-    if source.table.endswith("_KIND_KERNEL"):
-        raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
-    export.note(f"{problem} and is left out.")
-    return True
+    times = [source.numbers[n] for n in ("start_ns", "end_ns") if n in source.numbers]
+    columns = export.file.tables[source.table].c
+    lost = [n for n in (*source.needs, *times) if isinstance(n, str) and n not in columns]
+    if lost and export.holds_rows(source.table):
+        problem = f"its table {source.table} has no column {lost[0]}"
+        if source.table.endswith("_KIND_KERNEL"):
+            raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+        export.note(f"{problem} and is left out.")
+    return not lost

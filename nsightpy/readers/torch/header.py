@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +61,7 @@ class Header:
 
 
 def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
-    """The known fields; of a damaged header those that can still be read, and that it is."""
+    """The known fields, and whether the header is damaged: then there are none."""
     head = _ENDS.sub(b"", before.removeprefix(b"\xef\xbb\xbf"))
     tail = after.lstrip(b", \t\r\n")
     if not head:  # only a list of events
@@ -75,7 +74,7 @@ def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
         fields = json.loads(text, object_pairs_hook=_merged, strict=False)
         return {name: fields[name] for name in _KNOWN if name in fields}, False
     except (ValueError, RecursionError, TypeError):
-        return _readable_fields(text), True
+        return {}, True
 
 
 def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -89,16 +88,6 @@ def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         elif known in (None, "", []):
             merged[name] = value
     return merged
-
-
-def _readable_fields(text: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    decoder = json.JSONDecoder(strict=False)
-    for name in _KNOWN:
-        value = text.partition(f'"{name}"')[2].partition(":")[2].lstrip()
-        with suppress(ValueError, RecursionError):
-            fields[name] = decoder.raw_decode(value)[0]
-    return fields
 
 
 def _number(value: Any) -> int | None:

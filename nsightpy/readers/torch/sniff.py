@@ -12,7 +12,6 @@ from nsightpy.readers.torch.pieces import texts
 
 LOOK_BYTES = 256 * 1024
 TRACE_SUFFIXES = (".json", ".json.gz")
-PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
 _KEYS = re.compile(
     rb'^\s*(?:\{.*?"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo'
     rb'|displayTimeUnit|baseTimeNanoseconds)"\s*:|\[\s*\{.*?"(?:ph|cat|ts)"\s*:)',
@@ -20,19 +19,11 @@ _KEYS = re.compile(
 )
 # HOST_PID.TIME.pt.trace.json, as tensorboard_trace_handler names each cycle of each process.
 _CYCLE = re.compile(r"(.+_\d+)\.(\d{10,20})\.pt\.trace\.json(?:\.gz)?")
-# A Perfetto trace is a protocol buffer whose field 1 repeats; packets begin with their length.
-_PACKET = 0x0A
 
 
 def is_torch_trace(path: Path) -> bool:
     """Whether a file is a JSON text, plain or gzip, that begins like a trace."""
     return _KEYS.match(_beginning(path)) is not None
-
-
-def is_perfetto_trace(path: Path) -> bool:
-    """Whether a file is one of Perfetto's, by its name and its first byte."""
-    name = path.name.removesuffix(".gz")
-    return name.endswith(PERFETTO_SUFFIXES) and _beginning(path)[:1] == bytes([_PACKET])
 
 
 def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:

@@ -289,5 +289,5 @@ def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: H
             "they count as not recorded."
         )
     if header.torn and not pieces.cut_off:
-        notes.append("the header is damaged: only part of it could be read.")
+        notes.append("the header is damaged: nothing of it is known.")
     return notes
