@@ -398,6 +398,12 @@ def test_work_of_no_process_has_a_utilization(tmp_path: Path) -> None:
     assert [note for note in found["notes"] if "have no process" in note]
 
 
+def test_derived_columns_where_a_table_is_not_there(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    path = changed(whole, tmp_path / "a.sqlite", ["DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET"])
+    assert NsysReport(path).frame("memory_operations", ("green_context",)).rows
+
+
 def test_kinds_of_memory_that_are_not_known_are_none(tmp_path: Path) -> None:
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
     whole = full(tmp_path / "full.sqlite").write()

@@ -91,7 +91,8 @@ def read(
 
 def nothing(schema: Schema, wanted: Sequence[str]) -> Frame:
     """The wanted columns without rows."""
-    columns = {**Frame.empty(schema), COUNTED: constant(1, 0)}
+    names = [name for name in wanted if name != COUNTED]
+    columns = {**Frame.empty(schema, names or None), COUNTED: constant(1, 0)}
     return Frame({name: columns[name] for name in wanted})
 
 
