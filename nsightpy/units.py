@@ -11,6 +11,8 @@ from nsightpy.errors import UsageError
 
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 TIME_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE | re.ASCII)
+_MOST_BYTES = 2.0**62
 _TIME = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|µs|ms|s|min)?\s*")
 # Two such are less than 2^63 ns apart.
 _LATEST_NS = 2**62 - 1
@@ -79,6 +81,14 @@ def format_span(ns: int) -> str:
         if ns >= least * size * 10**9:
             return f"{ns / (size * 10**9):,.0f} {word}"
     return format_time(ns)
+
+
+def parse_size(text: str) -> int | None:
+    """The bytes that a size means (`50G`, `1.5 MiB`, `800`; powers of 1024); None for no size."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    return int(min(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "), _MOST_BYTES))
 
 
 def format_bytes(size: float | None) -> str:

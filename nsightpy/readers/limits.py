@@ -8,7 +8,6 @@ what programs do.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from math import prod
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, Ints, distinct_pairs
 from nsightpy.readers.tools.signals import interruption
+from nsightpy.units import parse_size
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
 ROWS = "NSIGHTPY_MOST_ROWS"
@@ -39,7 +39,6 @@ GREATEST_SUM = 2**58
 # What is counted per report: devices of processes, their streams, names in one column.
 MOST = {DEVICES: 1_000, STREAMS: 50_000, NAMES: 2_000_000}
 _WORDS = {DEVICES: "devices of processes", STREAMS: "streams", NAMES: "names in one column"}
-_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def query_seconds(file_bytes: int) -> float:
@@ -129,12 +128,10 @@ def most_memory() -> int | None:
     Raises UsageError when the variable is no size.
     """
     text = os.environ.get(MEMORY, "")
-    if not text:
-        return None
-    match = _SIZE.fullmatch(text)
-    if match is None or not float(match[1]):
+    size = parse_size(text) if text else None
+    if text and not size:
         raise UsageError(f"{MEMORY} is {text[:40]!r}: give a size such as 8G or 800M")
-    return int(min(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "), 2.0**62))
+    return size
 
 
 def limit_memory() -> None:

@@ -17,14 +17,20 @@ from nsightpy.readers.nsys.identity import (
 )
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size, has_suffix
-from nsightpy.readers.torch.trace import TRACE_SCHEMAS, Trace, TraceFacts, read_trace, restored
+from nsightpy.readers.torch.trace import (
+    PROFILER,
+    TRACE_SCHEMAS,
+    Trace,
+    TraceFacts,
+    read_trace,
+    restored,
+)
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import FrameSource, Imported
 from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
-PROFILER = "PyTorch profiler"
 
 
 class TorchTrace(SystemReport):
@@ -70,18 +76,7 @@ class TorchTrace(SystemReport):
 
     @cached_property
     def session(self) -> Session:
-        """Clock and length of the capture; a trace names no host that may be shown."""
-        facts = self._facts
-        return Session(
-            host="",
-            export_version=PROFILER,
-            schema_version=facts.schema_version,
-            utc_ns=facts.utc_ns,
-            shift_ns=0,
-            system_clock_ns=None,
-            duration_ns=facts.duration_ns,
-            uuid="",
-        )
+        return self._facts.session
 
     @property
     def capture_start(self) -> CaptureStart:

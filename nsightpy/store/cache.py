@@ -21,16 +21,15 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.store.file_lock import acquire, is_locked
+from nsightpy.units import parse_size
 
 DEFAULT_LIMIT_BYTES = 20 * 2**30
-LARGEST_LIMIT_BYTES = 2**62
 GRACE_S = 600.0
 _EDGE_BYTES = 64 * 1024
 _ORPHAN_S = 24 * 3600.0
 SQLITE, COLUMNS = ".sqlite", ".columns"
 _ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
 _PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 # The cache is trimmed once for this part of its limit that is written, on average.
 _TRIMMED_PARTS = 64
 _handed_out: set[Path] = set()
@@ -84,11 +83,10 @@ def cache_limit() -> int:
     text = os.environ.get("NSIGHTPY_CACHE_SIZE", "")
     if not text:
         return DEFAULT_LIMIT_BYTES
-    match = _SIZE.fullmatch(text)
-    if match is None:
+    size = parse_size(text)
+    if size is None:
         raise UsageError(f"NSIGHTPY_CACHE_SIZE is {text!r}: give a size such as 50G or 800M")
-    size = float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")
-    return int(min(size, LARGEST_LIMIT_BYTES))
+    return size
 
 
 def entry_name(report: Path, options: str, *, kind: str = SQLITE, stem: str | None = None) -> str:

@@ -1,37 +1,20 @@
-"""Reading .ncu-rep: NVIDIA's library where it is, its other homes, ncu itself, or a clear word."""
+"""Reading .ncu-rep: NVIDIA's library where it is, its other homes, or a clear word."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
-from nsightpy.frames import NCU_SCHEMAS
-from nsightpy.readers.ncu import ncu_import, ncu_rep
+from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.ncu import ncu_rep
 from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
-from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
-
-NCU = """#!{python}
-import sys
-if "--version" in sys.argv:
-    print("NVIDIA (R) Nsight Compute Command Line Profiler\\nVersion 2024.1.1.0 (build 1)")
-    sys.exit()
-assert sys.argv[1:] == ["--import", {report!r}, "--csv", "--page", "raw", "--print-units", "auto"]
-print("==PROF== noise")
-{body}
-"""
-PAGE = """print('"ID","Process ID","Process Name","Host Name","Kernel Name",'
-      '"gpu__time_duration.sum"')
-print('"","","","","","us"')
-print('"0","42","app","127.0.0.1","k(int)","25.792000"')"""
+from tests.support.ncu_bench import GENE, REPORTS, needs_library, needs_reports
 
 
 @pytest.fixture
@@ -44,34 +27,6 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     sys.modules.pop("ncu_report_of_a_test", None)
     ncu_rep.find_module.cache_clear()
-
-
-@pytest.fixture
-def stand_in(alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An ncu that prints a page; `body` in the file it is made of is what it does."""
-    path = tmp_path / "bin" / "ncu"
-    path.parent.mkdir()
-    monkeypatch.setenv("NSIGHTPY_NCU", str(path))
-    return path
-
-
-def script(path: Path, report: Path, body: str) -> None:
-    path.write_text(NCU.format(python=sys.executable, report=str(report), body=body))
-    path.chmod(0o755)
-
-
-@every_report
-def test_frames_of_real_reports(path: Path) -> None:
-    report = NcuReport(path)
-    for name, schema in NCU_SCHEMAS.items():
-        assert tuple(report.frame(name)) == schema.names
-    launches, metrics = report.frame("launches"), report.frame("metrics")
-    assert launches.ints("launch").tolist() == list(range(launches.rows))
-    numbers = np.isfinite(metrics.floats("value"))
-    texts = metrics.labels("text")
-    assert all(texts[row] or not numbers[row] for row in np.flatnonzero(~numbers))
-    assert all(launches.labels("gpu").values)
-    assert all(launches.labels("mangled_name").values)
 
 
 @needs_reports
@@ -129,28 +84,6 @@ def test_the_module_of_an_installed_nsight_compute(
         ncu_rep.read(GENE[0])
     assert "upgrade" in raised.value.advice
     assert str(folder) not in sys.path
-
-
-@needs_reports
-@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
-def test_an_installed_ncu_imports_the_report(stand_in: Path) -> None:
-    report = GENE[0]
-    script(stand_in, report, PAGE)
-    tables = ncu_rep.read(report)
-    assert tables.launches.ints("duration_ns").tolist() == [25_792]
-    assert any(str(stand_in) in note for note in tables.notes)
-
-
-@needs_reports
-@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
-def test_an_ncu_that_is_too_old_says_so(stand_in: Path) -> None:
-    body = (
-        "print('libprotobuf ERROR missing required fields')\nsys.exit('==ERROR== Failed to load')"
-    )
-    script(stand_in, GENE[0], body)
-    with pytest.raises(ToolFailedError, match="Failed to load") as raised:
-        ncu_import.read_with_ncu(GENE[0], ncu_rep.file_facts(GENE[0]))
-    assert "update" in raised.value.advice
 
 
 @needs_reports

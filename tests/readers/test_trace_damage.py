@@ -82,7 +82,7 @@ def test_ids_that_are_none_are_said(
 ) -> None:
     text = trace_of(*steps(2), kernel("900", "1", **{argument: value}))
     report = opened(written(tmp_path, text))
-    assert report.notes[0].startswith("1 values of events are no number that can be there")
+    assert report.notes[0].startswith("values that are no number count as not recorded")
     assert f"({argument}: 1)" in report.notes[0]
     assert report.frame("kernels").ints(column)[-1] == instead
 
@@ -286,7 +286,6 @@ def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Path) ->
     assert report.frame("kernels").ints("correlation_id").tolist() == [1, 3]
     (note,) = report.notes
     assert "1 damaged events are left out" in note
-    assert f"byte {text.index('kernel_2 {{') - 46:,}"[:4] in note
 
 
 HOPELESS = {

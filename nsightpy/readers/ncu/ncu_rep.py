@@ -30,6 +30,11 @@ INSTALLED = (
     "/usr/lib/python3/dist-packages",
     r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\extras\python",
 )
+THREE_WAYS = (
+    "three ways out: `pip install 'nsightpy[ncu]'` (NVIDIA's reader; no GPU needed); or install "
+    "Nsight Compute, or set NSIGHTPY_NCU to its ncu; or run `ncu --import {name} --csv --page raw "
+    "> {stem}.csv` where ncu is, and give the CSV file."
+)
 _STRING, _NUMBERS = 2, (3, 4, 5, 6)
 _RULE_TYPES = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}
 _SPEEDUPS = {1: "local", 2: "global"}
@@ -43,9 +48,9 @@ def read(path: Path) -> tables.NcuTables:
     facts = file_facts(path)
     module = find_module()
     if module is None:
-        from nsightpy.readers.ncu.ncu_import import read_with_ncu
-
-        return read_with_ncu(path, facts)
+        problem = "needs NVIDIA's ncu_report to be read, which was not found"
+        ways = THREE_WAYS.format(name=path.name, stem=path.stem)
+        raise ToolNotFoundError(path, problem, ways)
     try:
         return _tables(path, facts, _load(module, path))
     except (TypeError, ValueError, RuntimeError, SystemError) as error:

@@ -31,18 +31,11 @@ _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 @dataclass
 class Damage:
-    """How many events were mended or left out, and where the first one stands (bytes)."""
+    """How many events were mended or left out, and why the last of these."""
 
     mended: int = 0
     lost: int = 0
-    first_lost: int = -1
     reason: str = ""
-
-    def lose(self, offset: int, error: Exception) -> None:
-        """Count an event that cannot be read."""
-        self.lost += 1
-        if self.lost == 1:
-            self.first_lost, self.reason = offset, str(error)[:200]
 
 
 class EventDecoder:
@@ -52,16 +45,16 @@ class EventDecoder:
         self.kind = kind
         self.damage = Damage()
 
-    def events(self, text: bytes, offset: int) -> list[Any]:
-        """The events of a piece that begins at this offset of the file."""
+    def events(self, text: bytes) -> list[Any]:
+        """The events of a piece."""
         many: Any = list[self.kind]  # type: ignore[name-defined]
         try:
             events: list[Any] = msgspec.json.decode(b"[" + text + b"]", type=many)
         except _NO_JSON:
-            return list(self._one_by_one(text, offset))
+            return list(self._one_by_one(text))
         return events
 
-    def _one_by_one(self, text: bytes, offset: int) -> Iterator[Any]:
+    def _one_by_one(self, text: bytes) -> Iterator[Any]:
         starts = (0, *(match.end() for match in _BOUNDARY.finditer(text)))
         for start, end in pairwise((*starts, len(text))):
             piece = text[start:end].rstrip(BETWEEN)
@@ -72,7 +65,8 @@ class EventDecoder:
                 if event is not None:
                     yield event
                 else:
-                    self.damage.lose(offset + start, error)
+                    self.damage.lost += 1
+                    self.damage.reason = str(error)[:200]
 
     def _mended(self, text: bytes) -> Any | None:
         """One event that is no JSON, or holds a value of another type than expected."""

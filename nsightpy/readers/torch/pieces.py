@@ -30,30 +30,18 @@ _FIRST_KEY = re.compile(rb'(?:\{\s*\}\s*,\s*)*\{\s*("(?:[^"\\]|\\.)*")')
 
 @dataclass
 class Pieces:
-    """The events of a trace as texts of whole events, separated by commas, with their offsets.
+    """The events of a trace as texts of whole events, separated by commas.
 
-    Once they are read it knows what stands before and after them, where the text ends that should
-    go on, and whether gzip data were damaged there.
+    Once they are read it knows what stands before and after them, and whether the file ends early.
     """
 
     path: Path
     before: bytes = b""
     after: bytes = b""
-    cut_at: int | None = None
-    damaged: bool = False
+    cut_off: bool = False
 
-    @property
-    def cut_off(self) -> bool:
-        """Whether the file ends too early."""
-        return self.damaged or self.cut_at is not None
-
-    @property
-    def where_cut(self) -> str:
-        """Where it ends too early, for messages; empty where that is not known."""
-        return "" if self.cut_at is None else f" at byte {self.cut_at:,}"
-
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        text, offset, last_boundary = b"", 0, None
+    def __iter__(self) -> Iterator[bytes]:
+        text, last_boundary = b"", None
         for more in self._texts():
             text += more
             if last_boundary is None:
@@ -63,41 +51,41 @@ class Pieces:
                         break
                     continue
                 self.before = text[: begin.start()]
-                text, offset = text[begin.end() :], begin.end()
+                text = text[begin.end() :]
                 last_boundary = _last_boundary(text)
             if boundary := last_boundary.match(text):
-                yield offset, boundary[1]
-                text, offset = text[boundary.end() :], offset + boundary.end()
+                yield boundary[1]
+                text = text[boundary.end() :]
             elif len(text) > LONGEST_EVENT_BYTES:
                 problem = f"has an event of more than {LONGEST_EVENT_BYTES:,} bytes"
                 raise ReportError(self.path, problem, "it is no trace of PyTorch's profiler.")
         if last_boundary is None:
             self.before = text
         else:
-            yield from self._tail(text, offset)
+            yield from self._tail(text)
 
     def _texts(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
                 yield from texts(file, PIECE_BYTES)
         except (EOFError, zlib.error):
-            self.damaged = True
+            self.cut_off = True
         except OSError as error:
             problem = f"cannot be read: {error.strerror or error}"
             raise ReportError(self.path, problem, "check the path.") from error
 
-    def _tail(self, text: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
+    def _tail(self, text: bytes) -> Iterator[bytes]:
         """The last events, and what stands after them."""
         rest, end = text.lstrip(BETWEEN), 0
         while length := _object_length(rest):
             end = len(text) - len(rest) + length
             rest = text[end:].lstrip(BETWEEN)
         if end:
-            yield offset, text[:end]
+            yield text[:end]
         if rest.startswith(b"]"):
             self.after = rest[1:]
         else:
-            self.cut_at = offset + end
+            self.cut_off = True
 
 
 def texts(file: IO[bytes], size: int) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, constant, distinct, time_order
 from nsightpy.readers.limits import check_places, clock_reading
+from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
 from nsightpy.readers.torch.events import (
@@ -37,6 +38,7 @@ from nsightpy.readers.torch.tables import TraceTables
 from nsightpy.readers.torch.times import InexactTimesError
 from nsightpy.results import Abstention
 
+PROFILER = "PyTorch profiler"
 _HOST = (CALL, OPERATOR, RANGE, PYTHON)
 _GPU_WORK = (KERNEL, COPY, SET)
 _AT_ANY_TIME = (PYTHON, MEMORY)
@@ -54,14 +56,9 @@ _PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 @dataclass(frozen=True)
 class TraceFacts:
-    """What a trace says of itself. Times in ns; None where it does not say.
+    """What a trace says of itself. Time 0 is that of the first event."""
 
-    `utc_ns` is the wall clock at the zero of the frames' times, that of the first event.
-    """
-
-    utc_ns: int | None
-    duration_ns: int
-    schema_version: str
+    session: Session
     runtime: str
     rank: int | None
     pids: tuple[int, ...]
@@ -93,19 +90,18 @@ def read_trace(path: Path) -> Trace:
 
 def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, Damage]:
     pieces, decoder, tables = Pieces(path), EventDecoder(kind), TraceTables()
-    for offset, text in pieces:
-        tables.add(decoder.events(text, offset))
+    for text in pieces:
+        tables.add(decoder.events(text))
     return tables, pieces, decoder.damage
 
 
 def _no_trace(path: Path, pieces: Pieces, damage: Damage) -> ReportError:
     """Why nothing of a trace could be read."""
     if damage.lost:
-        where = f"byte {damage.first_lost:,}"
-        problem = f"is damaged: no event of it can be read, the first at {where} ({damage.reason})"
+        problem = f"is damaged: no event of it can be read ({damage.reason})"
         return ReportError(path, problem, "export the trace again, or copy it again.")
     if pieces.cut_off:
-        problem = f"is cut off{pieces.where_cut} before its first event"
+        problem = "is cut off before its first event"
         return ReportError(path, problem, "copy it again; the disk may have been full.")
     problem = "holds no event of PyTorch's profiler"
     return ReportError(path, problem, "give what `prof.export_chrome_trace(FILE)` writes.")
@@ -143,9 +139,17 @@ def _trace(
     notes += _content_notes(raw, gpu_pids)
     ends = [frame.ints("end_ns") for frame in by_name.values() if "end_ns" in frame]
     facts = TraceFacts(
-        utc_ns=_wall_clock(zero, header),
-        duration_ns=max(int(times.max(initial=0)) for times in ends),
-        schema_version=header.schema_version,
+        # a trace names no host that may be shown
+        session=Session(
+            host="",
+            export_version=PROFILER,
+            schema_version=header.schema_version,
+            utc_ns=_wall_clock(zero, header),
+            shift_ns=0,
+            system_clock_ns=None,
+            duration_ns=max(int(times.max(initial=0)) for times in ends),
+            uuid="",
+        ),
         runtime=header.runtime,
         rank=header.rank,
         pids=tuple(sorted(gpu_pids or host_pids or {owner})),
@@ -260,10 +264,9 @@ def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: H
     """What is said of a trace that is not whole."""
     notes = []
     if pieces.cut_off:
-        packed = " (of the unpacked text)" if pieces.damaged and pieces.where_cut else ""
         notes.append(
-            f"the file is cut off{pieces.where_cut}{packed}: what stands before is read, "
-            f"{tables.events:,} events; what came after is missing."
+            f"the file is cut off: what stands before is read, {tables.events:,} events; what came "
+            "after is missing."
         )
     if mended := damage.mended + tables.mended:
         notes.append(
@@ -271,10 +274,7 @@ def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: H
             "characters) and were mended."
         )
     if damage.lost:
-        notes.append(
-            f"{damage.lost:,} damaged events are left out, the first at byte "
-            f"{damage.first_lost:,}: {damage.reason}"
-        )
+        notes.append(f"{damage.lost:,} damaged events are left out: {damage.reason}")
     if tables.apart:
         notes.append(
             f"{tables.apart:,} events whose begin and end stand apart (ph B and E) are left out: "
@@ -284,10 +284,7 @@ def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: H
         notes.append(f"{tables.left_out:,} events without a time that can be are left out.")
     if unread := +tables.unread:
         parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
-        notes.append(
-            f"{unread.total():,} values of events are no number that can be there ({parts}): "
-            "they count as not recorded."
-        )
+        notes.append(f"values that are no number count as not recorded ({parts}).")
     if header.torn and not pieces.cut_off:
         notes.append("the header is damaged: nothing of it is known.")
     return notes
