@@ -106,7 +106,9 @@ def check_places(path: object, frame: Frame) -> None:
     if not {"pid", "device"} <= set(frame):
         return
     names = [name for name in ("pid", "device", "stream") if name in frame]
-    bounds = [_most_distinct(frame.ints(name)) for name in names]
+    # there cannot be more different numbers than from the least to the greatest
+    columns = [frame.ints(name) for name in names if frame.rows]
+    bounds = [int(values.max()) - int(values.min()) + 1 for values in columns]
     few_devices = prod(bounds[:2]) <= most(DEVICES, MOST[DEVICES])
     if few_devices and prod(bounds) <= most(STREAMS, MOST[STREAMS]):
         return  # there cannot be too many: nothing need be counted
@@ -115,11 +117,6 @@ def check_places(path: object, frame: Frame) -> None:
     if "stream" in frame:
         streams, _ = distinct_pairs(codes.astype(np.int64), frame.ints("stream"))
         check_count(path, STREAMS, len(streams))
-
-
-def _most_distinct(values: Ints) -> int:
-    """How many different whole numbers there can be between the least and the greatest."""
-    return int(values.max()) - int(values.min()) + 1 if len(values) else 0
 
 
 def most_memory() -> int | None:

@@ -125,21 +125,20 @@ class SqliteFile:
         of the table. Raises ReportError where a column of integers holds anything else, or NULL:
         the query says what stands for NULL.
         """
-        try:
-            return self._arrays(query, split)
-        except NotIntegersError:
-            raise self._not_integers(query) from None
-
-    def _arrays(self, query: Query, split: sa.TableClause | None) -> dict[str, ColumnData]:
         selected = list(query.selected_columns)
         names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
         bounds = None if split is None else self.row_bounds(split.name)
         span = bounds[1] + 1 - bounds[0] if bounds else None
         if span is not None and span <= FEW_ROWS:
-            return columns_of_rows(names, texts, self.rows(query))
+            try:
+                return columns_of_rows(names, texts, self.rows(query))
+            except NotIntegersError:
+                raise self._not_integers(query) from None
         memory = driver_memory(len(names) - len(texts), len(texts))
-        threads = threads_in_memory(self.path, self._useful_threads(span or 0), *memory)
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        useful = min(self.threads, cpus) if (span or 0) > PARALLEL_ROWS else 1
+        threads = threads_in_memory(self.path, useful, *memory)
         queries = [query]
         if split is not None and bounds is not None and threads > 1:
             queries = list(_ranges(query, row_number(split), *bounds, threads))
@@ -155,19 +154,14 @@ class SqliteFile:
                 in_threads(read, range(len(queries)), self._seconds)
             except TimeoutError:
                 raise too_much(self.path, too_long(self._seconds)) from None
-            except OSError as error:
-                if _MISMATCH in str(error):
-                    raise NotIntegersError from None
-                raise
+            except (NotIntegersError, OSError) as error:
+                if isinstance(error, OSError) and _MISMATCH not in str(error):
+                    raise
+                raise self._not_integers(query) from None
             finally:
                 stop.set()
         parts = [found[part] for part in sorted(found)]
         return {name: joined([each for part in parts for each in part.pop(name)]) for name in names}
-
-    def _useful_threads(self, rows: int) -> int:
-        """How many threads are quicker than one for a table of so many rows."""
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-        return min(self.threads, cpus) if rows > PARALLEL_ROWS else 1
 
     def _not_integers(self, query: Query) -> ReportError:
         """What a query reads that is no whole number, as an error."""

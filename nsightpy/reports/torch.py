@@ -105,15 +105,13 @@ class TorchTrace(SystemReport):
         return [*ranks, *rank_in_name(self.path.name)]
 
     def _read_notes(self) -> list[str]:
-        problem = [self.store.problem] if self.store.problem else []
-        return [*self._facts.notes, *problem, *self._cycle_notes]
-
-    @property
-    def _cycle_notes(self) -> list[str]:
-        if not self.earlier_cycles:
-            return []
-        earlier = counted(self.earlier_cycles, "earlier cycle")
-        return [f"{earlier} of this process left out: name the file to read one."]
+        notes = [*self._facts.notes]
+        if self.store.problem:
+            notes.append(self.store.problem)
+        if self.earlier_cycles:
+            earlier = counted(self.earlier_cycles, "earlier cycle")
+            notes.append(f"{earlier} of this process left out: name the file to read one.")
+        return notes
 
     @property
     def reading_bytes(self) -> int:

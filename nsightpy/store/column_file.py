@@ -96,11 +96,15 @@ def write(path: Path, told: Told, columns: Mapping[str, Column]) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         about: dict[str, Any] = {"told": told, "columns": {}}
         for name, column in columns.items():
+            names = None
+            if column.names is not None:
+                text = json.dumps(column.names, ensure_ascii=False).encode("utf-8", "surrogatepass")
+                names = _put(file, np.frombuffer(text, dtype=np.uint8))
             about["columns"][name] = {
                 "rows": column.rows,
                 "low": column.low,
                 "numbers": None if column.numbers is None else _put(file, column.numbers),
-                "names": None if column.names is None else _put_names(file, column.names),
+                "names": names,
             }
         text = json.dumps(about).encode()
         file.write(text)
@@ -115,15 +119,6 @@ def _put(file: IO[bytes], numbers: NDArray[Any]) -> list[Any]:
     written = numbers.data.cast("B") if numbers.size else b""  # of no rows there is no view
     file.write(written)
     return [numbers.dtype.str, at, len(written), zlib.crc32(written)]
-
-
-def _put_names(file: IO[bytes], names: Sequence[str]) -> list[Any]:
-    text = json.dumps(names, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return _put(file, np.frombuffer(text, dtype=np.uint8))
-
-
-def _names(held: bytes) -> tuple[str, ...]:
-    return tuple(json.loads(held.decode("utf-8", "surrogatepass")))
 
 
 class ColumnFile:
@@ -166,8 +161,11 @@ class ColumnFile:
         if name not in self._columns:
             about = self._about[name]
             numbers, names = about["numbers"], about["names"]
-            values = None if names is None else _names(self._array(*names).tobytes())
             array = None if numbers is None else self._array(*numbers)
+            values = None
+            if names is not None:
+                text = self._array(*names).tobytes().decode("utf-8", "surrogatepass")
+                values = tuple(json.loads(text))
             self._columns[name] = Column(about["rows"], array, about["low"], values)
         return self._columns[name]
 

@@ -337,7 +337,8 @@ def _rows(
         if source.read_at is None or len(moments) > _FEW_MOMENTS:
             return sort_key(name, source.read((name,)).frame[name], chosen)
         # the rows of these moments, in the order of the file: any that are still equal are there
-        at = np.flatnonzero(_is_one_of(times, moments))
+        place = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
+        at = np.flatnonzero(moments[place] == times)
         if ties is None or ties.rows != len(at):
             ties = source.read_at([n for n in source.schema.names if n not in raw], moments)
         return sort_key(name, ties[name], np.searchsorted(at, chosen))
@@ -346,13 +347,6 @@ def _rows(
     mine = times if rows is None else times[rows]
     order = time_order(mine, (partial(key, name=name) for name in names))
     return rows if order is None else order if rows is None else rows[order]
-
-
-def _is_one_of(times: Ints, moments: Ints) -> NDArray[np.bool_]:
-    """Which times are among a few moments, which are sorted."""
-    place = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
-    among: NDArray[np.bool_] = moments[place] == times
-    return among
 
 
 def _taken(data: ColumnData, rows: ColumnData | None) -> ColumnData:

@@ -163,7 +163,8 @@ def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
 
 def nccl_calls(export: NsysExport) -> Calls:
     """All NCCL ranges of an export; nothing where it has none."""
-    registered = _registered(export)
+    wanted = {*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"}
+    registered = export.strings.starting("ncclComm") | export.strings.named(wanted)
     raw = _read(export, registered)
     if raw is None or not raw.rows:
         empty = np.empty(0, dtype=np.int64)
@@ -220,12 +221,6 @@ def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
         return no_bytes().label(name)
     digits = sa.func.hex(sa.cast(table.c[name], sa.LargeBinary))
     return sa.cast(digits, sa.LargeBinary).label(name)
-
-
-def _registered(export: NsysExport) -> dict[int, str]:
-    """The registered strings that name NCCL ranges, by id."""
-    wanted = {*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"}
-    return export.strings.starting("ncclComm") | export.strings.named(wanted)
 
 
 def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Labels:

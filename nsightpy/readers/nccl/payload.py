@@ -6,7 +6,7 @@ Communicator ids need all 64 bits: they are kept as decimal text, never as a flo
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -111,35 +111,31 @@ def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, 
 
     Rows repeat once per process, and domain ids are per process.
     """
-    table = export.file.tables.get("NVTX_PAYLOAD_SCHEMA_ENTRIES")
-    if table is None:
-        return {}
-    names = ("domainId", "schemaId", "type", "offset")
-    query = sa.select(*(number(table, n) for n in names), text(table, "name"))
     layouts: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
     torn: set[tuple[int, int]] = set()
-    for domain, schema, kind, offset, raw in export.file.rows(query):
-        key, entry = (int(domain), int(schema)), (_text(raw), int(kind), int(offset))
+    columns = ("domainId", "schemaId", "type", "offset")
+    for (domain, schema, kind, offset), name in _rows(export, "SCHEMA", columns):
+        key, entry = (domain, schema), (name, kind, offset)
         if layouts.setdefault(key, {}).setdefault(entry[0], entry) != entry:
             torn.add(key)
     return {key: tuple(entries.values()) for key, entries in layouts.items() if key not in torn}
 
 
-def _enumerations(export: NsysExport) -> dict[tuple[int, int, int], str]:
+def _enumerations(export: NsysExport) -> dict[tuple[int, ...], str]:
     """Names of enumerated values by (domain, schema, value)."""
-    table = export.file.tables.get("NVTX_PAYLOAD_ENUM_ENTRIES")
+    return dict(_rows(export, "ENUM", ("domainId", "schemaId", "value")))
+
+
+def _rows(
+    export: NsysExport, kind: str, columns: Sequence[str]
+) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Numbers and name of the entries of schemas or enumerations."""
+    table = export.file.tables.get(f"NVTX_PAYLOAD_{kind}_ENTRIES")
     if table is None:
-        return {}
-    names = ("domainId", "schemaId", "value")
-    query = sa.select(*(number(table, n) for n in names), text(table, "name"))
-    return {
-        (int(domain), int(schema), int(value)): _text(raw)
-        for domain, schema, value, raw in export.file.rows(query)
-    }
-
-
-def _text(raw: object) -> str:
-    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        return
+    query = sa.select(*(number(table, column) for column in columns), text(table, "name"))
+    for *numbers, name in export.file.rows(query):
+        yield tuple(map(int, numbers)), name.decode("utf-8", "replace")
 
 
 def _plain(value: Any) -> Any:

@@ -35,6 +35,9 @@ THREE_WAYS = (
     "Nsight Compute, or set NSIGHTPY_NCU to its ncu; or run `ncu --import {name} --csv --page raw "
     "> {stem}.csv` where ncu is, and give the CSV file."
 )
+_NEWER = (
+    "copy it again; if it was made by a newer Nsight Compute, `pip install --upgrade ncu-report`."
+)
 _STRING, _NUMBERS = 2, (3, 4, 5, 6)
 _RULE_TYPES = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}
 _SPEEDUPS = {1: "local", 2: "global"}
@@ -55,7 +58,7 @@ def read(path: Path) -> tables.NcuTables:
         return _tables(path, facts, _load(module, path))
     except (TypeError, ValueError, RuntimeError, SystemError) as error:
         # what the library does when the inside of a report is damaged
-        raise ReportError(path, f"is damaged: {error}", _newer()) from error
+        raise ReportError(path, f"is damaged: {error}", _NEWER) from error
 
 
 # Kept by the process, as sys.modules keeps every module.
@@ -104,7 +107,7 @@ def _load(module: Any, path: Path) -> list[Any]:
     try:
         return _loaded(module, str(path.absolute()), state.st_mtime_ns, state.st_size)
     except Exception as error:  # whatever the library raises
-        raise ReportError(path, f"cannot be loaded: {error}", _newer()) from error
+        raise ReportError(path, f"cannot be loaded: {error}", _NEWER) from error
 
 
 # The library never frees what it loaded: the same report again would take its memory again.
@@ -132,7 +135,7 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
         rules += _rules(number, action)
     empty = len(actions) - len({metric.launch for metric in metrics if not isnan(metric.value)})
     if empty == len(actions):
-        raise ReportError(path, "has results without a single metric: it is damaged", _newer())
+        raise ReportError(path, "has results without a single metric: it is damaged", _NEWER)
     return tables.NcuTables(
         tables.launches_frame(launches, metrics),
         tables.metrics_frame(metrics),
@@ -206,10 +209,3 @@ def _rules(number: int, action: Any) -> Iterator[tables.Rule]:
             float(speedup.get("speedup", "nan")),
             _SPEEDUPS.get(int(speedup.get("type", 0)), ""),
         )
-
-
-def _newer() -> str:
-    return (
-        "copy it again; if it was made by a newer Nsight Compute, "
-        "`pip install --upgrade ncu-report`."
-    )

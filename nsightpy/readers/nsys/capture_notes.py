@@ -35,7 +35,10 @@ def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -
         notes.append(NO_WORK)
     elif not export.holds_rows(KERNEL):
         notes.append("The capture holds no kernels of their own.")
-    notes += _graph_note(export)
+    if launches := export.count(GRAPH_TRACE):
+        reason = f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
+        reason += "recorded one by one."
+        notes.append(Abstention(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
     if any(export.has(table) for table in GPU_TABLES):
         if not export.has(RUNTIME):
             notes.append(NO_CALLS)
@@ -53,27 +56,11 @@ def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[str]:
     """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
     severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
     lines = [" ".join(value.split()) for value in text.values]
-    worth = severity.equals(_WORTH) & text.equals(
-        [v for v, line in zip(text.values, lines, strict=True) if _is_relevant(line)]
-    )
+    relevant = [bool(_RELEVANT.search(line)) and not _NOT_USED.search(line) for line in lines]
+    worth = severity.equals(_WORTH) & np.asarray([*relevant, False])[text.codes]
     rows = np.flatnonzero(worth & np.isin(about, [0, *pids])).tolist()
-    return list(dict.fromkeys(f"nsys {severity[r]}: {_short(lines[text.codes[r]])}" for r in rows))
-
-
-def _is_relevant(line: str) -> bool:
-    return bool(_RELEVANT.search(line)) and not _NOT_USED.search(line)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def _graph_note(export: NsysExport) -> list[str]:
-    launches = export.count(GRAPH_TRACE)
-    if not launches:
-        return []
-    reason = (
-        f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not recorded "
-        "one by one."
-    )
-    return [Abstention(reason, "`nsys profile --cuda-graph-trace=node` opens them.")]
+    said_once = dict.fromkeys((severity[row], lines[text.codes[row]]) for row in rows)
+    return [
+        f"nsys {kind}: {line if len(line) <= _LONGEST else line[: _LONGEST - 1] + '…'}"
+        for kind, line in said_once
+    ]

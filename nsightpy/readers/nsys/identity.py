@@ -16,7 +16,6 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from nsightpy.errors import UsageError
-from nsightpy.frames import Frame
 from nsightpy.readers.nsys.mpi_calls import mpi_ranks
 from nsightpy.readers.nsys.nvtx import NVTX, json_object, naming_events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
@@ -52,7 +51,9 @@ class Evidence:
 
 def recorded_ranks(export: NsysExport) -> tuple[list[Evidence], list[Evidence]]:
     """What an export says of the ranks of its processes, and of its own, strongest first."""
-    return [*_mpi_ranks(export), *_nvtx_ranks(export)], _environment_ranks(export)
+    mpi = [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(mpi_ranks(export))]
+    known = [item for item in mpi if is_rank(item.rank)]
+    return [*known, *_nvtx_ranks(export)], _environment_ranks(export)
 
 
 def evidence(
@@ -157,16 +158,13 @@ def is_rank(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and 0 <= number < MOST_RANKS
 
 
-def _mpi_ranks(export: NsysExport) -> list[Evidence]:
-    ranks = sorted(mpi_ranks(export))
-    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in ranks if is_rank(rank)]
-
-
 def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     """By what threads are called, and in the largest communicator that each process created."""
     if export.table(NVTX, "text") is None:
         return []
-    texts = _nvtx_texts(export.once(naming_events))
+    events = export.once(naming_events)
+    order = np.lexsort((events.ints("start_ns"), events.ints("pid")))
+    texts = list(events.take(order).tuples("pid", "text", "jsonText"))
     names = [
         Evidence(int(match[1]), "MPI thread name", pid)
         for pid, text, _ in texts
@@ -201,9 +199,3 @@ def _environment_ranks(export: NsysExport) -> list[Evidence]:
         for key, value in rank_variables(text).items():
             values.setdefault(key, value)
     return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]
-
-
-def _nvtx_texts(events: Frame) -> list[tuple[int, str, str]]:
-    """(pid, text, payload as JSON) of NVTX events, by process and time."""
-    order = np.lexsort((events.ints("start_ns"), events.ints("pid")))
-    return list(events.take(order).tuples("pid", "text", "jsonText"))

@@ -38,11 +38,6 @@ def events(export: NsysExport) -> sa.TableClause | None:
     return export.table(NVTX, "eventType")
 
 
-def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
-    """The rows that are ranges; a few comparisons are faster than a list."""
-    return sa.or_(*(table.c.eventType == style for style in STYLES))
-
-
 _RANGES = Source(
     NVTX,
     {**SPAN, "domain_id": "domainId", "event_type": "eventType", "end_thread": "endGlobalTid"},
@@ -50,7 +45,8 @@ _RANGES = Source(
     names={"text_id": "textId"},
     texts={"text": "text"},
     needs=("eventType",),
-    where=_is_range,
+    # a few comparisons are faster than a list
+    where=lambda table: sa.or_(*(table.c.eventType == style for style in STYLES)),
 )
 # What columns are made of, where the table does not have them as they are.
 _MADE_OF = {

@@ -203,11 +203,12 @@ def _device(
         1000 * kilo if (kilo := extra.get(name) or 0) < MOST_KILO else 0
         for name in ("globalMemoryBandwidth", "coreClockRate")
     )
+    ids = (gpu.get("id"), gpu.get("deviceId"), extra.get("gpuId"), -1)
     multiprocessors = extra.get("numMultiprocessors") or gpu.get("smCount")
     return {
         "pid": pid or 0,
         "device": ordinal or 0,
-        "gpu_id": _given(gpu.get("id"), gpu.get("deviceId"), extra.get("gpuId"), -1),
+        "gpu_id": next(int(each) for each in ids if each is not None),
         "name": str(gpu.get("name") or extra.get("name") or ""),
         "uuid": "" if NO_UUID.match(uuid) else uuid,
         "bus": str(gpu.get("busLocation") or ""),
@@ -223,10 +224,6 @@ def _device(
 def _ordinal(value: Any) -> int | None:
     """A CUDA ordinal; the sentinels of "no CUDA device" (-1 as 32 bits, absent) are None."""
     return int(value) if isinstance(value, int) and 0 <= value < 2**31 else None
-
-
-def _given(*values: Any) -> int:
-    return next(int(value) for value in values if value is not None)
 
 
 def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:

@@ -38,7 +38,13 @@ class Strings:
         check_count(self._file.path, NAMES, len(unique))
         asked = unique.tolist()
         texts = self._texts_of(asked)
-        return Labels(codes, tuple(texts.get(i, _without_text(i)) for i in asked))
+        return Labels(
+            codes,
+            tuple(
+                texts[i] if i in texts else _NO_IDS.get(i, f"[name {i} is not in the export]")
+                for i in asked
+            ),
+        )
 
     def absent(self, labels: Labels) -> int:
         """How many rows of such labels have a name that the export does not hold."""
@@ -86,10 +92,6 @@ class Strings:
             among = table.c.id.in_(ids[start : start + _CHUNK])
             texts |= _texts(self._file.rows(sa.select(table.c.id, table.c.value).where(among)))
         return texts
-
-
-def _without_text(number: int) -> str:
-    return _NO_IDS.get(number, f"[name {number} is not in the export]")
 
 
 def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:

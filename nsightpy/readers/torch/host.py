@@ -28,12 +28,9 @@ _KINDS = {
 
 def api_calls(table: Frame) -> Frame:
     """The frame of runtime and driver calls; a trace has no return values."""
-    return Frame({**table, "event_class": table.labels("name").map(_is_driver, np.int64)})
-
-
-def _is_driver(name: str) -> bool:
-    """Whether a function is of CUDA's driver: cuLaunchKernel, and not cudaLaunchKernel."""
-    return name.startswith("cu") and name[2:3].isupper()
+    # cuLaunchKernel is CUDA's driver, cudaLaunchKernel is not
+    driver = table.labels("name").where(lambda name: name[:2] == "cu" and name[2:3].isupper())
+    return Frame({**table, "event_class": driver.astype(np.int64)})
 
 
 def nvtx_ranges(table: Frame) -> Frame:

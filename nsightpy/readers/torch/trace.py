@@ -111,7 +111,9 @@ def _trace(
     path: Path, tables: TraceTables, raw: dict[str, Frame], header: Header, notes: list[str]
 ) -> Trace:
     zero = _zero(raw)
-    raw = {kind: _shifted(table, zero) for kind, table in raw.items()}
+    for kind, table in raw.items():
+        moved = {name: table.ints(name) - zero for name in ("start_ns", "end_ns")}
+        raw[kind] = Frame({**table, **moved})
     owner = _owner(path, tables, raw)
     pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (*_GPU_WORK, SYNC, RECORD)}
     kernels = gpu.kernels(raw[KERNEL], pids[KERNEL])
@@ -131,7 +133,7 @@ def _trace(
         check_places(path, by_name[name])
         if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
             notes.append(f"{unplaced:,} rows of {name} name no device.")
-    by_name = {name: _by_start(_known_columns(name, frame)) for name, frame in by_name.items()}
+    by_name = {name: _ordered(name, frame) for name, frame in by_name.items()}
     used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
     by_name["devices"] = gpu.devices(header.gpus, used)
     gpu_pids = _values([pids[kind] for kind in _GPU_WORK])
@@ -186,15 +188,12 @@ def _wall_clock(zero: int, header: Header) -> int | None:
     return clock_reading(zero + header.base_ns) if header.base_ns else None
 
 
-def _shifted(table: Frame, zero: int) -> Frame:
-    moved = {name: table.ints(name) - zero for name in ("start_ns", "end_ns")}
-    return Frame({**table, **moved})
-
-
-def _by_start(frame: Frame) -> Frame:
-    """The rows by start; those of one start as in the trace, where what encloses comes first."""
-    rows = time_order(frame.ints("start_ns"), ()) if "start_ns" in frame else None
-    return frame if rows is None else frame.take(rows)
+def _ordered(name: str, frame: Frame) -> Frame:
+    """What a frame holds of its schema, by start; of one start as in the trace, where what encloses
+    comes first."""
+    held = frame.select(column for column in TRACE_SCHEMAS[name].names if column in frame)
+    rows = time_order(held.ints("start_ns"), ()) if "start_ns" in held else None
+    return held if rows is None else held.take(rows)
 
 
 def _owner(path: Path, tables: TraceTables, raw: dict[str, Frame]) -> int:
@@ -220,12 +219,6 @@ def _pids(table: Frame, owner: int, calls: Frame) -> Ints:
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     hit = keys[place] == wanted
     return np.where(hit, calls.ints("pid")[order[place]], owner)
-
-
-def _known_columns(name: str, frame: Frame) -> Frame:
-    """What a frame holds of the columns of its schema."""
-    schema = TRACE_SCHEMAS[name]
-    return frame.select(column for column in schema.names if column in frame)
 
 
 def _values(columns: Iterable[Ints]) -> set[int]:
