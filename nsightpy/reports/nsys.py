@@ -12,8 +12,8 @@ from nsightpy import frames
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant, distinct
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
 from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
-from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx, streams
-from nsightpy.readers.nsys.capture import Capture, capture
+from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx
+from nsightpy.readers.nsys.capture import Capture, ThreadNames, capture
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, evidence
 from nsightpy.readers.nsys.session import (
@@ -23,7 +23,6 @@ from nsightpy.readers.nsys.session import (
     program_of,
 )
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
@@ -58,8 +57,8 @@ _READERS: Mapping[str, _Frame] = {
     "memory_operations": _Frame(events.memory_operations),
     "api_calls": _Frame(events.api_calls, together=(*CALL_COLUMNS, *LAUNCH_COLUMNS, EVENT_CLASS)),
     "nvtx_ranges": _Frame(nvtx.nvtx_ranges),
-    "synchronizations": _Frame(streams.synchronizations),
-    "cuda_events": _Frame(streams.cuda_events, "time_ns", counted=False),
+    "synchronizations": _Frame(events.synchronizations),
+    "cuda_events": _Frame(events.cuda_events, "time_ns", counted=False),
     "memory_usage": _Frame(memory.memory_usage),
     "mpi_calls": _Frame(mpi_calls.mpi_calls),
     "library_calls": _Frame(host_tables.library_calls),

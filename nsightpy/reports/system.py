@@ -14,10 +14,10 @@ from nsightpy.frames import COLLECTIVES, GPU_FRAMES, SCHEMAS, Frame, Labels
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.limits import available_memory
+from nsightpy.readers.nsys.capture import ThreadNames
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence_for
 from nsightpy.readers.nsys.session import Session
-from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.reports.presentation import SystemFrames
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows

@@ -222,3 +222,8 @@ def test_no_cell_breaks_the_reader(cell: str, place: int) -> None:
     tables = parsed(text)
     assert tables.launches.rows >= 1
     assert (tables.launches.ints("duration_ns") >= -1).all()
+
+
+def test_a_header_that_lacks_a_quote() -> None:
+    text = f'{IDS}{SHAPES}{LONG}\n{HEAD}"S","{TIME}","ns","5"\n'
+    assert parsed(text.removeprefix('"')).launches.rows == 1

@@ -201,10 +201,10 @@ class _Reader:
         units: Mapping[str, str] = {}
         for cells in rows:
             row = _row(header, cells)
-            if not row["ID"]:
+            if not cells[0]:
                 units = row
                 continue
-            number = first + int(row["ID"])
+            number = first + int(cells[0])
             if number not in self.launches:
                 self.launches[number] = _launch(row, number)
             if "Metric Name" not in header:

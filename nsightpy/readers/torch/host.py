@@ -7,9 +7,10 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels, distinct
-from nsightpy.readers.torch.nesting import ROOT, callers
 
 PUSH_POP = "PushPop"
+ROOT = -1  # the parent of operators that none calls
+_NEVER = 2**63
 FORWARD, BACKWARD = "forward", "backward"
 _ENGINE = "autograd::engine::evaluate_function"
 # c10::DeviceType
@@ -129,3 +130,29 @@ def thread_code(table: Frame) -> Ints:
     _, pid = distinct(table.ints("pid"))
     threads, tid = distinct(table.ints("tid"))
     return pid.astype(np.int64) * max(len(threads), 1) + tid
+
+
+def callers(start: Ints, end: Ints, thread: Ints) -> tuple[Ints, Ints]:
+    """For each operator the row of its caller (ROOT: none), and how many callers are above it.
+
+    Operators are given in the order of the file.
+    """
+    parent, depth = np.empty(len(start), dtype=np.int64), np.empty(len(start), dtype=np.int64)
+    by_thread = np.lexsort((-end, start, thread))
+    for rows in np.split(by_thread, np.flatnonzero(np.diff(thread[by_thread])) + 1):
+        above, depth[rows] = _of_thread(start[rows].tolist(), end[rows].tolist())
+        parent[rows] = np.append(rows, ROOT)[above]
+    return parent, depth
+
+
+def _of_thread(starts: list[int], ends: list[int]) -> tuple[list[int], list[int]]:
+    """Caller (a row) and depth of one thread's operators, by start, the longer first."""
+    above, depth, open_rows = [], [], [ROOT]
+    ends.append(_NEVER)  # of ROOT, the last one
+    for row, start in enumerate(starts):
+        while ends[open_rows[-1]] <= start:
+            open_rows.pop()
+        above.append(open_rows[-1])
+        depth.append(len(open_rows) - 1)
+        open_rows.append(row)
+    return above, depth

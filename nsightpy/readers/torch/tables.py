@@ -15,7 +15,7 @@ import numpy as np
 
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.limits import GREATEST_TIME, summable
-from nsightpy.readers.torch.columns import ids, integers, labels, text_of
+from nsightpy.readers.torch.columns import NO_TIME, ids, integers, labels, nanoseconds, text_of
 from nsightpy.readers.torch.decode import decoded_arguments
 from nsightpy.readers.torch.events import (
     ARGUMENTS,
@@ -31,7 +31,6 @@ from nsightpy.readers.torch.events import (
     TIMED,
     Event,
 )
-from nsightpy.readers.torch.times import NO_TIME, nanoseconds
 
 _STEP = "ProfilerStep#"
 _MEMORY_EVENT = "[memory]"

@@ -15,6 +15,7 @@ from nsightpy.frames import Frame, Ints, constant, distinct, time_order
 from nsightpy.readers.limits import check_places, clock_reading
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch import gpu, host
+from nsightpy.readers.torch.columns import InexactTimesError
 from nsightpy.readers.torch.decode import Damage, EventDecoder
 from nsightpy.readers.torch.events import (
     CALL,
@@ -35,7 +36,6 @@ from nsightpy.readers.torch.events import (
 from nsightpy.readers.torch.header import Header
 from nsightpy.readers.torch.pieces import Pieces
 from nsightpy.readers.torch.tables import TraceTables
-from nsightpy.readers.torch.times import InexactTimesError
 from nsightpy.results import Abstention
 
 PROFILER = "PyTorch profiler"
