@@ -110,7 +110,7 @@ class SqliteFile:
             ]
             try:
                 low, high = self.rows(sa.select(*ends))[0]
-            except ReportError:  # a view has no row numbers
+            except ReportError:  # some tables have no row numbers
                 low = high = None
             self._bounds[name] = None if low is None else (int(low), int(high))
         bounds = self._bounds[name]

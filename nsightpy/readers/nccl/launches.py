@@ -148,14 +148,12 @@ def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence
 def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
     names = list(dict.fromkeys(plain_name(call.name) for call in calls))
     payloads = [call.payload for call in calls]
-    first = payloads[0]
-    payload = replace(
-        first,
-        bytes=_bytes(calls),
-        root=first.root if len({payload.root for payload in payloads}) == 1 else UNKNOWN,
-        peer=first.peer if len({payload.peer for payload in payloads}) == 1 else UNKNOWN,
-        reduction=first.reduction if len({payload.reduction for payload in payloads}) == 1 else "",
-    )
+    differ = {
+        name: getattr(NO_PAYLOAD, name)
+        for name in ("root", "peer", "reduction")
+        if len({getattr(payload, name) for payload in payloads}) > 1
+    }
+    payload = replace(payloads[0], bytes=_bytes(calls), **differ)
     operation = names[0] if len(names) == 1 else row.operation
     row = row._replace(operation=operation, payload=payload, calls=len(calls), evidence=evidence)
     return row._replace(sent=sent_text([call.payload for call in calls if call.name == "Send"]))

@@ -24,7 +24,6 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
-from nsightpy.readers.sql import sa
 from nsightpy.results import Abstention
 
 NO_WORK = Abstention(
@@ -87,11 +86,7 @@ ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]
 
 def thread_names(export: NsysExport) -> ThreadNames:
     """Priority and name by process and thread; of a thread that was renamed, the first by name."""
-    table = export.table("ThreadNames", "globalTid", "nameId")
-    if table is None:
-        return {}
-    priority = table.c.priority if "priority" in table.c else sa.null()
-    stored = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
+    stored = export.rows("ThreadNames", "globalTid", "nameId", optional=("priority",))
     rows = [
         (thread, whole_number(name), whole_number(importance))
         for thread, name, importance in numbered(stored, 1)

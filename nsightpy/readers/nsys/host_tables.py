@@ -12,11 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import stored
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN, plain_calls
 from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.table_frames import Source, process_part, reader, thread_part
+from nsightpy.readers.nsys.table_frames import (
+    Source,
+    is_readable,
+    process_part,
+    reader,
+    stored_frame,
+    thread_part,
+)
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -52,6 +59,12 @@ _LIBRARY_CALLS = (
     Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library})
     for table, library in LIBRARY_TABLES.items()
 )
+_SWITCHES = Source(
+    SWITCHES,
+    {"start_ns": "start", "cpu": "cpu", "begins": "isSchedIn"},
+    OF_THREAD,
+    needs=("isSchedIn", "globalTid"),
+)
 os_calls = reader(frames.OS_CALLS, _OS_CALLS)
 _stored_library_calls = reader(frames.LIBRARY_CALLS, *_LIBRARY_CALLS)
 
@@ -81,7 +94,8 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
     raw = Frame(export.file.arrays(query))
     every = {
         **raw,
-        **_owners(raw.ints("thread")),
+        "pid": process_part(raw.ints("thread")),
+        "tid": thread_part(raw.ints("thread")),
         "name": export.strings.labels(raw.ints("name")),
         "module": export.strings.labels(raw.ints("module")),
     }
@@ -91,13 +105,10 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
 def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     """The frame of when threads ran on a CPU: from being put on it to leaving it."""
     wanted = tuple(columns)
-    table = export.table(SWITCHES, "start", "isSchedIn", "globalTid")
-    if table is None:
+    if not is_readable(export, _SWITCHES):
         return Frame.empty(frames.CPU_RUNS, wanted)
-    columns_of = {"start_ns": "start", "thread": "globalTid", "cpu": "cpu", "begins": "isSchedIn"}
-    query = sa.select(*(stored(table, kept, 0).label(name) for name, kept in columns_of.items()))
-    raw = Frame(export.file.arrays(query))
-    raw = Frame({**raw, **_owners(raw.ints("thread"))})
+    columns = ("start_ns", "pid", "tid", "cpu", "begins")
+    raw = stored_frame(export, frames.CPU_RUNS, _SWITCHES, columns)
     raw = raw.take(np.lexsort([raw.ints(name) for name in ("start_ns", "tid", "pid")]))
     pid, tid, begins = raw.ints("pid"), raw.ints("tid"), raw.ints("begins") != 0
     # what began before the capture, or was lost, has no other half
@@ -105,8 +116,3 @@ def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     rows = np.flatnonzero(same & begins[:-1] & ~begins[1:])
     every = {**raw.take(rows), "end_ns": raw.ints("start_ns")[rows + 1]}
     return Frame({name: every[name] for name in wanted})
-
-
-def _owners(threads: Ints) -> dict[str, Ints]:
-    """Process and thread in serialized global ids."""
-    return {"pid": process_part(threads), "tid": thread_part(threads)}

@@ -7,11 +7,11 @@ at hand, so this is tested on simulated exports only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct, distinct_pairs
-from nsightpy.readers.nsys.columns import number, numbered, stored
+from nsightpy.readers.nsys.columns import numbered, stored
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -75,13 +75,12 @@ def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
     """The name and the id of the interface of each row."""
     # older exports have the number that samples have in place of the id
     about = {
-        interface: (name, None)
-        for interface, name in _pairs(export, INTERFACES, "globalId", "name")
+        interface: (name, None) for interface, name in export.rows(INTERFACES, "globalId", "name")
     }
-    names, ids = (dict(_pairs(export, INTERFACES, "nicId", of)) for of in ("name", "GUID"))
+    names, ids = (dict(export.rows(INTERFACES, "nicId", of)) for of in ("name", "GUID"))
     about |= {
         interface: (names.get(nic), ids.get(nic))
-        for interface, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
+        for interface, nic in export.rows("NIC_ID_MAP", "globalId", "nicId")
     }
     values, codes = distinct(numbers)
     interfaces = [about.get(number, (None, None)) for number in values.tolist()]
@@ -90,16 +89,6 @@ def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
     )
     shown = tuple(str(name or "") for name, _ in interfaces)
     return Labels(codes, shown).merged(), Labels(codes, guids)
-
-
-def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]]:
-    """Two columns of a small table; nothing where it lacks them."""
-    table = export.table(name, *columns)
-    if table is None:
-        return []
-    kinds = {"name": sa.Text}
-    picked = (sa.cast(table.c[field], kinds.get(field, sa.Integer)) for field in columns)
-    return export.file.rows(sa.select(*picked))
 
 
 def _labels(known: _Named, first: Ints, second: Ints) -> tuple[Labels, Labels]:
@@ -112,10 +101,5 @@ def _labels(known: _Named, first: Ints, second: Ints) -> tuple[Labels, Labels]:
 
 def _names(export: NsysExport, name: str, columns: tuple[str, str, str]) -> _Named:
     """Name and unit by two numbers, of a table with these columns for the numbers and the name."""
-    table = export.table(name, *columns)
-    if table is None:
-        return {}
-    unit = table.c.unit if "unit" in table.c else sa.literal_column("''")
-    query = sa.select(*(number(table, key) for key in columns[:2]), table.c[columns[2]], unit)
-    rows = numbered(export.file.rows(query), 2)
+    rows = numbered(export.rows(name, *columns, optional=("unit",)), 2)
     return {(first, second): (str(text or ""), str(u or "")) for first, second, text, u in rows}

@@ -13,7 +13,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
-from nsightpy.readers.nsys.columns import number, process_of, text
+from nsightpy.readers.nsys.columns import number, numbered, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Source, read
@@ -135,11 +135,8 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
 
 def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:
     """The process and the rank of each MPI rank."""
-    table = export.table("MPI_RANKS", "globalTid", "rank")
-    if table is None:
-        return []
-    rows = export.file.rows(sa.select(process_of(table), number(table, "rank")))
-    return [(pid, rank) for pid, rank in rows]
+    rows = numbered(export.rows("MPI_RANKS", "globalTid", "rank"), 2)
+    return [((thread >> 24) & 0xFFFFFF, rank) for thread, rank in rows]
 
 
 def mpi_ranges(ranges: Frame) -> Frame:

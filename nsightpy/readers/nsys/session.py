@@ -127,11 +127,8 @@ def host_pids(export: NsysExport) -> list[int]:
 def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     """The executable of each process, where the export knows it."""
     wanted = set(pids)
-    table = export.table("PROCESSES", "pid", "name")
-    if table is None:
-        return {}
-    query = sa.select(table.c.pid, table.c.name).where(table.c.pid.in_(sorted(wanted)))
-    return {pid: str(name or "") for pid, name in export.file.rows(query) if pid in wanted}
+    rows = export.rows("PROCESSES", "pid", "name")
+    return {pid: str(name or "") for pid, name in rows if pid in wanted}
 
 
 def program_of(name: str) -> str:

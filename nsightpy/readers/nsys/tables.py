@@ -6,7 +6,7 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,6 +65,15 @@ class NsysExport:
         """A table that has these columns; None where there is none."""
         table = self.file.tables.get(name)
         return None if table is None or set(columns) - set(table.c.keys()) else table
+
+    def rows(self, name: str, *columns: str, optional: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """Columns of a small table, None for optional ones that it lacks; no rows without it."""
+        table = self.table(name, *columns)
+        if table is None:
+            return []
+        wanted = [table.c[column] for column in columns]
+        more = [table.c[column] if column in table.c else sa.null() for column in optional]
+        return self.file.rows(sa.select(*wanted, *more))
 
     def count(self, table: str) -> int:
         """The number of rows of a table; 0 when it does not exist."""
