@@ -79,7 +79,7 @@ def timeline_of(events: int) -> Timeline:
         return Lane(kind, label, 7, starts, ends, Labels(codes, names), levels, categories)
 
     tracks = [Track(place, tuple(lane(*one) for one in LANES)) for place in places]
-    return Timeline(places, 0, end, "made up", lambda: iter(tracks), lambda: 0, ("made up",))
+    return Timeline(places, 0, end, "made up", lambda _: iter(tracks), lambda: 0, ("made up",))
 
 
 def opened(page: Browser, path: Path) -> None:

@@ -1,171 +1,169 @@
-"""Every command once: what the library, the command line and the documentation know of it.
+"""Every command once: its name, its line in the help, where it is declared.
 
-A new command is a line in a group here, its function in `nsightpy/commands/`, its
-options in `nsightpy/cli/`, both under the command's name with `_` for `-`.
+A new command is a line in a group here and a module in `nsightpy/commands/`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command: its name, its line in `nsightpy --help`, where its function and figure are.
+class Listed:
+    """A command: its name and its line in `nsightpy --help`.
 
-    `folder`: its function is in a folder of its own. `figure`: a function of nsightpy.figures.
+    `folder`: it is declared in a folder of its own. `cli`: the command line has a module for it.
     `answers`: in rows or sections, in json, too; what does not is no tool of `nsightpy mcp`.
+    `figure`: it draws; `nsightpy.NAME_figure` is what draws.
     """
 
     name: str
     help: str
     folder: bool = False
-    figure: str = ""
+    cli: bool = False
     answers: bool = True
+    figure: bool = False
 
     @property
     def function(self) -> str:
-        """The name of its function in `nsightpy`."""
+        """Its name in `nsightpy`."""
         return self.name.replace("-", "_")
 
     @property
     def module(self) -> str:
-        """The module of its function."""
+        """Where it is declared."""
         return f"nsightpy.commands.{self.function}{'.command' if self.folder else ''}"
 
-    @property
-    def cli_module(self) -> str:
-        """The module of its options."""
-        return f"nsightpy.cli.{self.function}"
+    def load(self) -> Any:
+        """The command itself."""
+        return getattr(import_module(self.module), self.function)
 
 
-# By the heading under which `nsightpy --help` shows them.
+# By the heading under which `nsightpy --help` shows them, in the order of a user's work.
 GROUPS = {
     "Begin here": (
-        Command("summarize", "One screen: what ran, where the time went, what next.", folder=True),
-        Command("findings", "What stands out, and what it could give back at most.", folder=True),
-        Command(
+        Listed("summarize", "One screen: what ran, where the time went, what next.", folder=True),
+        Listed("findings", "What stands out, and what it could give back at most.", folder=True),
+        Listed(
             "report",
             "Everything here on one offline page to send.",
             folder=True,
+            cli=True,
             answers=False,
         ),
-        Command("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
-        Command(
+        Listed("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
+        Listed(
             "compare",
             "Runs before against runs after: slower, by how much, why; gates.",
             folder=True,
-            figure="comparison_figure",
+            cli=True,
+            figure=True,
         ),
     ),
     "What ran": (
-        Command("kernels", "Kernels by GPU time, as nsys stats counts it."),
-        Command("operators", "PyTorch operators by host and device time."),
-        Command("modules", "Device time of nested modules, forward and backward."),
-        Command("api", "CUDA API functions by host time."),
-        Command("memory", "Copies and memory sets by time and size."),
-        Command(
+        Listed("kernels", "Kernels by GPU time, as nsys stats counts it."),
+        Listed("operators", "PyTorch operators and modules by host and device time.", folder=True),
+        Listed("api", "CUDA API functions by host time."),
+        Listed("memory", "Copies and memory sets by time and size."),
+        Listed(
             "memory-usage",
             "Allocated memory: the peak, who holds it, what is left.",
             folder=True,
-            figure="memory_figure",
+            figure=True,
         ),
-        Command("stats", "A summary of nsys stats by its own name: nvtx_sum, ...", folder=True),
-        Command(
-            "trace", "Every operation in time order, as the traces of nsys stats.", folder=True
+        Listed(
+            "nvtx",
+            "Code ranges by host time and by the GPU time they caused.",
+            folder=True,
         ),
+        Listed("stats", "A report of nsys stats by its own name: nvtx_sum, ...", folder=True),
     ),
     "Where the time went": (
-        Command(
+        Listed(
             "breakdown",
             "How each device's time divides: busy, exposed, idle.",
-            figure="breakdown_figure",
+            folder=True,
+            figure=True,
         ),
-        Command(
-            "utilization",
-            "Busy, compute and communication of every device over time.",
-            figure="utilization_figure",
-        ),
-        Command("gaps", "The longest idle intervals: cause, host activity, operations around."),
-        Command(
+        Listed("gaps", "Why devices were idle: causes and places, or the longest intervals."),
+        Listed(
             "iterations",
             "Where a run repeats, and what each iteration's time went to.",
-            figure="iterations_figure",
+            figure=True,
         ),
-        Command("nvtx", "Code ranges by host time and by the GPU time they caused."),
-        Command("nvtx-metrics", "GPU metrics sampled over each code range."),
-        Command(
+        Listed("instances", "One kernel, range or collective, instance by instance.", figure=True),
+        Listed(
             "timeline",
             "Every rank on one clock: a picture, a page, or a trace.",
-            figure="timeline_figure",
+            folder=True,
+            figure=True,
             answers=False,
         ),
-    ),
-    "Launching and waiting": (
-        Command("launches", "From the API call through the queue to the kernel."),
-        Command(
-            "launch-queues",
-            "How much work waited on each stream, and launch-bound time.",
-            figure="queue_figure",
-        ),
-        Command("sync-waits", "Synchronising calls, and the GPU time that they cost."),
-        Command("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
-        Command("inference-steps", "Prefill and decode steps of vLLM and SGLang."),
+        Listed("launches", "From the API call through the queue to the kernel.", figure=True),
+        Listed("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     ),
     "Several ranks": (
-        Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
-        Command(
+        Listed("ranks", "Every rank on one clock: offsets, waits, the straggler.", folder=True),
+        Listed(
             "collectives",
             "Collectives by size and group: bandwidth, wait, who is late.",
             folder=True,
-            figure="collectives_figure",
-        ),
-        Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
-        Command("pipeline", "Pipeline stages: compute, bubbles, transfers."),
-        Command("mpi-waits", "Where MPI ranks waited for each other, and for whom."),
-    ),
-    "One thing, many times": (
-        Command(
-            "pace",
-            "One kernel, range or collective, instance by instance.",
-            figure="pace_figure",
-        ),
-        Command(
-            "histogram",
-            "How durations are distributed, and the modes of each name.",
-            figure="histogram_figure",
+            figure=True,
         ),
     ),
     "With Nsight Compute": (
-        Command(
-            "select", "Which kernels are worth measuring with ncu, and the commands.", folder=True
+        Listed(
+            "select",
+            "Which kernels are worth measuring with ncu, and the commands.",
+            folder=True,
+            cli=True,
         ),
-        Command(
+        Listed(
             "roofline",
             "Kernels against the machine's limits, from ncu reports.",
             folder=True,
-            figure="roofline_figure",
+            figure=True,
         ),
-        Command(
+        Listed(
             "headroom",
             "What ncu measured, as ceilings of what there is to gain.",
             folder=True,
-            figure="headroom_figure",
+            figure=True,
         ),
     ),
     "Files and agents": (
-        Command(
+        Listed(
             "export",
             "Every frame as parquet or csv, with rank, on one clock.",
             folder=True,
             answers=False,
         ),
-        Command("schema", "What the json of a command holds, as a JSON Schema.", answers=False),
-        Command("skill", "How agents go from a report to a conclusion.", answers=False),
-        Command("mcp", "Serve these commands to agents, read-only.", folder=True, answers=False),
-        Command("cache", "Show or clear what nsightpy keeps of reports.", answers=False),
+        Listed("cache", "Show or clear what nsightpy keeps of reports.", answers=False),
+        Listed(
+            "mcp",
+            "Serve these commands to agents, read-only.",
+            folder=True,
+            answers=False,
+        ),
     ),
 }
-COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
-FIGURES = {each.figure: "nsightpy.figures" for each in COMMANDS.values() if each.figure}
-FUNCTIONS = {each.function: each.module for each in COMMANDS.values()}
+COMMANDS = {each.name: each for group in GROUPS.values() for each in group}
+# What commands of earlier versions are called now.
+FORMER = {
+    "histogram": "instances --of NAME --bins N",
+    "imbalance": "ranks --by kernel",
+    "inference-steps": "iterations",
+    "launch-queues": "launches --by stream",
+    "modules": "operators --by module",
+    "mpi-waits": "ranks --by call",
+    "nvtx-metrics": "nvtx --metrics",
+    "pace": "instances --of NAME",
+    "pipeline": "ranks --by stage",
+    "schema": "COMMAND --schema",
+    "skill": "mcp --skill",
+    "sync-waits": "gaps --by call",
+    "trace": "stats -r cuda_gpu_trace",
+    "utilization": "breakdown --bins N",
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, Overflow
 
 from nsightpy.errors import UsageError
@@ -112,6 +112,19 @@ def listed(names: Iterable[str], most: int = 12, mark: str = ", ") -> str:
     known = list(names)
     more = f" and {len(known) - most:,} more" if len(known) > most else ""
     return mark.join(known[:most]) + more
+
+
+def group_text(names: Sequence[object]) -> str:
+    """Ranks in short: numbers as 0-3,8, then other names."""
+    numbers = sorted({name for name in names if isinstance(name, int)})
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[1]}" for run in runs]
+    return ",".join([*shown, *sorted(str(name) for name in names if not isinstance(name, int))])
 
 
 def counted(count: int, one: str, many: str = "") -> str:

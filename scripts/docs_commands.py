@@ -23,7 +23,7 @@ MOST_LINES = 60
 # What is shown for a command; a command that is not named here is asked about the sample job.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
-    "breakdown": (JOB, f"{JOB} -o breakdown.png"),
+    "breakdown": (JOB, f"{JOB} -o breakdown.png", f"{JOB} --bins 100"),
     "collectives": (JOB, f"{JOB} -o collectives.png"),
     "compare": (
         f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",
@@ -31,7 +31,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "export": ("sample_reports/single_process.sqlite -o frames",),
     "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
-    "histogram": (f"{JOB} --top 5", f"{JOB} --top 5 -o histogram.png"),
     "info": (f"{JOB} sample_reports/single_process.sqlite",),
     "iterations": (JOB, f"{JOB} -o iterations.png"),
     "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
@@ -39,26 +38,25 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "memory": ("sample_reports/single_process.sqlite",),
     "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
-    "operators": ("sample_reports/torch_2rank --top 12",),
+    "operators": ("sample_reports/torch_2rank --top 12", f"{JOB} --by module --top 12"),
     "graphs": ("sample_reports/single_process.sqlite",),
-    "inference-steps": (),
-    "modules": ("sample_reports/training_4rank --top 12",),
+    "gaps": (JOB, f"{JOB} --by gap --top 8", f"{JOB} --by call --top 8"),
     "report": (f"{JOB} {MEASURED} -o report.html",),
-    "pace": (
+    "instances": (
         f"{JOB} --of AllReduce --kind collective",
-        f"{JOB} --of AllReduce --kind collective -o pace.png",
+        f"{JOB} --of AllReduce --kind collective -o instances.png",
     ),
+    "ranks": (JOB, f"{JOB} --by kernel --top 5"),
     "roofline": (
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
     ),
-    "schema": ("", "kernels"),
     "select": (f"{JOB} -- python train.py",),
-    "stats": (f"{JOB} -r nvtx_gpu_proj_sum",),
-    "skill": ("",),
+    "stats": (
+        f"{JOB} -r nvtx_gpu_proj_sum",
+        "sample_reports/single_process.sqlite -r cuda_gpu_trace --top 12",
+    ),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
-    "utilization": (JOB, f"{JOB} -o utilization.png"),
-    "trace": ("sample_reports/single_process.sqlite --top 12",),
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -4,52 +4,56 @@ from __future__ import annotations
 
 import inspect
 from types import ModuleType
-
-from docs_commands import command_names
+from typing import Any
 
 import nsightpy
+from nsightpy.command_table import COMMANDS
+from nsightpy.query.command import Argument, Command
 
+OPENING = ("open", "Job", "open_report")
 INTRODUCTION = """\
 # Python
 
 ```python
 import nsightpy
 
-report = nsightpy.open_report("sample_reports/single_process.sqlite")
-report.kernels  # a pandas DataFrame
-nsightpy.kernels("sample_reports/training_4rank", by="rank", top=10).to_pandas()
+with nsightpy.open("sample_reports/training_4rank", iteration="steady") as job:
+    job.kernels(by="rank", top=10).to_pandas()
+    job.events("kernels")  # a DataFrame of all ranks on one clock
+nsightpy.kernels("sample_reports/training_4rank", by="rank", top=10)
 ```
 
-Every command is a function of the same name with the same parameters. The columns of the frames
-are on the page [Frames](frames.md).
+Every command is a function of the same name with the same parameters; `job` has it as a method.
+What a command draws, `nsightpy.NAME_figure` makes with the same parameters. The columns of the
+frames are on the page [Frames](frames.md).
 """
 
 
 def api_page() -> str:
-    """The page as Markdown; mkdocstrings fills in signatures and docstrings."""
-    public = [name for name in dir(nsightpy) if not name.startswith("_")]
-    things = {name: getattr(nsightpy, name) for name in public}
-    commands = [name.replace("-", "_") for name in command_names()]
-    functions = [name for name in commands if inspect.isroutine(things.get(name))]
-    others = [
-        name
-        for name, thing in things.items()
-        if name not in functions
-        and getattr(thing, "__module__", "").startswith("nsightpy")
-        and (inspect.isroutine(thing) or inspect.isclass(thing))
-    ]
-    sections = {
-        "Opening reports, and figures": [n for n in others if inspect.isroutine(things[n])],
-        "Commands as functions": functions,
-        "Classes": [n for n in others if inspect.isclass(things[n])],
-    }
-    parts = [INTRODUCTION]
-    for title, names in sections.items():
-        parts.append(f"\n## {title}\n")
-        parts += [_entry(f"nsightpy.{name}", _path_of(things[name])) for name in names]
+    """The page as Markdown; mkdocstrings fills in what is no command."""
+    commands = [listed.load() for listed in COMMANDS.values()]
+    parts = [INTRODUCTION, "\n## Opening reports\n"]
+    parts += [_entry(name, _path_of(getattr(nsightpy, name))) for name in OPENING]
+    parts.append("\n## Commands as functions\n")
+    parts += map(_command, commands)
+    parts.append("\n### Shared parameters\n")
+    parts += [_meaning(argument) for argument in commands[0].shared.values()]
     parts.append("\n## Errors\n")
-    parts += [_entry(f"nsightpy.errors.{n}", f"nsightpy.errors.{n}") for n in _errors()]
+    parts += [_entry(f"errors.{n}", f"nsightpy.errors.{n}") for n in _errors()]
     return "\n".join(parts)
+
+
+def _command(command: Command[Any]) -> str:
+    """A command as it is called: its own parameters with what they mean."""
+    own = ", ".join(str(each.parameter) for each in command.own.values())
+    lines = "\n".join(map(_meaning, command.own.values()))
+    shared = "\n\nIt takes the [shared parameters](#shared-parameters)." if command.shared else ""
+    head = f"\n### nsightpy.{command.__name__}\n\n`{command.__name__}(reports, *, {own})`\n"
+    return f"{head}\n{command.help}\n\n{command.words}\n\n{lines}{shared}\n"
+
+
+def _meaning(argument: Argument) -> str:
+    return f"- `{argument.name}`: {argument.option.help if argument.option else ''}"
 
 
 def _path_of(thing: object) -> str:
@@ -65,5 +69,6 @@ def _is_error(module: ModuleType, thing: object) -> bool:
     return inspect.isclass(thing) and thing.__module__ == module.__name__
 
 
-def _entry(heading: str, path: str) -> str:
+def _entry(name: str, path: str) -> str:
+    heading = f"nsightpy.{name}"
     return f"\n::: {path}\n    options:\n      heading: {heading}\n      toc_label: {heading}\n"

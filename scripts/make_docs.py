@@ -12,8 +12,13 @@ PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
 INTRODUCTION = """\
 # The frames
 
-`nsightpy.open_report(path).<frame>` is a pandas DataFrame with these columns, always all of them.
-Numbers are int64, names are categories. Times are ns in the report's own time, whose zero is
+`nsightpy.open(paths, iteration="steady", ...).events("kernels")` is a pandas DataFrame of all ranks
+with these columns, always all of them, behind `rank` and `report`; events have `duration_ns` and
+`iteration` (of their process, as `iterations` counts) at the end. Numbers are int64, -1 where
+nothing tells; names are categories. Times are ns on the clock of all ranks: since the report of the
+first one began. `.attrs["notes"]` says what limits them, and which part of the job it is.
+
+`nsightpy.open_report(path).<frame>` is the same of one report, in its own time, whose zero is
 `report.session.utc_ns` on the wall clock. `scripts/make_docs.py` makes this page from
 `nsightpy/frames/`.
 """

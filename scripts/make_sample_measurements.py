@@ -18,7 +18,6 @@ from pathlib import Path
 from simulator.ncu_page import MeasuredKernel, raw_page
 
 from nsightpy.commands.select.command import select
-from nsightpy.commands.select.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "sample_reports" / "training_4rank.ncu.csv"
@@ -28,12 +27,17 @@ PEAK_FP32 = 59.3e12
 
 def page() -> str:
     """The raw page of the chosen launches."""
-    plan: Plan = select(JOB, application=("python", "train.py"))
+    chosen = select(JOB).to_pandas()
+    columns = ("name", "grid", "block", "representative_ns")
     return raw_page(
-        _measured(variant.name, variant.grid, variant.block, duration)
-        for planned in plan.runs
-        for variant, duration in planned.expected
+        _measured(name, _extent(grid), _extent(block), duration)
+        for name, grid, block, duration in zip(*(chosen[c] for c in columns), strict=True)
     )
+
+
+def _extent(text: str) -> tuple[int, int, int]:
+    x, y, z = map(int, text.split("x"))
+    return x, y, z
 
 
 def _measured(

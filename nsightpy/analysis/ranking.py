@@ -8,34 +8,206 @@ one instance; rows by total, largest first, then by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.tally import Statistics, Tally, tally
+from nsightpy.analysis.tally import Key, Statistics, Tally, tally
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import round_half_up
 
-TIME_FIELDS = (
-    Field("Time (%)", "%", 1),
-    Field("Total Time (ns)", "ns"),
-    Field("Instances"),
-    Field("Avg (ns)", "ns", 1),
-    Field("Med (ns)", "ns", 1),
-    Field("Min (ns)", "ns"),
-    Field("Max (ns)", "ns"),
-    Field("StdDev (ns)", "ns", 1),
-)
-SIZE_FIELDS = tuple(
-    Field(f"{name} (MB)", "MB", 3) for name in ("Total", "Avg", "Med", "Min", "Max", "StdDev")
-)
-THROUGHPUT = Field("throughput_gb_per_s", "GB/s", 3)
 MEGA = 1e6
 BACKTRACE_CLASSES = (0, 1, 13)
-SPLITS = ("rank", "device", "process", "stream", "grid", "block")
+# The figures of nsys, and what they are of Statistics.
+_SPREAD = {
+    "Avg": "mean",
+    "Med": "median",
+    "Min": "minimum",
+    "Max": "maximum",
+    "StdDev": "deviation",
+}
+# Columns of nsys without a unit that do not count, by what they hold.
+_KINDS = {
+    "name": "Name, Kernel Name, Range, Operation",
+    "id": "CorrId, CorrID, Result, Pid, Tid, PID, TID, T-Pri, DevId, Ctx, GreenCtx, Strm, Lvl, "
+    "RangeId, ParentId, Tag, Rank, PeerRank, RootRank",
+    "text": "SrcMemKd, DstMemKd, Device, Thread Name, Style, RangeStack, NameTree, API Name, "
+    "API Function, GridXYZ, BlockXYZ, NVTX Range, Category, Event Type, Event, Source, GUID, "
+    "Virtual Address, Minimum Virtual Address, Maximum Virtual Address, CPU Instruction Address",
+}
+_KIND_OF = {label: kind for kind, labels in _KINDS.items() for label in labels.split(", ")}
+# Their headings and importance.
+_SHOWN = {
+    "Name": ("", 1),
+    "Operation": ("", 1),
+    "Kernel Name": ("", 1),
+    "NVTX Range": ("", 1),
+    "Start (ns)": ("", 2),
+    "Duration (ns)": ("", 3),
+    "Device": ("", 4),
+    "Strm": ("", 5),
+    "RangeStack": ("", 7),
+    "Time (%)": ("time %", 2),
+    "Total Time (ns)": ("total", 3),
+    "Instances": ("count", 4),
+    "Num Calls": ("calls", 4),
+    "Count": ("count", 4),
+    "Kern Inst": ("", 4),
+    **{f"{phase}Med (ns)": ("", 5) for phase in "TAQK"},
+    "Total (MB)": ("size", 5),
+    "Med (MB)": ("median size", 9),
+    "Avg (MB)": ("avg size", 0),
+    "Min (MB)": ("min size", 0),
+    "Max (MB)": ("max size", 0),
+    "StdDev (MB)": ("size std dev", 0),
+    "Med (ns)": ("median", 21),
+    "Max (ns)": ("", 22),
+    "Avg (ns)": ("", 23),
+    "Min (ns)": ("", 24),
+    "StdDev (ns)": ("std dev", 25),
+}
+
+
+def nsys_field(label: str) -> Field:
+    """A column under NVIDIA's name for it, which says what it holds."""
+    unit = label.partition(" (")[2].removesuffix(")")
+    kind = {"ns": "time", "B": "bytes"}.get(unit, unit) or _KIND_OF.get(label, "count")
+    if "Start (" in label or label == "End (ns)":
+        kind = "moment"
+    decimals = 3 if unit in ("MB", "MB/s") else None
+    if unit == "%" or (decimals is None and any(mean in label for mean in ("Avg", "Med", "Std"))):
+        decimals = 1
+    heading, importance = _SHOWN.get(label, ("", 0))
+    place = -1 if label == "Operation" else 0
+    return Field(label, kind, decimals, heading=heading, importance=importance, place=place)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Groups in the order of their rows, and statistics of all that was measured of them.
+
+    `names`: of a key's parts.
+    """
+
+    names: tuple[str, ...]
+    keys: Sequence[Key]
+    measures: Mapping[str, Statistics]
+
+    def part(self, name: str) -> list[Value]:
+        """A part of the key, row by row."""
+        place = self.names.index(name)
+        return [key[place] for key in self.keys]
+
+    def figure(self, name: str, of: str = "duration") -> list[int | float | None]:
+        """A figure of what was measured, row by row; None where nothing is known of it."""
+        statistics = self.measures[of]
+        missing = 0 if name == "instances" else None
+        figures = dict(zip(statistics.keys, getattr(statistics, name).tolist(), strict=True))
+        return [figures.get(key, missing) for key in self.keys]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a ranking, and its values row by row."""
+
+    field: Field
+    values: Callable[[Ranking], Sequence[Value]]
+
+
+def part(name: str, label: str) -> Column:
+    """The column of a part of the key."""
+    return Column(nsys_field(label), lambda ranking: ranking.part(name))
+
+
+def figure(label: str, name: str, of: str = "duration") -> Column:
+    """The column of a figure, rounded as nsys rounds it."""
+    field = nsys_field(label)
+    return Column(field, lambda ranking: [_rounded(v, field) for v in ranking.figure(name, of)])
+
+
+def _rounded(value: int | float | None, field: Field) -> Value:
+    if value is None or field.decimals is None:
+        return value if value is None else int(value)
+    return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
+
+
+def spread(prefix: str = "", unit: str = "ns", of: str = "duration") -> tuple[Column, ...]:
+    """Mean, median, extremes and deviation under the names that nsys gives them."""
+    return tuple(figure(f"{prefix}{word} ({unit})", name, of) for word, name in _SPREAD.items())
+
+
+def times(count: str = "Instances") -> tuple[Column, ...]:
+    """The eight figures of a ranking by time; `count` is what nsys calls the number of rows."""
+    return (
+        figure("Time (%)", "share"),
+        figure("Total Time (ns)", "total"),
+        figure(count, "instances"),
+        *spread(),
+    )
+
+
+KERNELS = (*times(), part("name", "Name"))
+OPERATION = part("name", "Operation")
+SIZES = (figure("Total (MB)", "total", "bytes"), *spread(unit="MB", of="bytes"))
+_THROUGHPUT = Field("throughput_gb_per_s", "GB/s", 3, heading="GB/s", importance=6)
+
+
+def _where_known(column: Column) -> Column:
+    """The column without values of groups of which not all sizes are known."""
+
+    def values(ranking: Ranking) -> list[Value]:
+        sized, every = ranking.figure("instances", "bytes"), ranking.figure("instances")
+        rows = zip(column.values(ranking), sized, every, strict=True)
+        return [value if of == count else None for value, of, count in rows]
+
+    return Column(column.field, values)
+
+
+def _throughput(ranking: Ranking) -> list[Value]:
+    totals = zip(ranking.figure("total", "bytes"), ranking.figure("total"), strict=True)
+    return [round(size / ns, 3) if ns and size is not None else None for size, ns in totals]
+
+
+MEMORY = (
+    *times("Count"),
+    OPERATION,
+    *(_where_known(column) for column in (*SIZES, Column(_THROUGHPUT, _throughput))),
+)
+
+
+def fields_of(columns: Sequence[Column]) -> tuple[Field, ...]:
+    """The fields of columns."""
+    return tuple(column.field for column in columns)
+
+
+def ranked(
+    command: str,
+    columns: Sequence[Column],
+    measures: Mapping[str, Statistics],
+    names: tuple[str, ...] = ("name",),
+    splits: Sequence[Field] = (),
+) -> Table:
+    """Groups by total of the first measure, largest first, then by key, then by its splits.
+
+    `names`: of a key's parts, behind those of the splits.
+    """
+    first = next(iter(measures.values()))
+
+    def place(group: int) -> tuple[object, ...]:
+        key = first.keys[group]
+        split = tuple((value is not None, value) for value in key[: len(splits)])
+        return (-int(first.total[group]), key[len(splits) :], split)
+
+    keys = [first.keys[group] for group in sorted(range(len(first.keys)), key=place)]
+    ranking = Ranking((*(field.name for field in splits), *names), keys, measures)
+    values = [
+        *(ranking.part(field.name) for field in splits),
+        *(column.values(ranking) for column in columns),
+    ]
+    return Table(command, (*splits, *fields_of(columns)), tuple(zip(*values, strict=True)))
 
 
 def durations(frame: Frame) -> Ints:
@@ -45,15 +217,26 @@ def durations(frame: Frame) -> Ints:
 
 def tally_durations(frame: Frame, by: Sequence[str]) -> Tally:
     """Durations (ns) per group of the columns in `by`."""
-    groups = group_by(frame, by)
-    return tally(groups.codes, durations(frame), groups.keys)
+    return tallies(frame, by, ("duration",))[0]
 
 
 def tally_bytes(frame: Frame, by: Sequence[str]) -> Tally:
     """Sizes (bytes) per group of the columns in `by`, of those that are known."""
-    frame = frame.take(frame.ints("bytes") >= 0)
+    return tallies(frame, by, ("bytes",))[0]
+
+
+def tallies(frame: Frame, by: Sequence[str], measures: Sequence[str]) -> list[Tally]:
+    """Durations, or columns of numbers from 0 on where they are known, per group."""
     groups = group_by(frame, by)
-    return tally(groups.codes, frame.ints("bytes"), groups.keys)
+    made = []
+    for measure in measures:
+        if measure == "duration":
+            made.append(tally(groups.codes, durations(frame), groups.keys))
+        else:
+            values = frame.ints(measure)
+            known = values >= 0
+            made.append(tally(groups.codes[known], values[known], groups.keys))
+    return made
 
 
 def shaped(frame: Frame, shape: str) -> Labels:
@@ -68,99 +251,3 @@ def calls(frame: Frame) -> Frame:
     classes = frame.ints("event_class")
     keep = np.isin(classes, BACKTRACE_CLASSES)
     return frame if keep.all() else frame.take(keep)
-
-
-def rank_by_time(
-    command: str,
-    statistics: Statistics,
-    splits: Sequence[Field],
-    *,
-    count: str = "Instances",
-) -> Table:
-    """The ranking of groups whose keys are (split values..., name)."""
-    fields = (*splits, *time_fields(count))
-    whole = int(statistics.total.sum())
-    rows = []
-    for group in _order(statistics):
-        *split, label = statistics.keys[group]
-        rows.append((*split, *time_values(statistics, group, whole), label))
-    return Table(command, fields, tuple(rows))
-
-
-def rank_memory(time: Statistics, sizes: Statistics, splits: Sequence[Field] = ()) -> Table:
-    """The ranking of memory operations: their times, then their sizes and throughput."""
-    fields = (*splits, *memory_fields())
-    place = {key: group for group, key in enumerate(sizes.keys)}
-    whole = int(time.total.sum())
-    rows = []
-    for group in _order(time):
-        key = time.keys[group]
-        *split, label = key
-        figures = time_values(time, group, whole)
-        size = _size_values(sizes, place.get(key), time, group)
-        rows.append((*split, *figures, label, *size))
-    return Table("memory", fields, tuple(rows))
-
-
-def time_values(statistics: Statistics, group: int, whole: int) -> tuple[Value, ...]:
-    """The eight figures of one group, rounded as nsys rounds them."""
-    total = int(statistics.total[group])
-    return (
-        round_half_up(100.0 * total / whole, 1) if whole else 0.0,
-        total,
-        int(statistics.instances[group]),
-        *spread(statistics, group),
-    )
-
-
-def spread(statistics: Statistics, group: int) -> tuple[Value, ...]:
-    """Mean, median, extremes and deviation of one group, rounded as nsys rounds them."""
-    return (
-        round_half_up(float(statistics.mean[group]), 1),
-        round_half_up(float(statistics.median[group]), 1),
-        int(statistics.minimum[group]),
-        int(statistics.maximum[group]),
-        round_half_up(float(statistics.deviation[group]), 1),
-    )
-
-
-def _size_values(
-    sizes: Statistics, group: int | None, time: Statistics, of_time: int
-) -> tuple[Value, ...]:
-    """The figures of one group's sizes, and its throughput; None where a size is not known."""
-    if group is None or sizes.instances[group] < time.instances[of_time]:
-        return (None,) * (len(SIZE_FIELDS) + 1)
-    total_ns = int(time.total[of_time])
-    throughput = round(int(sizes.total[group]) / total_ns, 3) if total_ns else None
-    figures: tuple[NDArray[np.generic], ...] = (
-        sizes.total,
-        sizes.mean,
-        sizes.median,
-        sizes.minimum,
-        sizes.maximum,
-        sizes.deviation,
-    )
-    shown = (round_half_up(float(figure[group]) / MEGA, 3) for figure in figures)
-    return (*shown, throughput)
-
-
-def _order(statistics: Statistics) -> list[int]:
-    """Groups by total, largest first, then by name, then by the split columns."""
-    totals = statistics.total.tolist()
-
-    def place(group: int) -> tuple[object, ...]:
-        *split, label = statistics.keys[group]
-        return (-totals[group], label, tuple((value is not None, value) for value in split))
-
-    return sorted(range(len(statistics.keys)), key=place)
-
-
-def time_fields(count: str = "Instances", name: str = "Name") -> tuple[Field, ...]:
-    """The columns of a ranking by time, but for splits."""
-    renamed = (Field(count) if field.name == "Instances" else field for field in TIME_FIELDS)
-    return (*renamed, Field(name, "text"))
-
-
-def memory_fields() -> tuple[Field, ...]:
-    """The columns of the ranking of memory operations, but for splits."""
-    return (*time_fields("Count", "Operation"), *SIZE_FIELDS, THROUGHPUT)

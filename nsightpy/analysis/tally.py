@@ -79,6 +79,11 @@ class Statistics:
     maximum: Ints
     deviation: NDArray[np.float64]
 
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """Each group's percentage of the total of all."""
+        return 100.0 * self.total / max(int(self.total.sum()), 1)
+
     def by_total(self) -> list[int]:
         """The groups by total, largest first, then by key."""
         return sorted(
@@ -104,9 +109,9 @@ def tally(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Tally:
     return _from_sorted(*_unpacked(packed[starts]), np.diff(np.append(starts, len(packed))), keys)
 
 
-def summed(parts: Iterable[Mapping[Key, Sequence[int]]]) -> dict[Key, list[int]]:
+def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[float]]:
     """Figures by key, those under one key added up place by place."""
-    sums: dict[Key, list[int]] = {}
+    sums: dict[Key, list[float]] = {}
     for part in parts:
         for key, figures in part.items():
             known = sums.setdefault(key, [0] * len(figures))

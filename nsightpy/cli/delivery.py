@@ -1,11 +1,13 @@
-"""What becomes of a result: printed, drawn or written, its notes on stderr."""
+"""What becomes of an answer: printed, drawn or written, its notes on stderr."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,89 +17,112 @@ from click.core import ParameterSource
 from nsightpy.cli.options import FORMAT_OF_SUFFIX
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nsightpy.results import AnyTable, Table
+    from nsightpy.query.command import Command
 
 MOST_NOTES = 6
 TEXTS = ("", ".txt", ".text", ".log")
 PICTURES = (".png", ".svg", ".pdf")
+# So many rows of millions go into a pipe for people who do not ask for a number.
+SHOWN = 200
 
 
-def show(table: Table, options: dict[str, Any]) -> None:
-    """Print or write a table in the wanted format; notes go to stderr for people."""
-    from nsightpy.output import formats
+def loaded(place: str) -> Any:
+    """What a "module:name" stands for."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
-    writers = {
-        "csv": formats.to_csv,
-        "json": formats.to_json,
-        "markdown": formats.to_markdown,
-        "parquet": formats.to_parquet,
-    }
-    if options["format_"] in writers:
-        deliver(writers[options["format_"]](table), options)
+
+def deliver_answer(
+    command: Command[Any], answer: Any, options: Mapping[str, Any], beside: Sequence[Any] = ()
+) -> None:
+    """Print, draw or write an answer as it was asked for; notes go to stderr for people."""
+    from nsightpy.output.formats import WRITERS
+    from nsightpy.results import Summary
+
+    format_, suffix = options.get("format_", ""), suffix_of(command, options["output"])
+    if suffix in command.files:
+        with stdout_or_file(options) as file:
+            loaded(command.files[suffix])(answer, file)
+    elif suffix in PICTURES and command.picture:
+        from nsightpy.render.plots.drawing import picture_bytes
+
+        drawn = loaded(command.picture)(answer, *beside)
+        deliver(picture_bytes(drawn, f"answer{suffix}"), options)
+    elif format_ in command.formats:
+        deliver(loaded(command.formats[format_])(answer), options)
+    elif format_ in WRITERS:
+        table = answer.table if isinstance(answer, Summary) and format_ != "json" else answer
+        with stdout_or_file(options) as file:
+            WRITERS[format_](table, file)
     else:
-        from nsightpy.render.text.terminal import print_table
-
-        rows = rows_shown(table, options)
-        deliver_text(lambda out: print_table(table, out, rows), options)
-        if not table.rows and not table.notes:
-            say("the reports hold nothing that matches", options)
-    tell(table, options)
+        answer = _print(command, answer, options)
+        if isinstance(answer, Summary):  # its notes are on the screen
+            return
+    tell(answer, options)
 
 
-def rows_shown(table: Table, options: dict[str, Any]) -> int | None:
+def _print(command: Command[Any], answer: Any, options: Mapping[str, Any]) -> Any:
+    """Print an answer for people; what they see of it."""
+    shown = command.people(answer) if command.people else answer
+    rows = rows_shown(shown, options)
+    if command.text and getattr(shown, "rows", True):
+        write = loaded(command.text)
+        deliver_text(lambda out: write(shown, out, rows), options)
+        return shown
+    from nsightpy.render.text.terminal import print_table
+
+    deliver_text(lambda out: print_table(shown, out, rows), options)
+    if not shown.rows and not shown.notes:
+        say("the reports hold nothing that matches", options)
+    return shown
+
+
+def suffix_of(command: Command[Any], output: str) -> str:
+    """What the file's name says of its kind; the longest suffix that the command knows."""
+    name = Path(output).name.lower()
+    known = sorted(command.suffixes, key=len, reverse=True)
+    return next((suffix for suffix in known if name.endswith(suffix)), Path(name).suffix)
+
+
+def rows_shown(answer: Any, options: Mapping[str, Any]) -> int | None:
     """How many rows are printed: the view's on a terminal, all where N is given or in a pipe."""
     from nsightpy.render.text.views import view_of
+    from nsightpy.results import LazyRows, Table
 
-    asked_for = options.get("top") is not None or not on_terminal(options)
-    return None if asked_for else view_of(table.command).rows
+    if not isinstance(answer, Table) or options.get("top") is not None:
+        return None
+    if on_terminal(options):
+        return view_of(answer).rows
+    return SHOWN if isinstance(answer.rows, LazyRows) else None
 
 
-def on_terminal(options: dict[str, Any]) -> bool:
+def on_terminal(options: Mapping[str, Any]) -> bool:
     """Whether the answer goes to a person's screen."""
     from nsightpy.output.files import STDOUT
 
     return options["output"] == STDOUT and sys.stdout.isatty()
 
 
-def is_picture(path: str) -> bool:
-    """Whether a file of that name is a picture that can be drawn."""
-    return Path(path).suffix.lower() in PICTURES
-
-
-def show_or_draw(
-    table: AnyTable, draw: Callable[[AnyTable], Figure], options: dict[str, Any]
-) -> None:
-    """Draw a table where the wanted file is a picture's, else show it; notes either way."""
-    if not is_picture(options["output"]):
-        show(table, options)
-        return
-    from nsightpy.render.plots.drawing import picture_bytes
-
-    deliver(picture_bytes(draw(table), options["output"]), options)
-    tell(table, options)
-
-
-def tell(table: Table, options: dict[str, Any]) -> None:
-    """The notes of a table, on stderr, where the format does not carry them."""
+def tell(answer: Any, options: Mapping[str, Any]) -> None:
+    """The notes of an answer, on stderr, where the format does not carry them."""
     from nsightpy.units import counted
 
-    if options["format_"] not in ("json", "markdown"):
-        for note in table.notes[:MOST_NOTES]:
+    notes = getattr(answer, "notes", ())
+    if options.get("format_") not in ("json", "markdown"):
+        for note in notes[:MOST_NOTES]:
             say(note, options)
-        if (more := len(table.notes) - MOST_NOTES) > 0:
+        if (more := len(notes) - MOST_NOTES) > 0:
             say(f"{counted(more, 'more note')}: --format json has all", options)
 
 
-def deliver(data: bytes, options: dict[str, Any]) -> None:
+def deliver(data: bytes, options: Mapping[str, Any]) -> None:
     """Write bytes to stdout or the wanted file."""
     with stdout_or_file(options) as file:
         file.write(data)
 
 
 @contextmanager
-def stdout_or_file(options: dict[str, Any]) -> Iterator[BinaryIO]:
+def stdout_or_file(options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     """Where bytes are wanted. Raises UsageError for those that are not for terminals."""
     from nsightpy.errors import UsageError
     from nsightpy.output.files import STDOUT
@@ -106,19 +131,19 @@ def stdout_or_file(options: dict[str, Any]) -> Iterator[BinaryIO]:
         with output_of(options) as file:
             yield file
         return
-    if options["format_"] == "parquet" and sys.stdout.isatty():
+    if options.get("format_") == "parquet" and sys.stdout.isatty():
         raise UsageError("Parquet is not for terminals: give -o FILE")
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
 
 
-def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:
+def output_of(options: Mapping[str, Any]) -> AbstractContextManager[BinaryIO]:
     """The wanted file, open for writing; never one of the reports."""
     from nsightpy.output.files import output_file
 
     output = Path(options["output"])
-    _spare_inputs(output, options["reports"])
+    _spare_inputs(output, (*(options.get("before") or ()), *options["reports"]))
     return output_file(output, force=options["force"])
 
 
@@ -136,44 +161,44 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
             continue
 
 
-def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
+def deliver_text(write: Any, options: Mapping[str, Any]) -> None:
     """Print what is for people, on stdout or, uncut, into the wanted file."""
-    import io
-
-    from nsightpy.errors import UsageError
     from nsightpy.output.files import STDOUT
     from nsightpy.render.text.terminal import console
 
     if options["output"] == STDOUT:
         write(console())
         return
-    if options["output"].lower().endswith((*PICTURES, ".html", ".pftrace")):
-        raise UsageError(
-            f"{options['output']}: this command writes no such file: tables, and pictures (.png, "
-            ".svg, .pdf) where its --help says so"
-        )
-    refuse_unknown_suffix(options["output"])
     text = io.StringIO()
     write(console(text))
     deliver(text.getvalue().encode("utf-8", "backslashreplace"), options)
 
 
-def refuse_unknown_suffix(output: str) -> None:
-    """Raise UsageError where a text would be written under a name that promises something else."""
+def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
+    """Raise UsageError where the name of the file promises what the command does not write."""
     from nsightpy.errors import UsageError
 
-    context = click.get_current_context(silent=True)
-    given = context and context.get_parameter_source("format_") == ParameterSource.COMMANDLINE
-    suffix = Path(output).suffix.lower()
-    if given or suffix in TEXTS or not any(letter.isalpha() for letter in suffix):
+    output, known = options["output"], ", ".join(command.suffixes)
+    if output is None:
+        raise UsageError(f"give -o FILE; the name must end with one of {known}")
+    suffix = suffix_of(command, output)
+    if suffix in command.suffixes:
         return
-    known = ", ".join((*FORMAT_OF_SUFFIX, *TEXTS[1:]))
-    raise UsageError(
-        f"{output}: what a {suffix} file holds is not known: give one of {known}, or say --format"
-    )
+    if not (command.layouts or command.formats):
+        raise UsageError(f"{output}: is of no known format; the name must end with {known}")
+    texts = (*FORMAT_OF_SUFFIX, *TEXTS)
+    if suffix in (*PICTURES, ".html", ".pftrace"):
+        raise UsageError(f"{output}: this command writes no such file: see its --help")
+    source = click.get_current_context().get_parameter_source("format_")
+    is_open = source != ParameterSource.COMMANDLINE and options["format_"] == "table"
+    if is_open and suffix not in texts and any(letter.isalpha() for letter in suffix):
+        raise UsageError(
+            f"{output}: what a {suffix} file holds is not known: give one of "
+            f"{', '.join(filter(None, texts))}, or say --format"
+        )
 
 
-def say(note: str, options: dict[str, Any]) -> None:
+def say(note: str, options: Mapping[str, Any]) -> None:
     """A note for people, on stderr."""
     if options["quiet"]:
         return

@@ -82,27 +82,20 @@ class Failure:
 @contextmanager
 def faults_raised() -> Iterator[None]:
     """Raise the first fault of nsightpy that is logged meanwhile, once all else is answered."""
-    faults = _Faults(logging.ERROR)
+    faults: list[FaultError] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        faults.extend([record.msg] if isinstance(record.msg, FaultError) else [])
+        return True
+
     logger = logging.getLogger("nsightpy")
-    logger.addHandler(faults)
+    logger.addFilter(keep)
     try:
         yield
     finally:
-        logger.removeHandler(faults)
-    if faults.found:
-        raise faults.found[0]
-
-
-class _Faults(logging.Handler):
-    """Keeps the faults of nsightpy that are logged."""
-
-    def __init__(self, level: int) -> None:
-        super().__init__(level)
-        self.found: list[FaultError] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if isinstance(record.msg, FaultError):
-            self.found.append(record.msg)
+        logger.removeFilter(keep)
+    if faults:
+        raise faults[0]
 
 
 def _fitted(line: str) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 import click
 
 from nsightpy import __version__
 from nsightpy.cli.failures import FAILURES, MOST_MEMORY, Failure, wants_json
-from nsightpy.cli.options import OF_EVERY_COMMAND, REPORTS
 from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
-from nsightpy.command_table import COMMANDS, GROUPS
+from nsightpy.command_table import COMMANDS, FORMER, GROUPS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
 
@@ -25,6 +24,10 @@ _SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
 # Matrices here are small: threads that wait for each other take more time than they save (the
 # clocks of 64 ranks: five times as much on two busy processors).
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+
+
+# In the context of a command: the reports that are about to be read.
+REPORTS = "nsightpy.reports"
 
 
 class Commands(click.Group):
@@ -40,17 +43,22 @@ class Commands(click.Group):
                 formatter.write_dl([(f"{each.name:<{widest}}", each.help) for each in group])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        listed = COMMANDS.get(cmd_name)
+        if listed is None:
             return None
-        module = importlib.import_module(COMMANDS[cmd_name].cli_module)
-        command: click.Command = module.command
-        command.params.sort(key=lambda each: each.name in OF_EVERY_COMMAND)
-        return command
+        if listed.cli:
+            made: click.Command = import_module(f"nsightpy.cli.{listed.function}").command
+            return made
+        from nsightpy.cli.declared import click_command
+
+        return click_command(listed.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
+        if name in FORMER:
+            ctx.fail(f"{name} is now: nsightpy {FORMER[name]}")
         if name and name not in COMMANDS and not name.startswith("-"):
             import difflib
 
@@ -82,13 +90,27 @@ class Commands(click.Group):
             raise unforeseen(ctx.meta.get(REPORTS, ""), error) from error
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "-V", "--version", message="nsightpy %(version)s")
-def cli() -> None:
-    """Where the GPU time goes: answers from Nsight Systems and Nsight Compute reports.
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Where the GPU time goes: answers from Nsight Systems, Nsight Compute and PyTorch reports.
 
     Begin with: nsightpy summarize REPORT
     """
+    if context.invoked_subcommand is None:
+        widest = max(map(len, GROUPS))
+        click.echo(
+            "Where GPU time goes, from Nsight Systems, Nsight Compute and PyTorch reports.\n"
+            "Begin with: nsightpy summarize REPORT\n"
+        )
+        for title, group in GROUPS.items():
+            click.echo(f"{title:<{widest}} {' '.join(each.name for each in group)}")
+        click.echo("nsightpy --help says what each is for, nsightpy COMMAND --help how to ask it.")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,36 +1,17 @@
-"""Options that several commands share, and what is asked with them."""
+"""The options of the command line: those of a command's arguments, and what says how it answers."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import click
 
-from nsightpy.cli.failures import faults_raised
-from nsightpy.cli.streams import terminal_progress
-from nsightpy.query.parameters import (
-    COMMUNICATION,
-    NAME,
-    READING,
-    SCOPE,
-    TOP,
-    USE_CACHE,
-    Parameter,
-)
-
 if TYPE_CHECKING:
-    from nsightpy.commands.report.one_pass import OnePass
-    from nsightpy.query.request import Common
+    from nsightpy.query.command import Argument, Command
 
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
-
-REPORTS = "nsightpy.reports"
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
 FORMAT_OF_SUFFIX = {
     ".csv": "csv",
@@ -40,160 +21,164 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
     ".xml": "junit",
 }
+SHARED = "Options of every command"
 
 
-def _output(formats: Sequence[str]) -> tuple[Callable[[Any], Any], ...]:
-    """--format and -o, whose suffix says the format where none is given (it is parsed before)."""
-    suffixes = {name: kind for name, kind in FORMAT_OF_SUFFIX.items() if kind in formats}
+class DeclaredCommand(click.Command):
+    """A command whose help shows its own options first, the shared ones in a section of their own.
+
+    `own`: the names of its own parameters.
+    """
+
+    own: frozenset[str] = frozenset()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """An option whose value is NAME... takes all words up to the next option."""
+        several = {
+            word
+            for each in self.params
+            if isinstance(each, click.Option) and (each.metavar or "").endswith("...")
+            for word in each.opts
+        }
+        spread: list[str] = []
+        taking = ""
+        for word in args if several else ():
+            if word.startswith("-") and word != "-":
+                taking = word if word in several else ""
+                spread += [] if taking else [word]
+            else:
+                spread += [taking, word] if taking else [word]
+        return super().parse_args(ctx, spread or args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = (each for each in self.get_params(ctx) if isinstance(each, click.Option))
+        records = [(each.name, each.get_help_record(ctx)) for each in options]
+        for title, is_own in (("Options", True), (SHARED, False)):
+            lines = [line for name, line in records if line and (name in self.own) == is_own]
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+
+def option_of(argument: Argument) -> click.Option | None:
+    """The option that is typed for an argument; None where it is for programs only."""
+    about = argument.option
+    if about is None or not argument.typed:
+        return None
+    long, *short = (about.typed or argument.typed).split()
+    if bool in _types(argument.type):
+        both = "/" in long  # forms; else one that is True by default is turned off
+        value = {} if both else {"flag_value": argument.default is not True}
+        names = [*short, long if both else argument.typed, argument.name]
+        return click.Option(names, is_flag=True, default=argument.default, help=about.help, **value)
+    return click.Option(
+        [*short, long, argument.name],
+        metavar=about.metavar or None,
+        type=_click_type(argument),
+        required=argument.required,
+        **({} if argument.required else {"default": argument.default}),  # None would be a value
+        show_default=bool(about.choices) or isinstance(argument.default, int | float),
+        multiple=about.several,
+        help=about.help,
+    )
+
+
+def _types(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+
+
+def _click_type(argument: Argument) -> Any:
+    about, types = argument.option, _types(argument.type)
+    assert about is not None
+    if about.choices:
+        return click.Choice(about.choices)
+    if str in types:
+        return None
+    return click.INT if int in types else click.FLOAT if float in types else None
+
+
+def options_of(command: Command[Any], *extra: click.Option) -> list[click.Parameter]:
+    """All parameters of a command: reports, its own options, those that commands share."""
+    given = [*command.own.values(), *command.shared.values()]
+    made = [option for argument in given if (option := option_of(argument))]
+    if not command.positional:
+        return [*extra, *made]
+    reports = click.Argument(["reports"], metavar="REPORT...", nargs=-1, required=True)
+    return [reports, *extra, *made, *_ways_out(command)]
+
+
+def _ways_out(command: Command[Any]) -> Iterable[click.Option]:
+    """Where the answer goes, and in which format, unless that is an argument of its own."""
+    if "output" not in command.own:
+        yield from _outputs(command)
+    if command.layouts:
+        yield click.Option(
+            ["--schema"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_schema(command),
+            help="Print the JSON Schema of the answer; no report is needed.",
+        )
+    yield click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.")
+    yield click.Option(
+        ["-v", "--verbose"], is_flag=True, help="Say which files are read, and how long."
+    )
+
+
+def _outputs(command: Command[Any]) -> Iterable[click.Option]:
+    formats = (*FORMATS, *command.formats.keys() - set(FORMATS))
+    suffixes = {suffix: kind for suffix, kind in FORMAT_OF_SUFFIX.items() if kind in formats}
+    if command.layouts or command.formats:
+        yield click.Option(
+            ["--format", "format_"],
+            type=click.Choice(formats),
+            callback=_format_of(suffixes),
+            show_default="from the suffix of -o, else table",
+            help="For people or for machines.",
+        )
+        known = ", ".join(name for name in suffixes if name != ".markdown")
+        drawn = ", or draw it: .png, .svg, .pdf" if command.picture else ""
+        yield click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            default="-",
+            is_eager=True,
+            help=f"Write here, in the format of its suffix ({known}){drawn}; - is stdout.",
+        )
+    else:
+        suffix = ", ".join(command.suffixes)
+        yield click.Option(["-o", "--output"], metavar="FILE", help=f"Write here: {suffix}.")
+    yield click.Option(["--force"], is_flag=True, help="Overwrite an existing file.")
+
+
+def _format_of(suffixes: Mapping[str, str]) -> Callable[..., str]:
+    """The format that is given, else that of the suffix of -o, which is parsed before."""
 
     def wanted(context: click.Context, _: click.Parameter, given: str | None) -> str:
         return given or suffixes.get(Path(context.params["output"]).suffix.lower(), "table")
 
-    return (
-        click.option(
-            "--format",
-            "format_",
-            type=click.Choice(formats),
-            callback=wanted,
-            show_default="from the suffix of -o, else table",
-            help="For people or for machines.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            default="-",
-            is_eager=True,
-            help="Write here, in the format of its suffix "
-            f"({', '.join(name for name in suffixes if name != '.markdown')}); - is stdout.",
-        ),
-    )
+    return wanted
 
 
-_OUTPUT = (
-    *_output(FORMATS),
-    click.option("--force", is_flag=True, help="Overwrite an existing file."),
-    click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Say which files are read, and how long."),
-)
+def _print_schema(command: Command[Any]) -> Callable[..., None]:
+    def told(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            import json
+
+            click.echo(json.dumps(command.schema, indent=2))
+            context.exit()
+
+    return told
 
 
-def option_of(parameter: Parameter) -> Callable[[F], F]:
-    """The option that is typed for a parameter of functions."""
-    if parameter.default is True:
-        return click.option(parameter.option, is_flag=True, help=parameter.meaning)
-    kinds: dict[str, Any] = {"N": click.IntRange(min=0 if parameter.name == "top" else 1)}
-    return click.option(
-        parameter.option,
-        parameter.name,
-        metavar=parameter.metavar or None,
-        type=click.Choice(parameter.choices) if parameter.choices else kinds.get(parameter.metavar),
-        default=parameter.default,
-        show_default=bool(parameter.choices),
-        multiple=parameter.several,
-        help=parameter.meaning,
-    )
+def arguments_of(command: Command[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as the arguments of a command; a progress line on a terminal only."""
+    import sys
 
+    from nsightpy.cli.streams import terminal_progress
 
-_REPORTS = click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
-_SHARED = tuple(map(option_of, (*SCOPE, *READING)))
-# Options that come last in a command's help, behind its own.
-OF_EVERY_COMMAND = frozenset(
-    {*(each.name for each in (*SCOPE, *READING)), "no_cache"}
-    | {"format_", "output", "force", "quiet", "verbose"}
-)
-top_option = option_of(TOP)
-name_option = option_of(NAME)
-communication_option = option_of(COMMUNICATION)
-cache_option = option_of(USE_CACHE)
-
-
-def common_options(function: F) -> F:
-    """The reports and the options of cli.md that every command takes."""
-    return with_options((_REPORTS, *_SHARED, *_OUTPUT), _prepared(function))
-
-
-def junit_options(function: F) -> F:
-    """The same without the reports, for a command that writes JUnit XML, too."""
-    options = (*_SHARED, *_output((*FORMATS, "junit")), *_OUTPUT[2:])
-    return with_options(options, _prepared(function))
-
-
-def picture_options(function: F) -> F:
-    """The same for a command whose answer is always a file: no --format, and -o has no default."""
-    file = click.option("-o", "--output", metavar="FILE", help="Write here; its suffix says what.")
-    return with_options((_REPORTS, *_SHARED, file, *_OUTPUT[2:]), _prepared(function))
-
-
-def folder_options(function: F) -> F:
-    """The same for a command that fills a folder."""
-    folder = click.option(
-        "-o", "--output", metavar="DIR", required=True, help="A new or empty directory."
-    )
-    kind = click.option(
-        "--format",
-        "format_",
-        type=click.Choice(["parquet", "csv"]),
-        default="parquet",
-        show_default=True,
-        help="Of the files.",
-    )
-    replace = click.option("--force", is_flag=True, help="Replace an earlier export.")
-    options = (_REPORTS, *_SHARED, kind, folder, replace, *_OUTPUT[3:])
-    return with_options(options, _prepared(function))
-
-
-def with_options(options: Sequence[Callable[[Any], Any]], function: F) -> F:
-    """The function with these options, in their order."""
-    result: Any = function
-    for option in reversed(options):
-        result = option(result)
-    return cast(F, result)
-
-
-def _prepared(function: F) -> F:
-    """The function after what its options ask of the process: done once, whatever it asks."""
-
-    @functools.wraps(function)
-    def run(*args: Any, **options: Any) -> Any:
-        if options["verbose"]:
-            import logging
-
-            logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        context = click.get_current_context()
-        if reports := options["reports"]:
-            context.meta[REPORTS] = reports[0] + (", ..." if len(reports) > 1 else "")
-        with faults_raised():
-            return function(*args, **options)
-
-    return cast(F, run)
-
-
-def common_of(options: dict[str, Any]) -> Common:
-    """The shared options as the commands take them; a progress line on a terminal only."""
-    given: Any = {
-        **{each.name: options[each.name] for each in (*SCOPE, *READING) if each.name in options},
-        "use_cache": not options["no_cache"],
-        "progress": None if options["quiet"] else terminal_progress(sys.stderr),
-    }
-    return cast("Common", given)
-
-
-def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T:
-    """What the function of a command answers; it takes the options that have its names."""
-    wanted = inspect.signature(function).parameters.keys() & options.keys()
-    given = {name: options[name] for name in wanted}
-    return function(**{**given, **common_of(options), **more})
-
-
-def opened(options: dict[str, Any]) -> OnePass:
-    """The reports for several questions."""
-    from nsightpy.commands.report.one_pass import OnePass
-    from nsightpy.query.request import reading_options
-    from nsightpy.report_sets.rank_opening import open_ranks
-
-    common = common_of(options)
-    use_cache = common["use_cache"]
-    return OnePass.of(
-        open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
-    )
+    given = {name: options[name] for name in (*command.own, *command.shared) if name in options}
+    if "progress" in command.shared:
+        given["progress"] = None if options["quiet"] else terminal_progress(sys.stderr)
+    return given

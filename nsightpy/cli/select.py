@@ -2,152 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import glob
+from pathlib import Path
+from typing import Any
 
 import click
 
-from nsightpy.cli.delivery import deliver, deliver_text, show, tell
-from nsightpy.cli.options import asked, common_options, top_option
-from nsightpy.cli.select_options import APPLICATION, WithApplication, options_of_select
+from nsightpy.cli.declared import click_command
+from nsightpy.cli.delivery import check_output, deliver, deliver_answer, tell
+from nsightpy.cli.options import DeclaredCommand, arguments_of
+from nsightpy.commands.select.command import select
+from nsightpy.commands.select.plan import SCRIPT_KINDS
+from nsightpy.errors import UsageError
+from nsightpy.report_sets.report_files import is_nsys_name
 
-if TYPE_CHECKING:
-    from nsightpy.commands.select.plan import Plan
-
-IN_THE_COMMANDS = ("mangled", "launch_count", "command")
+APPLICATION = "nsightpy.application"
 
 
-@click.command("select", cls=WithApplication)
-@common_options
-@top_option
-@options_of_select
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
-    """Choose the kernels worth measuring with ncu, and print the ncu commands for them.
+class WithApplication(DeclaredCommand):
+    """A command whose words after the first -- are another program's own command."""
 
-    The fewest kernel variants (name, grid, block, shared memory) that cover 80 % of the GPU time
-    of all REPORTs, each measured by one typical launch. Words after -- are the application's own
-    command. Nothing is run without --run:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            place = args.index("--")
+            ctx.meta[APPLICATION] = tuple(args[place + 1 :])
+            args = args[:place]
+        return super().parse_args(ctx, args)
 
-    \b
-      nsightpy select train.sqlite -- python train.py
-      nsightpy select job/ --script slurm -o ncu.sbatch -- python train.py
-    """
-    from nsightpy.errors import UsageError
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- APPLICATION ARGUMENTS...]"]
 
-    application = context.meta.get(APPLICATION, ())
-    if options["run"] and not application:
-        raise UsageError("--run needs the application's own command after --")
-    if options["csv"] and not options["run"]:
-        raise UsageError("--csv is for --run; without it, --format csv prints the table")
+
+def run(options: dict[str, Any]) -> None:
+    """Choose, and print the table with its commands, or a script of them."""
+    application = click.get_current_context().meta.get(APPLICATION, ())
     if options["launcher"] and not options["script"]:
         raise UsageError("--launcher is for --script: lines are run in a rank by hand")
-    if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
-        raise UsageError("--run, --script and --lines exclude each other")
-    if options["format_"] != "table" and (options["script"] or options["lines"]):
-        form = "--script" if options["script"] else "--lines"
-        raise UsageError(
-            f"{form} has one form; without it, --format {options['format_']} has the commands, too"
-        )
+    if options["format_"] != "table" and options["script"]:
+        raise UsageError("--script has one form; without it, --format has the commands, too")
     if not application:
-        refuse_application(options["reports"])
-    plan = planned(options, application)
-    if options["run"]:
-        run(plan, options)
-    elif options["script"]:
-        text = plan.script(options["script"], options["launcher"])
-        deliver(text.encode("utf-8", "surrogateescape"), options)
-        executable(options["output"])
-        tell_all(plan, options)
-    elif options["lines"]:
-        text = "".join(f"{line}\n" for line in plan.lines())
-        deliver(text.encode("utf-8", "surrogateescape"), options)
-        tell_all(plan, options)
-    elif options["format_"] == "table":
-        deliver_text(lambda out: printed(plan, out), options)
-        tell(plan, options)
-    else:
-        show(plan, options)
+        _refuse_application(options["reports"])
+    if not options["script"]:
+        check_output(select, options)
+    plan = select(options["reports"], **arguments_of(select, options), application=application)
+    if not options["script"]:
+        deliver_answer(select, plan, options)
+        return
+    script = plan.script(options["script"], options["launcher"])
+    deliver(script.encode("utf-8", "surrogateescape"), options)
+    if options["output"] != "-":  # let those run it who may read it
+        path = Path(options["output"])
+        path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)
+    tell(plan, options)
 
 
-def refuse_application(words: tuple[str, ...]) -> None:
+def _refuse_application(words: tuple[str, ...]) -> None:
     """Raise UsageError where a word behind the reports can only be the application's command."""
-    import glob
-    from pathlib import Path
-
-    from nsightpy.errors import UsageError
-    from nsightpy.report_sets.report_files import is_nsys_name
-
     for word in words[1:]:
-        path = Path(word)
-        is_named_so = is_nsys_name(path) or glob.has_magic(word)
-        if not (is_named_so or path.exists()):
+        if not (is_nsys_name(Path(word)) or glob.has_magic(word) or Path(word).exists()):
             raise UsageError(f"{word}: is no report; the application's own command goes after --")
 
 
-def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
-    """The plan for the command line's options."""
-    from nsightpy.commands.select.command import select
-
-    return asked(
-        select,
-        options,
-        metrics=[name for name in options["metrics"].split(",") if name],
-        output=options["ncu_output"],
-        overwrite=options["ncu_force"],
-        application=application,
-    )
-
-
-def printed(plan: Plan, out: Any) -> None:
-    """The table for people, and below it the commands, whole: they hold the mangled names."""
-    from nsightpy.render.text.terminal import print_table
-    from nsightpy.results import Table
-
-    shown = [n for n, field in enumerate(plan.fields) if field.name not in IN_THE_COMMANDS]
-    rows = tuple(tuple(row[n] for n in shown) for row in plan.rows)
-    print_table(Table(plan.command, tuple(plan.fields[n] for n in shown), rows), out)
-    out.file.write("".join(f"\n{line}\n" for line in dict.fromkeys(plan.lines())))
-
-
-def executable(path: str) -> None:
-    """Let those run a script who may read it."""
-    from pathlib import Path
-
-    if path != "-":
-        mode = Path(path).stat().st_mode
-        Path(path).chmod(mode | (mode & 0o444) >> 2)
-
-
-def tell_all(plan: Plan, options: dict[str, Any]) -> None:
-    """The notes, on stderr."""
-    tell(plan, {**options, "format_": "table"})
-
-
-def run(plan: Plan, options: dict[str, Any]) -> None:
-    """Run the plan here, in this rank; then what was written, or, with --csv, what was measured."""
-    from nsightpy.commands.select.run_plan import run_plan
-
-    report_progress = None if options["quiet"] else progress
-    tell_all(plan, options)
-    if not options["csv"]:
-        show(run_plan(plan, report_progress=report_progress), options)
-        return
-    import tempfile
-    from pathlib import Path
-
-    from nsightpy.commands.headroom.command import headroom
-
-    with tempfile.TemporaryDirectory(prefix="nsightpy-") as folder:
-        made = run_plan(plan, report_progress=report_progress, csv_folder=Path(folder))
-        if made.reports:
-            joined = asked(headroom, options, ncu=made.reports, top=None)
-            show(joined, options)
-
-
-def progress(text: str) -> None:
-    """What ncu says, line by line, on stderr."""
-    import sys
-
-    from nsightpy.output.escape import printable
-
-    print(printable(text), file=sys.stderr, flush=True)
+command = click_command(
+    select,
+    run,
+    WithApplication,
+    click.Option(["--script"], type=click.Choice(SCRIPT_KINDS), help="Print a batch script."),
+    click.Option(
+        ["--launcher"], metavar="TEXT", default="", help="Starts the job in the script: srun -n 8."
+    ),
+)

@@ -1,19 +1,20 @@
-"""cache: the exports of binary reports that nsightpy keeps."""
+"""cache: what nsightpy keeps of reports."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
+from nsightpy.query.command import command
+from nsightpy.query.options import Option
 from nsightpy.store.cache import CacheUsage, cache_usage, clear_cache
 
 
-def cache(*, clear: bool = False) -> CacheUsage:
-    """Where exports are kept, how many, and their bytes; `clear` removes them and says how many.
-
-    An export that is being made now stays. Raises UsageError.
-    """
+@command()
+def cache(*, clear: Annotated[bool, Option("Remove all of it.")] = False) -> CacheUsage:
+    """Where it is, how many entries, and their size; what is being written now stays."""
     usage = cache_usage()
     if not clear:
         return usage
     files, size = clear_cache()
-    return replace(usage, files=files, bytes=size)
+    return replace(usage, files=files, bytes=size, removed=True)

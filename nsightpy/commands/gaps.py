@@ -1,171 +1,319 @@
-"""gaps: the longest idle intervals of each device, their cause, and what the host did."""
+"""gaps: why devices were idle: by cause and place, interval by interval, or by waiting call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Unpack
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gap_activity import activity, others, with_host
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.gap_activity import activity, others
 from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, IdleGaps
-from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.idle.idle_time import NO_ROW
-from nsightpy.analysis.intervals import Spans
-from nsightpy.frames import Frame, Labels
+from nsightpy.analysis.idle.sync_costs import sync_costs
+from nsightpy.analysis.intervals import Spans, difference, spans_of, union_of
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.operators.device_time import NONE, innermost
+from nsightpy.analysis.operators.modules import range_calls
+from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.names import function_name
-from nsightpy.query.common_clock import common_clock
-from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, host_events
+from nsightpy.query.command import command
+from nsightpy.query.device_gaps import NO_CALLS, IdleReport, idle_report
 from nsightpy.query.device_time import rank_budgets, read_work
-from nsightpy.query.idle_time import NO_CALLS, Work, followed_work
-from nsightpy.query.iteration_search import waiting_calls
-from nsightpy.query.request import Common, Request
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.launched_work import Work
+from nsightpy.query.options import Communication, Option, Top
+from nsightpy.query.request import without_calls
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
-from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.query.splits import parse_splits
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in
+from nsightpy.results import Field, Said, Table, Value
+from nsightpy.results.keys import API, row_keys
 from nsightpy.units import format_time
 
-FIELDS = (
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("start_ns", "ns"),
-    Field("duration_ns", "ns"),
-    Field("share_of_window", "ratio", 4),
-    Field("cause", "text", own=True),
-    *fields_in("text", "host_activity", "before", "after"),
+INTERVALS = (
+    Field("rank", "id", importance=4),
+    Field("device", "id", importance=6),
+    Field("start_ns", "moment", importance=2),
+    Field("duration_ns", "time", importance=1),
+    Field("share_of_window", "share", 4, heading="of window %", importance=8),
+    Field("cause", "text", own=True, importance=3),
+    Field("host_activity", "name", importance=5, width=36),
+    Field("before", "text", importance=9),
+    Field("after", "text", importance=7),
 )
-TOP = 20
+CALLS = (
+    Field("rank", "id", importance=2),
+    Field("device", "id", importance=3),
+    Field("api", "name", heading="API function", importance=1),
+    Field("calls", importance=4),
+    Field("total_ns", "time", importance=5),
+    Field("med_ns", "time", 1, heading="median"),
+    Field("max_ns", "time", heading="longest", importance=8),
+    Field("device_idle_ns", "time", heading="GPU idle", importance=6),
+    Field("idle_share", "share", 4, heading="GPU idle %", importance=7),
+)
+SPLITS = {
+    "cause": Field("cause", "text", own=True, importance=1),
+    "place": Field("place", "name", heading="range or call", importance=6),
+    "range": Field("range", "name", importance=7),
+    "call": Field("call", "name", importance=8),
+    "before": Field("before", "name", importance=9),
+    "stream": Field("stream", "id", importance=10),
+}
+GROUPED = (
+    Field("count", importance=5),
+    Field("total_ns", "time", importance=2),
+    Field("longest_ns", "time", importance=4),
+    Field("share_of_idle", "share", 4, heading="of idle %", importance=3),
+)
+MOST_INTERVALS = 20
 # Under these names in the list of causes; others are not ids of findings.
-_SAID = {"queued": "", "unknown": ""}
+_NO_IDS = {"queued": "", "unknown": ""}
+NEVER_IDLE = "The capture holds no stretch in which a device was idle."
+# Rows in the report's own time by process, how many there are in all, all idle time; whether the
+# capture holds calls.
+_Longest: TypeAlias = tuple[list[tuple[int, tuple[Value, ...]]], int, int, bool]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one report contributes: rows in its own time by process, how much there is in all."""
-
-    rows: list[tuple[int, tuple[Value, ...]]]
-    count: int
-    idle_ns: int
-    notes: tuple[str, ...] = ()
-
-
-@command_function
+@command(
+    layouts=(INTERVALS, CALLS, GROUPED),
+    more=tuple(SPLITS.values()),
+    keys=row_keys(API, "api"),
+    for_people={"by": "cause,place"},
+)
 def gaps(
-    reports: Paths,
     *,
-    top: int | None = None,
-    communication: Iterable[str] = (),
-    **common: Unpack[Common],
-) -> Table:
-    """The longest intervals in which a device did nothing, longest first: 20, or `top`; in ns.
+    by: Annotated[
+        str | Iterable[str],
+        Option(
+            "gap: the longest intervals; call: what waiting calls cost; or any of cause, range, "
+            "call, before, stream and place (range, else call).  [a terminal: cause,place; "
+            "files: gap]",
+            "LIST",
+        ),
+    ] = "",
+    top: Top = None,
+    communication: Communication = (),
+) -> Question[Table]:
+    """The longest intervals in which a device did nothing, 20 or --top N, longest first; or idle
+    time by what it was for. cause is the id of the finding that most of an interval counts for,
+    empty where nothing is known. host_activity: what the thread that launched the next operation
+    did meanwhile. before and after: the operations around it. Starts are moments on the clock that
+    all ranks share.
 
-    Starts are moments on the clock that all ranks share. cause is the id of the finding that most
-    of the interval counts for (docs/findings.md), empty where nothing is known. host_activity: what
-    the thread that launched the next operation did meanwhile. before and after: the operations
-    around it.
+    --by call: synchronisations, copies that block, frees by API function. device_idle is the part
+    of the calls in which the device did nothing at all inside its window: the rest waited for work
+    that was running. idle_share is its share of the window.
     """
-    top = top or TOP
-    request = Request.of(reports, **common)
-    work = partial(_longest, top=top, communication=tuple(communication), scope=request.scope)
-    results = request.map(work, ranked=True).results
-    clock = common_clock(request.ranks)
-    parts = [part for _, part in results]
-    placed = [
-        (clock.moment(str(report.path), pid, int(row[2] or 0)), row)
-        for report, part in results
-        for pid, row in part.rows
-    ]
-    rows = sorted(((*row[:2], start, *row[3:]) for start, row in placed), key=_order)
-    count = sum(part.count for part in parts)
-    notes = [note for part in parts for note in part.notes]
-    if count > len(rows[:top]):
-        shown = sum(int(row[3] or 0) for row in rows[:top])
-        idle = sum(part.idle_ns for part in parts)
-        notes.append(
-            f"The longest {len(rows[:top]):,} of {count:,} idle intervals: {format_time(shown)} of "
-            f"{format_time(idle)} idle."
-        )
-    return request.finish(Table("gaps", FIELDS, tuple(rows[:top]), total_rows=count), *notes)
-
-
-def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:
-    return (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0))
+    names = tuple(communication)
+    splits = parse_splits(by or "gap", (*SPLITS, "gap"))
+    if splits == ("call",):
+        return Question(_call_costs, partial(_call_table, top=top), ranked=True)
+    if splits != ("gap",):
+        splits = parse_splits(splits, SPLITS)
+        grouped = partial(_grouped, splits=splits, communication=names)
+        return Question(grouped, partial(_group_table, splits=splits, top=top))
+    count = MOST_INTERVALS if top is None else top or sys.maxsize
+    longest = partial(_longest, count=count, communication=names)
+    return Question(longest, partial(_interval_table, count=count), ranked=True, clock=True)
 
 
 def _longest(
-    report: SystemReport, *, top: int, communication: tuple[str, ...], scope: Scope
-) -> _Part:
-    work = read_work(report, scope, MEMORY_COLUMNS)
-    communicates = is_communication(work.kernels.labels("name"), communication)
-    followed = followed_work(report, work, communicates, ends=True, always=True)
-    waiting = waiting_calls(report)
-    budgets = rank_budgets(report, scope, *work, communication=communication)
-    windows = {row.place: row.budget.window for row in budgets}
-    gaps_by_place = gaps_of(work, followed, waiting, windows)
-    events = host_events(report)
-    names = _operations(work)
+    report: SystemReport, scope: Scope, *, count: int, communication: tuple[str, ...]
+) -> _Longest:
+    """The longest intervals of each device."""
+    idle = idle_report(report, scope, communication)
+    events, names = idle.host_events, _operations(idle.work)
     rows: list[tuple[int, tuple[Value, ...]]] = []
-    for row in budgets:
-        place = row.place
-        if place in gaps_by_place:
-            mine = with_host(gaps_by_place[place], events[row.pid])
-            chosen = np.argsort(-mine.length, kind="stable")[:top]
-            calls = others(waiting.at(pid=row.pid))
-            about = (row.rank, row.device, windows[place], names, events[row.pid], calls)
-            rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
-    count = sum(len(device_gaps) for device_gaps in gaps_by_place.values())
-    idle_ns = sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
-    return _Part(rows, count, idle_ns, (NO_CALLS,) if rows and not report.calls.recorded else ())
+    every = 0, 0
+    for row, device_gaps in idle.devices():
+        chosen = np.argsort(-device_gaps.length, kind="stable")[:count]
+        calls = others(idle.waiting.at(pid=row.pid))
+        about = (row.budget.window, names, events[row.pid], calls)
+        own = _rows(device_gaps, chosen, *about)
+        rows += [(row.pid, (row.rank, row.device, *cells)) for cells in own]
+        every = every[0] + len(device_gaps), every[1] + int(device_gaps.length.sum())
+    return rows, *every, report.calls.recorded
+
+
+def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
+    rows = [
+        (*row[:2], parts.clock.moment(str(report.path), pid, int(row[2] or 0)), *row[3:])
+        for report, (own, *_) in parts.results
+        for pid, row in own
+    ]
+    rows.sort(key=lambda row: (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0)))
+    every = sum(part[1] for part in parts.values)
+    notes: list[Said] = [NO_CALLS for own, *_, recorded in parts.values if own and not recorded]
+    notes += [] if rows else [NEVER_IDLE]
+    if every > len(rows[:count]):
+        shown = sum(int(row[3] or 0) for row in rows[:count])
+        idle = sum(part[2] for part in parts.values)
+        notes.append(
+            f"The longest {len(rows[:count]):,} of {every:,} idle intervals: {format_time(shown)} "
+            f"of {format_time(idle)} idle."
+        )
+    return Table("gaps", INTERVALS, tuple(rows[:count]), notes=tuple(notes), total_rows=every)
 
 
 def _operations(work: Work) -> Labels:
     """The name of each operation, in the rows of the GPU work."""
     short = work.kernels.labels("name").renamed(function_name)
     operations = work.operations.labels("operation")
+    last = len(short.values) + len(operations.values)
     codes = np.concatenate(
         [
             short.codes,
             operations.codes + len(short.values),
-            np.full(work.graphs.rows, len(short.values) + len(operations.values), dtype=np.int32),
+            np.full(work.graphs.rows, last, dtype=np.int32),
         ]
     )
     return Labels(codes.astype(np.int32), (*short.values, *operations.values, "CUDA graph"))
 
 
 def _rows(
-    gaps: IdleGaps,
-    chosen: Sequence[int] | np.ndarray,
-    rank: int | None,
-    device: int,
-    window: Spans,
-    names: Labels,
-    events: HostEvents,
-    calls: Frame,
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
-    for row in np.asarray(chosen).tolist():
+    gaps: IdleGaps, chosen: Ints, window: Spans, names: Labels, events: HostEvents, calls: Frame
+) -> Iterator[tuple[Value, ...]]:
+    for row in chosen.tolist():
         cause = ALL_CAUSES[int(np.argmax(gaps.causes[row]))]
-        before, after = (
-            "" if at == NO_ROW else names[at]
-            for at in (int(gaps.before[row]), int(gaps.after[row]))
-        )
+        around = (int(gaps.before[row]), int(gaps.after[row]))
         length = int(gaps.length[row])
-        rows.append(
-            (
-                rank,
-                device,
-                int(gaps.opened[row]),
-                length,
-                length / window.total,
-                _SAID.get(cause, cause),
-                activity(gaps, row, window, events, calls),
-                before,
-                after,
-            )
+        yield (
+            int(gaps.opened[row]),
+            length,
+            length / window.total,
+            _NO_IDS.get(cause, cause),
+            activity(gaps, row, window, events, calls),
+            *("" if at == NO_ROW else names[at] for at in around),
         )
+
+
+def _grouped(
+    report: SystemReport, scope: Scope, *, splits: Sequence[str], communication: tuple[str, ...]
+) -> tuple[Tally, bool]:
+    """Idle time by what it was for; whether the capture holds calls."""
+    idle = idle_report(report, scope, communication)
+    tallies = []
+    for row, device_gaps in idle.devices():
+        times = device_gaps.causes if "cause" in splits else device_gaps.length[:, None]
+        interval, cause = np.nonzero(times)
+        named = _named(report, idle, row.pid, device_gaps, splits)
+        columns = {name: labels.take(interval) for name, labels in named.items()}
+        causes = Labels(cause.astype(np.int32), ALL_CAUSES)
+        groups = group_by(Frame({"cause": causes, **columns}), splits)
+        tallies.append(tally(groups.codes, times[interval, cause].astype(np.int64), groups.keys))
+    return merge(tallies), report.calls.recorded
+
+
+def _named(
+    report: SystemReport, idle: IdleReport, pid: int, gaps: IdleGaps, splits: Sequence[str]
+) -> dict[str, Labels]:
+    """What each interval of a device is called, by split."""
+    named: dict[str, Labels] = {}
+    if "before" in splits:
+        names = _operations(idle.work)
+        named["before"] = Labels.of("" if at == NO_ROW else names[at] for at in gaps.before)
+    if "stream" in splits:
+        streams = idle.gpu_work.streams
+        after = np.where(gaps.after == NO_ROW, 0, gaps.after)
+        numbers = (streams[stream][-1] for stream in idle.gpu_work.stream[after].tolist())
+        named["stream"] = Labels.of(
+            "" if at == NO_ROW else str(number)
+            for at, number in zip(gaps.after.tolist(), numbers, strict=True)
+        )
+    if {"range", "place"} & set(splits):
+        named["range"] = _open_ranges(report, pid, gaps)
+    if {"call", "place"} & set(splits):
+        named["call"] = _last_calls(idle.waiting.at(pid=pid), gaps)
+    if "place" in splits:
+        pairs = zip(named["range"], named["call"], strict=True)
+        named["place"] = Labels.of(within or call for within, call in pairs)
+    return named
+
+
+def _open_ranges(report: SystemReport, pid: int, gaps: IdleGaps) -> Labels:
+    """The innermost range open on the launching thread midway between idling and launching."""
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = range_calls(kinds_of(Frame({**ranges, "name": folded(ranges.labels("name"))})))
+    midway = (gaps.opened + gaps.closed - gaps.queued - gaps.in_call) // 2
+    thread = gaps.thread.astype(np.int64)
+    moments = {"start_ns": midway, "pid": np.full(len(gaps), pid), "tid": thread}
+    holder = innermost(ranges, Frame(moments))
+    names = ranges.labels("name")
+    return Labels.of("" if row == NONE else names[row] for row in holder.tolist())
+
+
+def _last_calls(calls: Frame, gaps: IdleGaps) -> Labels:
+    """The waiting, allocating or long call of the launching thread that an interval saw last."""
+    found = [""] * len(gaps)
+    for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
+        own = calls.at(tid=tid)
+        if not own.rows:
+            continue
+        names = own.labels("name")
+        intervals = np.flatnonzero(gaps.thread == tid)
+        last = np.searchsorted(own.ints("start_ns"), gaps.closed[intervals], "left") - 1
+        reaches = (last >= 0) & (own.ints("end_ns")[last] > gaps.opened[intervals])
+        for interval, row in zip(intervals[reaches], last[reaches], strict=True):
+            found[int(interval)] = names[int(row)]
+    return Labels.of(found)
+
+
+def _group_table(
+    parts: Parts[tuple[Tally, bool]], *, splits: Sequence[str], top: int | None
+) -> Table:
+    statistics = merge([part for part, _ in parts.values]).statistics()
+    whole = int(statistics.total.sum())
+    fields = (*(SPLITS[split] for split in splits), *GROUPED)
+    rows = []
+    for group in statistics.by_total():
+        figures = (int(f[group]) for f in (statistics.instances, statistics.total))
+        count, total = figures
+        longest = int(statistics.maximum[group])
+        key = [value or None for value in statistics.keys[group]]
+        rows.append((*key, count, total, longest, total / whole))
+    silent = sum(not recorded for _, recorded in parts.values)
+    notes = () if rows and not silent else (NO_CALLS,) if rows else (NEVER_IDLE,)
+    return Table("gaps", fields, tuple(rows), notes=notes).first(top)
+
+
+def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Value, ...]] | None:
+    """What waiting calls cost each device; None where the capture has no API calls."""
+    if not report.calls.recorded:
+        return None
+    calls, work = report.calls.synchronising(), read_work(report, scope)
+    rows: list[tuple[Value, ...]] = []
+    for budget in rank_budgets(report, scope, *work):
+        window = budget.budget.window
+        ran = (spans_of(frame.at(pid=budget.pid, device=budget.device)) for frame in work)
+        idle = difference(window, union_of(ran))
+        for cost in sync_costs(calls.at(pid=budget.pid), window, idle):
+            share = cost.idle_ns / budget.budget.window_ns if budget.budget.window_ns else None
+            times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
+            rows.append((budget.rank, budget.device, cost.api, cost.calls, *times, share))
     return rows
+
+
+def _call_table(parts: Parts[list[tuple[Value, ...]] | None], *, top: int | None) -> Table:
+    rows = [row for part in parts.values for row in part or ()]
+    rows.sort(
+        key=lambda row: (
+            *(-int(row[at] or 0) for at in (7, 4)),
+            *((row[at] is None, row[at] or 0) for at in (0, 1)),
+            row[2],
+        )
+    )
+    silent = sum(part is None for part in parts.values)
+    notes: tuple[Said, ...] = ()
+    if silent:
+        notes = (without_calls("waits", silent, len(parts.values)),)
+    elif not rows:
+        notes = ("The capture holds no call in which the host waits for the GPU.",)
+    return Table("gaps", CALLS, tuple(rows), notes=notes).first(top)

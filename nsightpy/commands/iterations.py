@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
+from typing import TypeAlias
 
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.iterations.batches import Batch, batches_of
 from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
     SlowIteration,
@@ -19,30 +20,40 @@ from nsightpy.analysis.iterations.budgets import (
     spread,
 )
 from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Ints
 from nsightpy.names import brief_kernel
-from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.rank_alignment import group_text
-from nsightpy.query.request import Common, Request
+from nsightpy.query.options import Communication
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import find_in_report
-from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in, rank_order
-from nsightpy.results.abstention import reworded
-from nsightpy.units import counted, format_time
+from nsightpy.results import Field, Row, Table, rank_order
+from nsightpy.results.notes import Said, as_note
+from nsightpy.units import counted, format_time, group_text
 
 FIELDS = (
-    Field("rank", "id"),
-    Field("iteration", "id"),
-    *fields_in("ns", "start_ns", "duration_ns", "busy_ns"),
-    *fields_in("ns", "compute_ns", "exposed_communication_ns", "idle_ns"),
+    Field("rank", "id", importance=1, place=1),
+    Field("iteration", "id", importance=3, place=3),
+    Field("start_ns", "moment", importance=5),
+    Field("duration_ns", "time", importance=4),
+    Field("busy_ns", "time", importance=6),
+    Field("compute_ns", "time", importance=9),
+    Field("exposed_communication_ns", "time", heading="exposed comm.", importance=10),
+    Field("idle_ns", "time", importance=7),
     Field("source", "text"),
-    Field("device", "id"),
-    Field("phase", "text", own=True),
+    Field("device", "id", importance=2, place=2),
+    Field("phase", "text", own=True, importance=8, place=4),
+)
+# Of the steps of inference engines.
+ENGINE_FIELDS = (
+    Field("kind", "text", own=True, importance=3, place=4),
+    Field("requests", importance=5),
+    Field("tokens", importance=4),
+    Field("tokens_per_s", "per s", 1, importance=4),
 )
 RANKS_SAID = 4
 OTHERS_SAID = 2
@@ -50,80 +61,88 @@ OTHERS_SAID = 2
 
 @dataclass(frozen=True)
 class DeviceIterations:
-    """The iterations of one process, and what one of its devices did in each."""
+    """The iterations of one process, and what one of its devices did in each.
 
-    rank: int | None
+    `shown`: which of them are wanted; `batches`: what an inference engine did in each.
+    """
+
     pid: int
     device: int
     iterations: Iterations
     budgets: IterationBudgets
     slow: tuple[SlowIteration, ...]
     shown: Ints
+    batches: list[Batch]
+    report: str = ""
+    rank: int | None = None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one report contributes; `why` are reasons for finding none, by rank."""
-
-    devices: list[DeviceIterations]
-    why: list[tuple[int | None, str]]
+# The devices of one report, and why processes (ids) have no iterations.
+Found: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]]]
 
 
-@command_function
-def iterations(
-    reports: Paths,
-    *,
-    top: int | None = None,
-    communication: Iterable[str] = (),
-    **common: Unpack[Common],
-) -> Table:
-    """The iterations of every rank and device with their budget, in ns, and how they were found.
+@command(
+    *FIELDS, more=ENGINE_FIELDS, picture="nsightpy.render.plots.iterations_plot:iterations_figure"
+)
+def iterations(*, communication: Communication = ()) -> Question[Table]:
+    """They are the instances of the range that --nvtx names, else of ranges that are called steps
+    or hold the work, else a repeated collective or kernel sequence; not layers, not single
+    launches. Of a range that comes once the inside is searched.
 
     An iteration lasts until host and GPU are done with it, and begins with the host's work on it
-    unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
-    range whose instances are the iterations; where it has one instance only, iterations are
-    looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
-    stopped). Iterations are those of the whole report, by their numbers; from_time and to_time
-    leave those that are mostly between them, whole. Starts are moments on the clock that all
-    ranks share. Notes say the spread and what grew in slow iterations.
+    unless the one before it is still running then. phase: warm-up, steady, or edge (cut off where
+    the profiler began or stopped). Iterations are those of the whole report, by their numbers;
+    --from and --to leave those that are mostly between them, whole. kind, requests and tokens are
+    what vLLM and SGLang say of their steps; tokens_per_s is over duration_ns.
     """
-    request = Request.of(reports, **common)
-    work = partial(_find, communication=tuple(communication), scope=request.scope)
-    results = request.map(work, ranked=True).results
-    clock = common_clock(request.ranks)
-    placed = [(str(report.path), device) for report, part in results for device in part.devices]
-    placed.sort(key=lambda pair: (*rank_order(pair[1].rank), pair[1].pid, pair[1].device))
-    parts, devices = [part for _, part in results], [device for _, device in placed]
-    rows = tuple(row for path, device in placed for row in _rows(device, path, clock))
-    notes = [*_spread_notes(devices), *_slow_notes(devices)]
-    why = [pair for part in parts for pair in part.why]
-    said = dict.fromkeys(text for device in devices for text in device.iterations.notes)
-    others = _others_note(devices)
-    table = Table("iterations", FIELDS, rows).first(top)
-    return request.finish(table, *notes, *said, *others, *_reasons(why))
+    work = partial(_find, communication=tuple(communication))
+    return Question(work, _table, clock=True, identified=True)
 
 
-def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
-    devices, why = [], []
+def _table(parts: Parts[Found]) -> Table:
+    devices = [
+        replace(device, report=str(report.path), rank=report.rank_of(device.pid)[0])
+        for report, (found, _) in parts.results
+        for device in found
+    ]
+    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
+    engine = any(device.batches for device in devices)
+    rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
+    why = [
+        (report.rank_of(pid)[0], note)
+        for report, (_, notes) in parts.results
+        for pid, note in notes
+    ]
+    of_searches = dict.fromkeys(text for device in devices for text in device.iterations.notes)
+    notes = (*_spread_notes(devices), *_slow_notes(devices), *of_searches, *_others_note(devices))
+    fields = (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS
+    return Table("iterations", fields, rows, notes=(*notes, *_reasons(why)))
+
+
+def _find(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> Found:
+    devices: list[DeviceIterations] = []
+    why: list[tuple[int, Said]] = []
     whole = replace(scope, from_ns=None, to_ns=None)
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     for pid, process in find_in_report(report, whole).items():
-        rank = report.rank_of(pid)[0]
         if not len(process.iterations):
-            why += [(rank, note) for note in process.iterations.notes]
+            why += [(pid, note) for note in process.iterations.notes]
             continue
         marked, shown = _between(process.iterations, *scope.bounds(report))
         if not len(shown):
-            why.append((rank, f"none of its {len(marked)} iterations is in the wanted time."))
+            why.append((pid, f"none of its {len(marked)} iterations is in the wanted time."))
         if scope.iteration is not None:
             shown = np.intersect1d(shown, places_in(marked, scope.iteration))
+        batches = batches_of(ranges.at(pid=pid))
+        batches = batches if len(batches) == len(marked) else []
         frames = (process.kernels, process.operations, process.graphs)
         for _, device in places_of(*frames):
-            kernels, copies, traces = (_on(frame, device) for frame in frames)
+            kernels, copies, traces = (frame.at(device=device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))
             slow = tuple(slow_iterations(marked, budgets, kernels))
-            devices.append(DeviceIterations(rank, pid, device, marked, budgets, slow, shown))
-    return _Part(devices, why)
+            devices.append(DeviceIterations(pid, device, marked, budgets, slow, shown, batches))
+    return devices, why
 
 
 def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
@@ -144,31 +163,29 @@ def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iter
     return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
 
 
-def _on(frame: Frame, device: int) -> Frame:
-    mine = frame.ints("device") == device
-    return frame if mine.all() else frame.take(mine)
-
-
-def _rows(device: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:
+def _rows(device: DeviceIterations, parts: Parts[Found], *, engine: bool) -> Iterator[Row]:
+    iterations = device.iterations
     figures = (
-        clock.aligned(report, device.pid, device.iterations.start),
-        device.iterations.duration,
+        parts.clock.aligned(device.report, device.pid, iterations.start),
+        iterations.duration,
         device.budgets.busy,
         device.budgets.compute,
         device.budgets.exposed_communication,
         device.budgets.idle,
     )
-    shown = set(device.shown.tolist())
-    for place, values in enumerate(zip(*(f.tolist() for f in figures), strict=True)):
-        if place in shown:
-            yield (
-                device.rank,
-                place,
-                *values,
-                device.iterations.source,
-                device.device,
-                device.iterations.phase[place],
-            )
+    for number in device.shown.tolist():
+        about = (iterations.source, device.device, iterations.phase[number])
+        row = (device.rank, number, *(int(figure[number]) for figure in figures), *about)
+        yield (*row, *_batch(device, number)) if engine else row
+
+
+def _batch(device: DeviceIterations, number: int) -> Row:
+    """What an inference engine did in an iteration."""
+    if not device.batches:
+        return (None,) * len(ENGINE_FIELDS)
+    batch, duration = device.batches[number], int(device.iterations.duration[number])
+    rate = batch.tokens / (duration * 1e-9) if duration else None
+    return batch.kind, batch.requests, batch.tokens, rate
 
 
 def _who(devices: Sequence[DeviceIterations]) -> str:
@@ -181,16 +198,12 @@ def _who(devices: Sequence[DeviceIterations]) -> str:
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
-    spreads = [
-        (device, spread_of)
-        for device in alone
-        if (spread_of := spread(device.iterations)) is not None
-    ]
-    said: dict[str, list[DeviceIterations]] = {}
+    spreads = [(device, of_it) for device in alone if (of_it := spread(device.iterations))]
+    texts: dict[str, list[DeviceIterations]] = {}
     for device, spread_of in spreads:
-        said.setdefault(_spread_text(device, spread_of), []).append(device)
-    if len(said) <= RANKS_SAID:
-        return [f"{_who(same)}: {text}" for text, same in said.items()]
+        texts.setdefault(_spread_text(device, spread_of), []).append(device)
+    if len(texts) <= RANKS_SAID:
+        return [f"{_who(same)}: {text}" for text, same in texts.items()]
     medians = [spread_of.median for _, spread_of in spreads]
     counts = [spread_of.count for _, spread_of in spreads]
     text = (
@@ -209,7 +222,7 @@ def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     beside = f" (beside {', '.join(others)})" if others else ""
     kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
     return (
-        f"{spread_of.count} steady iterations{beside} "
+        f"{counted(spread_of.count, 'steady iteration')}{beside} "
         f"by {device.iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
         f"median {format_time(spread_of.median)}, min {format_time(spread_of.minimum)}, "
         f"max {format_time(spread_of.maximum)}, p95 {format_time(spread_of.p95)}."
@@ -255,16 +268,12 @@ def _slow_text(slow: SlowIteration, ranks: int) -> str:
     )
 
 
-def _of_ranks(ranks: Sequence[str], text: str) -> str:
-    return f"rank {', '.join(ranks)}: {text}"
-
-
-def _reasons(why: Sequence[tuple[int | None, str]]) -> list[str]:
+def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:
     """Why nothing was found, each reason once with the ranks it is about."""
-    texts: dict[str, list[str]] = {}
+    texts: dict[Said, list[str]] = {}
     for rank, text in why:
         texts.setdefault(text, []).append("?" if rank is None else str(rank))
     return [
-        text if len(why) == 1 else reworded(text, partial(_of_ranks, ranks))
+        text if len(why) == 1 else replace(as_note(text), whose=f"rank {', '.join(ranks)}")
         for text, ranks in texts.items()
     ]

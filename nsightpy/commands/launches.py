@@ -1,99 +1,192 @@
-"""launches: from the API call to the kernel's end, as nsys stats cuda_kern_exec_sum counts it."""
+"""launches: from the API call through the queue to the kernel, as nsys stats cuda_kern_exec_sum
+counts it; and how much work waited on every stream."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
+    NO_TIME,
     LaunchStatistics,
+    launch_lengths,
     launch_rows,
     launch_statistics,
 )
-from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
-from nsightpy.query.parameters import NAME_COLUMNS
-from nsightpy.query.request import Common, Request, without_launch_call
+from nsightpy.query.command import command
+from nsightpy.query.device_time import read_work
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.launched_work import FollowedWork, Work, followed_work
+from nsightpy.query.options import NAME_COLUMNS, NameStyle, Option
+from nsightpy.query.request import without_calls, without_launch_call
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
-from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in
+from nsightpy.results import Field, Said, Table, Value, rank_order
+from nsightpy.results.keys import KERNEL, row_keys
+from nsightpy.results.series import QueueLengths, QueueSeries
+from nsightpy.units import format_count
 
-FIELDS = (
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("api", "text"),
-    Field("count"),
-    Field("queued_count"),
-    *fields_in("ns", "api_med_ns", "queue_med_ns", "kernel_med_ns", "total_med_ns", decimals=1),
-    Field("queue_max_ns", "ns"),
-    Field("name", "text"),
+PHASES = (
+    Field("rank", "id", importance=6),
+    Field("device", "id", importance=8),
+    Field("api", "name", heading="API function", importance=10),
+    Field("count", importance=2),
+    Field("queued_count", heading="queued"),
+    Field("api_med_ns", "time", 1, heading="call", importance=5),
+    Field("queue_med_ns", "time", 1, heading="queue", importance=3),
+    Field("kernel_med_ns", "time", 1, heading="kernel", importance=4),
+    Field("total_med_ns", "time", 1, heading="call to end", importance=7),
+    Field("queue_max_ns", "time", heading="longest queue", importance=9),
+    Field("name", "name", importance=1),
+)
+QUEUES = (
+    Field("rank", "id", importance=2),
+    Field("device", "id", importance=3),
+    Field("stream", "id", importance=1),
+    Field("operations", importance=4),
+    Field("window_ns", "time", importance=10),
+    Field("queue_mean", "count", 2, heading="mean queue", importance=7),
+    Field("queue_max", heading="longest queue", importance=8),
+    Field("queue_max_at_ns", "moment", heading="longest at"),
+    Field("empty_share", "share", 4, importance=6),
+    Field("launch_bound_ns", "time", heading="launch-bound", importance=5),
+    Field("launch_bound_kernels", heading="launch-bound kernels", importance=9),
 )
 _SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
+# What a picture can show of a curve, and of how many streams of a report.
+PARTS, MOST_SERIES = 1_000, 1_000
+# Process, row without rank, and curve (None: not drawn) of each stream, in the report's own time;
+# how many operations have no known launch; whether calls were recorded, where there is any work.
+_Queue: TypeAlias = tuple[int, tuple[Value, ...], QueueSeries | None]
+_Queues: TypeAlias = tuple[list[_Queue], int, bool]
 
 
-@command_function
+@command(
+    layouts=(PHASES, QUEUES),
+    keys=row_keys(KERNEL, "name"),
+    picture="nsightpy.render.plots.queue_plot:queue_figure",
+)
 def launches(
-    reports: Paths,
     *,
-    name: str = "demangled",
-    top: int | None = None,
-    **common: Unpack[Common],
-) -> Table:
-    """Launch phases per rank, device, kernel name and API function, most kernel time first.
+    by: Annotated[
+        str,
+        Option("Phases of each kernel, or the queue of each stream.", choices=("kernel", "stream")),
+    ] = "kernel",
+    name: NameStyle = "demangled",
+) -> Question[Table]:
+    """Medians of the phases of a launch: the API call, the wait in the queue (of the launches that
+    waited), the kernel; most kernel time first. A kernel and a call belong together when process
+    and correlation id agree.
 
-    Medians in ns; the queue's over the launches that waited. A kernel and a call belong together
-    when process and correlation id agree.
+    --by stream: an operation waits from the begin of its launch call until it begins to run.
+    queue_mean is over the stream's time from its first launch to its last end, empty_share the part
+    of it in which nothing waited. launch_bound: at least 20 kernels in a row ran shorter than their
+    launch calls, the host never pausing for more than 50 us. -o FILE.png, .svg or .pdf draws the
+    queues over time. Moments are on the clock that all ranks share.
     """
-    require_choice("name", name, NAME_COLUMNS)
-    request = Request.of(reports, **common)
-    work = partial(_statistics, label=NAME_COLUMNS[name], scope=request.scope)
-    parts = request.map(work, ranked=True).values
-    keyed_rows = [row for rows, _ in parts for row in rows]
-    keyed_rows.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))
-    unmatched = sum(missing for _, missing in parts)
-    note = without_launch_call(f"{unmatched:,} kernels", "left out")
-    table = Table("launches", FIELDS, tuple(_row(*pair) for pair in keyed_rows)).first(top)
-    return request.finish(table, *([note] if unmatched else []))
+    if by == "stream":
+        return Question(_queues, _queue_table, identified=True, clock=True)
+    work = partial(_statistics, label=NAME_COLUMNS[name])
+    return Question(work, _phase_table, identified=True)
 
 
 def _statistics(
-    report: SystemReport, *, label: str, scope: Scope
-) -> tuple[list[tuple[int | None, LaunchStatistics]], int]:
+    report: SystemReport, scope: Scope, *, label: str
+) -> tuple[list[LaunchStatistics], int]:
+    """The phases by process, device, name and API function; how many kernels have no known call."""
     columns = tuple(dict.fromkeys((*_SPAN, "device", label, *scope.columns)))
     kernels = scope.narrow(report, report.frame("kernels", columns))
     calls = report.frame("api_calls", (*_SPAN, "name", "event_class"))
     keyed = Frame({**kernels, "label": kernels[label]})
     unmatched = int(np.count_nonzero(launch_rows(kernels, calls) == NO_LAUNCH))
-    statistics = launch_statistics(keyed, calls, ("pid", "device", "label"))
-    return [(report.rank_of(_pid(row))[0], row) for row in statistics], unmatched
+    return launch_statistics(keyed, calls, ("pid", "device", "label")), unmatched
 
 
-def _pid(row: LaunchStatistics) -> int:
-    pid = row.key[0]
-    return pid if isinstance(pid, int) else 0
+def _phase_table(parts: Parts[tuple[list[LaunchStatistics], int]]) -> Table:
+    rows = [
+        (phases.kernel_total_ns, _phases(report, phases))
+        for report, (statistics, _) in parts.results
+        for phases in statistics
+    ]
+    rows.sort(key=lambda row: (-row[0], *((v is not None, str(v)) for v in row[1])))
+    unmatched = sum(missing for _, missing in parts.values)
+    note = without_launch_call(f"{unmatched:,} kernels", "left out")
+    notes = (note,) if unmatched else ()
+    return Table("launches", PHASES, tuple(row for _, row in rows), notes=notes)
 
 
-def _row(rank: int | None, row: LaunchStatistics) -> tuple[Value, ...]:
-    _, device, label = row.key
-    return (
-        rank,
-        device,
-        row.api,
-        row.count,
-        row.queued_count,
-        row.api_med_ns,
-        row.queue_med_ns,
-        row.kernel_med_ns,
-        row.total_med_ns,
-        row.queue_max_ns,
-        label,
-    )
+def _phases(report: SystemReport, row: LaunchStatistics) -> tuple[Value, ...]:
+    pid, device, label = row.key
+    rank = report.rank_of(pid if isinstance(pid, int) else 0)[0]
+    medians = (row.api_med_ns, row.queue_med_ns, row.kernel_med_ns, row.total_med_ns)
+    counts = (row.count, row.queued_count)
+    return (rank, device, row.api, *counts, *medians, row.queue_max_ns, label)
 
 
-def _sortable(value: Value) -> tuple[bool, str]:
-    return (value is not None, str(value))
+def _queues(report: SystemReport, scope: Scope) -> _Queues:
+    ran = Work(*(scope.narrow(report, frame) for frame in read_work(report, scope)))
+    if not report.calls.recorded:
+        return [], 0, not any(frame.rows for frame in ran)
+    followed = followed_work(report, ran, np.zeros(ran.kernels.rows, dtype=np.bool_), ends=True)
+    call_ns = np.zeros(len(followed.work), dtype=np.int64)
+    call_ns[: ran.kernels.rows] = launch_lengths(ran.kernels, followed.calls)
+    queues = stream_queues(followed.work, call_ns)
+    unlaunched = int(np.count_nonzero(followed.work.launch == NO_TIME))
+    return _with_curves(followed, queues), unlaunched, True
+
+
+def _with_curves(followed: FollowedWork, queues: list[StreamQueue]) -> list[_Queue]:
+    """The queues, the busiest with their longest in each of many parts of the time."""
+    work = followed.work
+    launched = work.launch[work.launch != NO_TIME]
+    low, high = (int(launched.min()), int(work.end.max())) if queues else (0, 0)
+    busiest = sorted(queues, key=lambda queue: -queue.operations)[:MOST_SERIES]
+    curves = {}
+    for queue in busiest:
+        begins, longest = longest_in(queue.length, low, high, PARTS)
+        about = (None, queue.place[1], queue.stream[-1], queue.operations)
+        curves[queue.stream] = QueueSeries(*about, [*begins.tolist(), high], longest.tolist())
+    return [(queue.place[0], _row(queue), curves.get(queue.stream)) for queue in queues]
+
+
+def _row(queue: StreamQueue) -> tuple[Value, ...]:
+    figures = (queue.operations, queue.window_ns, queue.mean, queue.length.peak, queue.peak_ns)
+    empty = queue.empty_ns / queue.window_ns if queue.window_ns else None
+    bound = (queue.bound.stretches.total, queue.bound.kernels)
+    return (queue.place[1], queue.stream[-1], *figures, empty, *bound)
+
+
+def _queue_table(parts: Parts[_Queues]) -> QueueLengths:
+    rows: list[tuple[Value, ...]] = []
+    series: list[QueueSeries] = []
+    for report, (queues, *_) in parts.results:
+        for pid, row, curve in queues:
+            rank, where = report.rank_of(pid)[0], str(report.path)
+            longest_at = parts.clock.moment(where, pid, int(row[6] or 0))
+            rows.append((rank, *row[:6], longest_at, *row[7:]))
+            if curve is not None:
+                times = np.asarray(curve.times_ns, dtype=np.int64)
+                moments = parts.clock.aligned(where, pid, times).tolist()
+                series.append(replace(curve, rank=rank, times_ns=moments))
+    rows.sort(key=lambda row: (-int(row[3] or 0), *map(_sortable, row[:3])))
+    series.sort(key=lambda q: (*rank_order(q.rank), q.device, -q.operations, q.stream))
+    notes = _queue_notes(parts.values)
+    return QueueLengths("launches", QUEUES, tuple(rows), notes=notes, series=tuple(series))
+
+
+def _queue_notes(parts: list[_Queues]) -> tuple[Said, ...]:
+    silent = sum(not recorded for *_, recorded in parts)
+    unlaunched = sum(lost for _, lost, _ in parts)
+    said: list[Said] = [without_calls("queues", silent, len(parts))] if silent else []
+    lost = without_launch_call(f"{format_count(unlaunched)} operations", "left out")
+    return (*said, lost) if unlaunched else tuple(said)
+
+
+def _sortable(value: Value) -> tuple[bool, Value]:
+    return (value is None, value or 0)

@@ -3,112 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Annotated, TypeAlias
 
-from nsightpy.analysis import ranking
+import numpy as np
+
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import difference, spans_of, union, union_of
-from nsightpy.analysis.memory.copies import believable, host_memory
-from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.analysis.memory.copies import believable
+from nsightpy.analysis.ranking import Column, Ranking
+from nsightpy.analysis.tally import Key, Tally, summed, tally
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import ColumnData, Frame
-from nsightpy.query.request import Common, Request
+from nsightpy.commands.stats.operations import OPERATIONS, events
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Option
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
-from nsightpy.query.splits import (
-    distinct_parts,
-    in_processes,
-    parse_splits,
-    shown,
-    shown_key,
-    split_field,
-)
-from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.query.splits import in_processes, parse_splits, split_field
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table
 
-SPLITS = ("rank", "device", "process", "stream", "memory")
-EXPOSED = Field("exposed_ns", "ns")
-FIELDS = ranking.memory_fields()
-MORE_FIELDS = (*(split_field(split) for split in SPLITS), EXPOSED)
-_COLUMNS = ("start_ns", "end_ns", "operation", "bytes")
-_PLACED = ("start_ns", "end_ns", "pid", "device")
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Time, size and time without a kernel beside it, by group, of one report."""
-
-    time: Tally
-    sizes: Tally
-    exposed_ns: dict[Key, int]
-    fastest: int
+_SPLITS = ("rank", "device", "process", "stream", "memory")
+_EXPOSED = Field("exposed_ns", "time", heading="exposed", importance=7)
+_SPLIT = replace(
+    OPERATIONS,
+    columns=(
+        *OPERATIONS.columns,
+        Column(_EXPOSED, partial(Ranking.figure, name="total", of="exposed")),
+    ),
+    measures=(*OPERATIONS.measures, "exposed"),
+)
+# Time and sizes, and with splits the time without a kernel beside it; the fastest memory.
+_Part: TypeAlias = tuple[list[Tally], int]
 
 
-@command_function
+@command(
+    *OPERATIONS.fields,
+    more=(*map(split_field, _SPLITS), _EXPOSED),
+    keys=OPERATIONS.identity,
+)
 def memory(
-    reports: Paths,
     *,
-    by: str | Iterable[str] = (),
-    top: int | None = None,
-    **common: Unpack[Common],
-) -> Table:
-    """Memory operations by total time: time in ns, size in MB (10^6 bytes), GB/s = bytes per ns.
+    by: Annotated[
+        str | Iterable[str],
+        Option(
+            "Split by rank, device, process, stream, memory (pageable, pinned, managed).", "LIST"
+        ),
+    ] = "",
+) -> Question[Table]:
+    """Figures are those of `nsys stats` cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum.
 
-    `by` splits by rank, device, process, stream, or memory (pageable, pinned, managed on the host);
-    then exposed_ns says how long the operations of a group ran with no kernel beside them.
-    Raises UsageError for an unknown split.
+    Times in ns, MB is 10^6 bytes, GB/s bytes per ns. --by adds splits in front, and at the end how
+    long the operations ran with no kernel beside them.
     """
-    splits = parse_splits(by, SPLITS)
-    request = Request.of(reports, **common)
-    path_parts = distinct_parts(request.ranks.inputs)
-    splits = in_processes(splits, request.ranks.reports)
-    work = partial(_tallied, splits=splits, scope=request.scope, path_parts=path_parts)
-    parts = request.map(work, ranked="rank" in splits).values
-    time = merge([part.time for part in parts]).statistics()
-    sizes = merge([part.sizes for part in parts]).statistics()
-    fastest = max((part.fastest for part in parts), default=0)
-    ranked = ranking.rank_memory(time, sizes, [split_field(split) for split in splits])
-    table = believable(ranked.first(top, of_each="rank"), fastest)
-    if not splits:
-        return request.finish(table, *table.notes)
-    exposed: dict[Key, int] = {}
-    for part in parts:
-        for key, lost in part.exposed_ns.items():
-            exposed[key] = exposed.get(key, 0) + lost
-    return request.finish(_with_exposed(table, splits, exposed), *table.notes)
+    splits = parse_splits(by, _SPLITS)
+
+    def ranked(parts: Parts[_Part]) -> Table:
+        tallied = Parts(parts.request, [(report, part) for report, (part, _) in parts.results])
+        table = (_SPLIT if splits else OPERATIONS).table("memory", splits, tallied)
+        return believable(table, max((fastest for _, fastest in parts.values), default=0))
+
+    work = partial(_part, splits=splits)
+    return Question(work, ranked, identified="rank" in splits, of_each="rank")
 
 
-def _with_exposed(table: Table, splits: Sequence[str], exposed: dict[Key, int]) -> Table:
-    name = table.columns.index("Operation")
-    keys = (tuple(map(_plain, (*row[: len(splits)], row[name]))) for row in table.rows)
-    rows = tuple((*row, exposed.get(key, 0)) for row, key in zip(table.rows, keys, strict=True))
-    return replace(table, fields=(*table.fields, EXPOSED), rows=rows)
-
-
-def _plain(value: Value) -> int | str | None:
-    return value if isinstance(value, int | str) else None
-
-
-def _tallied(
-    report: SystemReport, *, splits: Sequence[str], scope: Scope, path_parts: int
-) -> _Part:
-    columns = dict.fromkeys((*_COLUMNS, *scope.columns))
-    if splits:
-        columns |= dict.fromkeys((*_PLACED, "stream", "source_memory", "target_memory"))
-    frame = scope.narrow(report, report.frame("memory_operations", tuple(columns)))
-    keyed: dict[str, ColumnData] = {name: frame[name] for name in _COLUMNS}
-    keyed |= {split: _split(frame, split) for split in splits}
-    by = (*splits, "operation")
-    whole = Frame(keyed)
-    return _Part(
-        shown(ranking.tally_durations(whole, by), report, splits, path_parts),
-        shown(ranking.tally_bytes(whole, by), report, splits, path_parts),
-        _exposed(report, scope, frame, whole, splits, path_parts) if splits else {},
-        fastest_memory(report),
-    )
+def _part(report: SystemReport, scope: Scope, *, splits: tuple[str, ...]) -> _Part:
+    tallies = OPERATIONS.work(splits)(report, scope, label="name")
+    exposed = [_exposed(report, scope, in_processes(splits))] if splits else []
+    return [*tallies, *exposed], fastest_memory(report)
 
 
 def fastest_memory(report: SystemReport) -> int:
@@ -117,33 +80,25 @@ def fastest_memory(report: SystemReport) -> int:
     return int(speeds.max(initial=0))
 
 
-def _split(frame: Frame, split: str) -> ColumnData:
-    if split == "memory":
-        return host_memory(frame)
-    return frame["pid" if split in ("rank", "process") else split]
-
-
-def _exposed(
-    report: SystemReport,
-    scope: Scope,
-    placed: Frame,
-    whole: Frame,
-    splits: Sequence[str],
-    path_parts: int,
-) -> dict[Key, int]:
+def _exposed(report: SystemReport, scope: Scope, splits: Sequence[str]) -> Tally:
     """How long the operations of each group ran with no kernel on their device, in ns."""
+    columns = ("start_ns", "end_ns", "pid", "device")
     everything = [
-        scope.within(report, report.frame(name, _PLACED)) for name in ("kernels", "graph_launches")
+        scope.within(report, report.frame(name, columns)) for name in ("kernels", "graph_launches")
     ]
-    lost: dict[Key, int] = {}
-    for pid, device in places_of(placed):
+    keys = (*splits, "name")
+    operations = events(
+        report, scope, "name", name="memory_operations", splits=(*splits, "process", "device")
+    )
+    exposed: list[dict[Key, tuple[int]]] = []
+    for pid, device in places_of(operations):
         kernels = union_of(spans_of(frame.at(pid=pid, device=device)) for frame in everything)
-        mine = placed.rows_at(pid=pid, device=device)
-        on_device = whole.take(mine)
-        groups = group_by(on_device, (*splits, "operation"))
+        on_device = operations.take(operations.rows_at(pid=pid, device=device))
+        groups = group_by(on_device, keys)
         for code, key in enumerate(groups.keys):
             rows = groups.codes == code
             ran = union(on_device.ints("start_ns")[rows], on_device.ints("end_ns")[rows])
-            shown_as = shown_key(key, report, splits, path_parts)
-            lost[shown_as] = lost.get(shown_as, 0) + difference(ran, kernels).total
-    return lost
+            exposed.append({key: (difference(ran, kernels).total,)})
+    totals = summed(exposed)
+    values = np.asarray([total for (total,) in totals.values()], dtype=np.int64)
+    return tally(np.arange(len(totals), dtype=np.int32), values, tuple(totals))

@@ -114,7 +114,7 @@ class Frame(Mapping[str, ColumnData]):
         return iter(self._columns)
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return self.rows
 
     def ints(self, name: str) -> Ints:
         """An integer column (times in ns, sizes in bytes, ids)."""
@@ -193,20 +193,6 @@ class Frame(Mapping[str, ColumnData]):
                 for name, data in self._columns.items()
             }
         )
-
-    @classmethod
-    def from_pandas(cls, table: pd.DataFrame) -> Frame:
-        """A Frame of a DataFrame's columns: int64, float64, everything else as labels."""
-        columns: dict[str, ColumnData] = {}
-        for name in table.columns:
-            series = table[name]
-            if series.dtype.kind in "iub":
-                columns[str(name)] = series.to_numpy(dtype=np.int64)
-            elif series.dtype.kind == "f":
-                columns[str(name)] = series.to_numpy(dtype=np.float64)
-            else:
-                columns[str(name)] = Labels.of(series.astype(str))
-        return cls(columns)
 
     @classmethod
     def empty(cls, schema: Schema, columns: Iterable[str] | None = None) -> Frame:

@@ -1,15 +1,12 @@
-"""One run of ncu: its arguments, the shell line that runs as printed, its response file."""
+"""One run of ncu: the words of its command, and the shell line that runs as printed."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 
-from nsightpy.ncu_command.filters import NameFilter
+from nsightpy.ncu_command.filters import name_filter
 
-# Beyond this a line goes into a response file: Windows takes 32 k in total, Linux 128 k a word.
-LONGEST_LINE = 8000
-RENAMES_SINCE = (2025, 1)
 APPLICATION = ("APPLICATION",)
 
 
@@ -18,88 +15,53 @@ class Options:
     """What every run of a plan is asked: metrics, application, and how to run it.
 
     `nvtx`: values of --nvtx-include. `graph`: node or graph where kernels come from CUDA graphs.
-    `rank_variable`: goes into the report's name as %q{...}. `version`: of ncu; () = not known.
+    `rank_variable`: goes into the report's name as %q{...}.
     """
 
     metric_set: str = "roofline"
     sections: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
+    metrics: str = ""
     application: tuple[str, ...] = APPLICATION
     nvtx: tuple[str, ...] = ()
     graph: str = ""
     rank_variable: str = ""
-    kill: bool = False
-    overwrite: bool = False
     from_start: bool = True
     extra: tuple[str, ...] = ()
-    version: tuple[int, ...] = ()
-    csv: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: which launches, in which ranks (none: wherever it is started), under what name."""
+    """One run: the launch of that number among those of a name, in which rank, written where.
 
-    kernels: NameFilter
+    `base` says which of a kernel's names it is: mangled, function or demangled.
+    """
+
+    base: str
+    name: str
     skip: int
-    count: int
     output: str
-    ranks: tuple[int, ...] = ()
+    rank: int | None = None
+    title: str = ""
 
 
 def argv(run: Run, options: Options) -> list[str]:
     """The whole command as a list of words."""
-    return ["ncu", *arguments(run, options), "--", *options.application]
-
-
-def arguments(run: Run, options: Options, *, names: list[str] | None = None) -> list[str]:
-    """ncu's own arguments; `names` stands for the name filter where that is given another way."""
-    words = ["--config-file", "off", "--target-processes", "all"]
-    words += run.kernels.arguments() if names is None else names
-    if run.kernels.base == "demangled" and (options.version or RENAMES_SINCE) >= RENAMES_SINCE:
-        words += ["--rename-kernels", "off"]
-    if options.nvtx:
-        words += ["--nvtx"]
-        words += [word for value in options.nvtx for word in ("--nvtx-include", value)]
-    words += ["--launch-skip", str(run.skip), "--launch-count", str(run.count)]
+    words = ["ncu", "--config-file", "off", "--target-processes", "all"]
+    words += ["--kernel-name-base", run.base, "-k", name_filter(run.name)]
+    # from ncu 2025.1 on demangled names are simplified otherwise
+    words += ["--rename-kernels", "off"] if run.base == "demangled" else []
+    words += ["--nvtx"] if options.nvtx else []
+    words += [word for value in options.nvtx for word in ("--nvtx-include", value)]
+    words += ["--launch-skip", str(run.skip), "--launch-count", "1"]
     words += ["--graph-profiling", options.graph] if options.graph else []
     words += [] if options.from_start else ["--profile-from-start", "off"]
-    words += ["--kill", "yes"] if options.kill else []
     words += ["--set", options.metric_set] if options.metric_set else []
     words += [word for name in options.sections for word in ("--section", name)]
-    words += ["--metrics", ",".join(options.metrics)] if options.metrics else []
-    return [*words, *options.extra, *_output(run, options)]
-
-
-def _output(run: Run, options: Options) -> list[str]:
-    if options.csv:
-        return ["--csv", "--page", "raw"]
+    words += ["--metrics", options.metrics] if options.metrics else []
     rank = f"_%q{{{options.rank_variable}}}" if options.rank_variable else ""
-    return [*(["-f"] if options.overwrite else []), "-o", f"{run.output}{rank}"]
-
-
-def response_file(run: Run, options: Options) -> tuple[str, str] | None:
-    """Name and text of the response file that a long command needs; None for others."""
-    if len(shlex.join(argv(run, options))) <= LONGEST_LINE:
-        return None
-    return f"{run.output}.args", "\n".join([*run.kernels.arguments(bare=True), ""])
-
-
-def shell_words(run: Run, options: Options) -> list[str]:
-    """The command as a list of words, the name filter in its response file where it has one."""
-    file = response_file(run, options)
-    if file is None:
-        return argv(run, options)
-    return ["ncu", *arguments(run, options, names=[f"@{file[0]}"]), "--", *options.application]
-
-
-def file_line(name: str, text: str) -> str:
-    """A shell line that writes a response file."""
-    return f"printf '%s\\n' {shlex.join(text.split())} > {shlex.quote(name)}"
+    return [*words, *options.extra, "-o", f"{run.output}{rank}", "--", *options.application]
 
 
 def shell_line(run: Run, options: Options) -> str:
     """The command as one line for a POSIX shell; it runs as it stands."""
-    line = shlex.join(shell_words(run, options))
-    file = response_file(run, options)
-    return line if file is None else f"{file_line(*file)} && {line}"
+    return shlex.join(argv(run, options))

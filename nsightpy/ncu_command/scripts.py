@@ -1,6 +1,6 @@
 """Batch scripts: the plan's runs one after another, ncu only in the chosen ranks.
 
-Every run starts the whole job again. In a chosen rank the words of the run are executed as they
+Every run starts the whole job again. In its rank the words of the run are executed as they
 are; in every other rank only those after the first `--`: the application, untouched. The rule is
 handed to each rank as text, so the script needs to be readable on the first node only.
 """
@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.ncu_command.filters import as_ranks
-from nsightpy.ncu_command.runs import Options, Run, file_line, response_file, shell_words
+from nsightpy.ncu_command.runs import Options, Run, shell_line
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS
 from nsightpy.units import counted
 
@@ -86,19 +85,17 @@ SCRIPTS = {
     ),
 }
 _PER_RANK = """\
-# What each rank executes: the chosen ranks all words, the others only the application after --.
+# What each rank executes: the chosen rank all words, the others only the application after --.
 # It travels as one line: not every launcher hands on line ends.
 per_rank='
-ranks=$1;
+rank=$1;
 shift;
 export {own}=${{{variables}}};
 if [ -z "${own}" ]; then
   echo "no rank: none of {names} is set" >&2;
   exit 2;
 fi;
-case " $ranks " in
-  *" ${own} "*) exec "$@" ;;
-esac;
+if [ "${own}" = "$rank" ]; then exec "$@"; fi;
 while [ "$1" != -- ]; do shift; done;
 shift;
 exec "$@"
@@ -116,21 +113,15 @@ run() {
 """
 
 
-def rank_variable(kind: str) -> str:
-    """The variable that holds the rank in every rank of such a script; empty for plain ones."""
-    return "" if kind == "plain" else OWN_RANK
-
-
 def script(
     kind: str,
     runs: Sequence[Run],
     options: Options,
     *,
-    titles: Sequence[str] = (),
     job: Job = Job(),
     launcher: Sequence[str] = (),
 ) -> str:
-    """The script of a kind in SCRIPTS; `launcher` replaces its own, `titles` name the runs."""
+    """The script of a kind in SCRIPTS; `launcher` replaces its own."""
     starter = SCRIPTS[kind]
     header = [*starter.header, *(starter.on_nodes if job.nodes > 1 else ())]
     lines = ["#!/usr/bin/env bash", *map(job.fill, header)]
@@ -145,12 +136,10 @@ def script(
         lines += [_ALONE.rstrip()]
     else:
         lines += [*_launch(starter, job, launcher), _per_rank(starter.rank_variables).rstrip()]
-    for place, run in enumerate(runs):
-        title = titles[place] if place < len(titles) else run.output
-        lines += ["", "# " + "".join(c if c.isprintable() else " " for c in title)]
-        file = response_file(run, options)
-        lines += [file_line(*file)] if file else []
-        lines += [f"run {shlex.quote(as_ranks(run.ranks))} {shlex.join(shell_words(run, options))}"]
+    for run in runs:
+        title = "".join(c if c.isprintable() else " " for c in run.title)
+        rank = "" if run.rank is None else str(run.rank)
+        lines += ["", f"# {title}", f"run {shlex.quote(rank)} {shell_line(run, options)}"]
     return "\n".join([*lines, "", 'exit "$failed"', ""])
 
 

@@ -12,34 +12,13 @@ from nsightpy.units import format_bytes, format_rate, format_time, significant, 
 
 ABSENT = "-"
 NO_NAME = "(no name)"
-# Columns that say what a row is about: a blank one of these would read as a mistake.
-NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "module", "finding")
-_MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns", "End (ns)")
 _MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
 LEAST = 0.01  # of rates and shares in per cent: less is not worth its own digits
 
 
-def is_text(field: Field) -> bool:
-    """Whether a column holds words, which stand at the left."""
-    return field.unit == "text"
-
-
-def is_share(field: Field) -> bool:
-    """Whether a column holds parts of one, which people read in per cent."""
-    name = field.name
-    return field.unit in ("ratio", "share") and (
-        name.endswith(("share", "fraction")) or name.startswith("share_") or name == "mfu"
-    )
-
-
-def is_moment(field: Field) -> bool:
-    """Whether a column holds points in time: they are compared, and typed behind --from."""
-    return field.unit == "ns" and (field.name in _MOMENTS or "start" in field.name.lower())
-
-
 def cells(field: Field, values: Sequence[Value]) -> tuple[tuple[str, ...], str]:
     """A column's cells, and the unit that all of them share; "" where each has its own or none."""
-    if is_moment(field):
+    if field.kind == "moment":
         times = [value for value in values if isinstance(value, int | float)]
         unit, scale = time_unit_for(times)
         digits = _MOMENT_DECIMALS[unit]
@@ -50,7 +29,7 @@ def cells(field: Field, values: Sequence[Value]) -> tuple[tuple[str, ...], str]:
 
 def cell(field: Field, value: Value) -> str:
     """One value as people read it, its unit behind it where the heading cannot say it."""
-    if is_text(field):
+    if field.is_text:
         return _text(field, value)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ABSENT
@@ -58,7 +37,7 @@ def cell(field: Field, value: Value) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return printable(value)
-    if field.unit == "id":
+    if field.kind == "id":
         return str(value)
     sign = "+" if value > 0 and "delta" in field.name else ""
     return sign + _figure(field)(value)
@@ -74,13 +53,12 @@ def percent_text(share: float) -> str:
 
 def _figure(field: Field) -> Callable[[float], str]:
     """How numbers of that unit are written."""
-    name, unit = field.name, field.unit
-    if is_share(field):
-        return percent_text
-    if unit == "bytes" or name.endswith("_bytes"):
-        return format_bytes
+    kind = field.kind
     writers: dict[str, Callable[[float], str]] = {
-        "ns": _time,
+        "time": _time,
+        "moment": _time,
+        "share": percent_text,
+        "bytes": format_bytes,
         "bytes/s": lambda value: f"{format_bytes(value)}/s",
         "MB": lambda value: format_bytes(1e6 * value) if value else "< 1 KB",
         "GB/s": _rate,
@@ -91,8 +69,8 @@ def _figure(field: Field) -> Callable[[float], str]:
         "%": lambda value: f"{value:.1f}",
         "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else significant(value, 2),
     }
-    if unit in writers:
-        return writers[unit]
+    if kind in writers:
+        return writers[kind]
     return lambda value: f"{value:,.{_decimals(field, value)}f}"
 
 
@@ -118,4 +96,4 @@ def _text(field: Field, value: Value) -> str:
     shown = printable(text)
     if shown.strip():
         return shown
-    return NO_NAME if field.name.lower() in NAMES else ABSENT if field.own else shown
+    return NO_NAME if field.kind == "name" else ABSENT if field.own else shown

@@ -1,4 +1,7 @@
-"""Tables for machines: csv, json, markdown and parquet. Figures in ns, bytes and plain numbers."""
+"""Tables for machines: csv, json, markdown and parquet. Figures in ns, bytes and plain numbers.
+
+Each format has one writer, which streams: of millions of rows some ten thousand are held.
+"""
 
 from __future__ import annotations
 
@@ -6,78 +9,112 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, BinaryIO
 
 from nsightpy import __version__
-from nsightpy.output.cells import cells, is_text
+from nsightpy.output.cells import cells
 from nsightpy.output.escape import csv_text, markdown_text
 from nsightpy.output.headings import heading
-from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, findings_table
+from nsightpy.results import (
+    UNKNOWN,
+    Field,
+    LazyRows,
+    Row,
+    Summary,
+    Table,
+    Value,
+    findings_table,
+)
 
 SCHEMA_VERSION = 1
+BATCH_ROWS = 1 << 16
 # Sections of a summary that are no tables, and hold texts out of reports.
 SUMMARY_UNTRUSTED = ("header", "next_steps")
-_SMALL, _MOST_DECIMALS = ("ratio", "GB/s"), 15
+_SMALL, _MOST_DECIMALS = ("ratio", "share", "GB/s"), 15
+_INDENT = 2
 
 
-def to_csv(table: Table) -> bytes:
+def write_csv(table: Table, file: BinaryIO) -> None:
     """RFC 4180 with LF line ends; an absent value is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
-    for row in table.rows:
-        writer.writerow(
-            csv_text(value) if isinstance(value, str) else plain(value, field)
-            for value, field in zip(row, table.fields, strict=True)
+    for batch in _batches(table):
+        writer.writerows(
+            [
+                csv_text(value) if isinstance(value, str) else plain(value, field)
+                for value, field in zip(row, table.fields, strict=True)
+            ]
+            for row in batch
         )
-    return text.getvalue().encode("utf-8", "backslashreplace")
+        _flush(text, file)
+    _flush(text, file)
 
 
-def to_json(table: Table) -> bytes:
+def write_json(answer: Table | Summary, file: BinaryIO) -> None:
     """The versioned document of one command; see `document_of`."""
-    return written(document_of(table))
+    document = document_of(answer, rows=False)
+    for name, value in document.items():
+        start = "{" if name == "schema" else ","
+        file.write(f"{start}\n{' ' * _INDENT}{json.dumps(name)}: ".encode())
+        if name == "rows" and isinstance(answer, Table):
+            _write_rows(answer, file)
+        else:
+            file.write(_indented(value, _INDENT))
+    file.write(b"\n}\n")
 
 
-def summary_json(summary: Summary) -> bytes:
-    """The versioned document of summarize: its sections by name instead of rows."""
-    return written(summary_document(summary))
-
-
-def to_markdown(table: Table) -> bytes:
+def write_markdown(table: Table, file: BinaryIO) -> None:
     """A pipe table in people's words and units, numbers right-aligned, followed by the notes."""
-    columns = [
-        (
-            field.heading or heading(table.command, field.name),
-            *cells(field, table.column(field.name)),
-        )
-        for field in table.fields
-    ]
+    columns = [(heading(field), *cells(field, table.column(field.name))) for field in table.fields]
     heads = [f"{head} ({unit})" if unit else head for head, _, unit in columns]
     lines = [
         f"| {' | '.join(map(markdown_text, heads))} |",
-        f"| {' | '.join('---' if is_text(f) else '---:' for f in table.fields)} |",
+        f"| {' | '.join('---' if f.is_text else '---:' for f in table.fields)} |",
     ]
     for row in zip(*(texts for _, texts, _ in columns), strict=True):
         lines.append(f"| {' | '.join(map(markdown_text, row))} |")
     lines += [""] if table.notes else []
-    lines += [f"- {markdown_text(note)}" for note in table.notes]
-    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+    lines += [f"- {markdown_text(note)}" for note in map(str, table.notes)]
+    file.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
 
 
-def to_parquet(table: Table) -> bytes:
-    """A Parquet file with the table's columns; absent values are null; notes are metadata."""
+def write_parquet(table: Table, file: BinaryIO) -> None:
+    """The table's columns, a row group for each batch: absent values are null, notes metadata.
+
+    Types are those of all rows, or of the first batch of rows that are made while they are read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays = [_arrow(table.column(field.name), field) for field in table.fields]
     about = json.dumps({"inputs": table.inputs, "notes": table.notes}).encode()
-    arrow = pa.table(arrays, names=list(table.columns)).replace_schema_metadata(
-        {"nsightpy": f"{table.command}/{SCHEMA_VERSION}", "nsightpy.about": about}
+    batches = _batches(table)
+    first = next(batches, [])
+    seen = first if isinstance(table.rows, LazyRows) else table.rows
+    columns = zip(*seen, strict=True) if seen else [()] * len(table.fields)
+    kinds = [_kind(f, values) for f, values in zip(table.fields, columns, strict=True)]
+    schema = pa.schema(
+        [
+            (field.name, getattr(pa, kind)())
+            for field, kind in zip(table.fields, kinds, strict=True)
+        ],
+        {"nsightpy": f"{table.command}/{SCHEMA_VERSION}", "nsightpy.about": about},
     )
-    sink = pa.BufferOutputStream()
-    pq.write_table(arrow, sink)
-    return bytes(sink.getvalue().to_pybytes())
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in (first, *batches) if first else ():
+            made = zip(zip(*batch, strict=True), kinds, strict=True)
+            arrays = [pa.array(_encodable(v, kind), getattr(pa, kind)()) for v, kind in made]
+            writer.write_table(pa.table(arrays, schema=schema))
+
+
+WRITERS = {
+    "csv": write_csv,
+    "json": write_json,
+    "markdown": write_markdown,
+    "parquet": write_parquet,
+}
 
 
 def plain(value: Value, field: Field) -> str:
@@ -92,42 +129,55 @@ def plain(value: Value, field: Field) -> str:
     if isinstance(value, float):
         if field.decimals is None:
             return repr(value)
-        more = 2 - math.floor(math.log10(abs(value))) if value and field.unit in _SMALL else 0
+        more = 2 - math.floor(math.log10(abs(value))) if value and field.kind in _SMALL else 0
         return f"{value:.{max(field.decimals, min(more, _MOST_DECIMALS))}f}"
     return str(value)
 
 
-def document_of(table: Table, rows: bool = True) -> dict[str, Any]:
+def document_of(answer: Table | Summary, rows: bool = True) -> dict[str, Any]:
     """The document of one command as plain values, every absent or infinite number None.
 
-    schema, tool_version, inputs, rows (each with its keys), notes, total_rows (None: not counted),
-    truncated, abstentions, untrusted (columns with free text out of reports), then what the command
-    adds. Without `rows` those are left to the caller.
+    schema, tool_version, inputs, rows (each with its keys; of summarize its sections by name),
+    notes, total_rows (None: not counted), truncated, abstentions, untrusted (columns with free text
+    out of reports), then what the command adds. Without `rows` those are left to the caller.
     """
-    counted = len(table.rows) if table.total_rows is None else table.total_rows
+    body = _sections(answer) if isinstance(answer, Summary) else _counted(answer, rows)
     document: dict[str, Any] = {
-        **_opened(table.command, table.inputs),
+        "schema": f"nsightpy.{answer.command}/{SCHEMA_VERSION}",
+        "tool_version": __version__,
+        "inputs": list(answer.inputs),
+        **body,
+    }
+    return {name: finite(value) for name, value in document.items()}
+
+
+def _counted(table: Table, rows: bool) -> dict[str, Any]:
+    counted = len(table.rows) if table.total_rows is None else table.total_rows
+    return {
         "rows": list(table.keyed()) if rows else [],
-        "notes": list(table.notes),
+        "notes": list(map(str, table.notes)),
         "total_rows": None if counted == UNKNOWN else counted,
         "truncated": table.truncated,
         **_closed(table.abstentions, table.untrusted),
         **table.members(),
     }
-    return {name: finite(value) for name, value in document.items()}
 
 
-def summary_document(summary: Summary) -> dict[str, Any]:
-    """The same of summarize: its sections by name instead of rows."""
+def _sections(summary: Summary) -> dict[str, Any]:
     sections = {**summary.sections, "findings": findings_table(summary.findings)}
     free = [f"{name}.{column}" for name, table in sections.items() for column in table.untrusted]
-    document: dict[str, Any] = {
-        **_opened("summarize", summary.inputs),
+    return {
         **summary.to_dict(),
         "notes": list(summary.notes),
         **_closed(summary.abstentions, (*SUMMARY_UNTRUSTED, *free)),
     }
-    return {name: finite(value) for name, value in document.items()}
+
+
+def _closed(abstentions: Sequence[Mapping[str, str]], untrusted: Sequence[str]) -> dict[str, Any]:
+    return {
+        "abstentions": list(map(dict, abstentions)),
+        "untrusted": list(untrusted),
+    }
 
 
 def error_document(file: str, what: str, what_to_do: str) -> dict[str, Any]:
@@ -142,24 +192,6 @@ def error_line(file: str, what: str, what_to_do: str) -> str:
     return json.dumps(error_document(file, what, what_to_do), ensure_ascii=True)
 
 
-def _opened(command: str, inputs: Sequence[str]) -> dict[str, Any]:
-    schema = f"nsightpy.{command}/{SCHEMA_VERSION}"
-    return {"schema": schema, "tool_version": __version__, "inputs": list(inputs)}
-
-
-def _closed(abstentions: Sequence[Abstention], untrusted: Sequence[str]) -> dict[str, Any]:
-    return {
-        "abstentions": [abstention.record() for abstention in abstentions],
-        "untrusted": list(untrusted),
-    }
-
-
-def written(document: Mapping[str, Any]) -> bytes:
-    """A document as ASCII, with a line end."""
-    text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
-    return f"{text}\n".encode()
-
-
 def finite(value: Any) -> Any:
     """The same values with every NaN and infinity as null."""
     if isinstance(value, float):
@@ -171,17 +203,50 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _arrow(values: Sequence[Value], field: Field) -> Any:
-    import pyarrow as pa
-
-    if is_text(field) or any(isinstance(value, str) for value in values):
-        return pa.array([None if v is None else encodable(str(v)) for v in values], pa.string())
-    if any(isinstance(value, bool) for value in values):
-        return pa.array(values, pa.bool_())
-    whole = field.decimals is None and not any(isinstance(value, float) for value in values)
-    return pa.array(finite(values), pa.int64() if whole else pa.float64())
-
-
 def encodable(text: str) -> str:
     """The text as UTF-8 can hold it: names of files may carry bytes that are no text."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _write_rows(table: Table, file: BinaryIO) -> None:
+    records, mark, space = table.keyed(), b"[\n", b" " * 2 * _INDENT
+    while batch := list(islice(records, BATCH_ROWS)):
+        rows = (space + _indented(finite(row), 2 * _INDENT) for row in batch)
+        file.write(mark + b",\n".join(rows))
+        mark = b",\n"
+    file.write(b"[]" if mark.startswith(b"[") else b"\n" + b" " * _INDENT + b"]")
+
+
+def _indented(value: Any, by: int) -> bytes:
+    """A value as ASCII, its lines after the first moved to the right."""
+    text = json.dumps(value, indent=_INDENT, ensure_ascii=True, allow_nan=False)
+    return text.replace("\n", "\n" + " " * by).encode()
+
+
+def _kind(field: Field, values: Sequence[Value]) -> str:
+    """The type of a column in parquet."""
+    if field.is_text or any(isinstance(value, str) for value in values):
+        return "string"
+    if field.kind == "bool" or any(isinstance(value, bool) for value in values):
+        return "bool_"
+    whole = field.decimals is None and not any(isinstance(value, float) for value in values)
+    return "int64" if whole else "float64"
+
+
+def _encodable(values: Sequence[Value], kind: str) -> list[Any]:
+    if kind == "string":
+        return [None if value is None else encodable(str(value)) for value in values]
+    return list(finite(values))
+
+
+def _batches(table: Table) -> Iterator[list[Row]]:
+    rows = iter(table.rows)
+    while batch := list(islice(rows, BATCH_ROWS)):
+        yield batch
+
+
+def _flush(text: io.StringIO, file: BinaryIO) -> None:
+    """What was written so far, into the file."""
+    file.write(text.getvalue().encode("utf-8", "backslashreplace"))
+    text.seek(0)
+    text.truncate()

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 from nsightpy.output.formats import SCHEMA_VERSION
 from nsightpy.results import Field
-from nsightpy.results.keys import ROW_KEYS
+from nsightpy.results.keys import RowKey
 
 Schema: TypeAlias = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_WHOLE = ("count", "ns", "bytes")
+_WHOLE = ("count", "time", "moment", "bytes")
+_UNITS = {"time": "ns", "moment": "ns", "share": "ratio"}
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _ABSTENTION: Schema = {
@@ -43,49 +44,32 @@ def table_schema(
     command: str,
     layouts: Sequence[Sequence[Field]],
     more: Sequence[Field] = (),
+    keys: Sequence[RowKey] = (),
     members: Mapping[str, Schema] | None = None,
 ) -> Schema:
     """The schema of a table's document.
 
     `layouts`: the columns that a row always has, one of several sets; `more`: those that it may
-    have beside; `members`: what the document holds beside rows.
+    have beside; `keys`: what rows are about; `members`: what the document holds beside rows.
     """
-    rows = [_row(command, fields, more) for fields in layouts]
+    rows = [_row(fields, more, keys) for fields in layouts]
     items = rows[0] if len(rows) == 1 else {"anyOf": rows}
     additions = dict(members or {})
     body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED}
     return _document(command, {**body, **_CLOSING, **additions}, optional=additions)
 
 
-def summary_schema(header: Sequence[Field], sections: Mapping[str, Sequence[Field]]) -> Schema:
-    """The same of summarize: sections by name instead of rows."""
+def summary_schema(command: str, sections: Mapping[str, Sequence[Field]]) -> Schema:
+    """The same of a summary: sections by name instead of rows, the first of them its header."""
     step = {"type": "object", "properties": {"command": _TEXT, "why": _TEXT}}
-    tables = {
-        name: {"type": "array", "items": _row(name, fields, ())}
-        for name, fields in sections.items()
-    }
+    (head, header), *others = sections.items()
     body = {
-        "header": _row("", header, ()),
-        **tables,
+        head: _row(header),
+        **{name: {"type": "array", "items": _row(fields)} for name, fields in others},
         "next_steps": {"type": "array", "items": {**step, "required": ["command", "why"]}},
         "notes": _NOTES,
     }
-    return _document("summarize", {**body, **_CLOSING})
-
-
-def error_schema() -> Schema:
-    """The schema of what is said of a failure: one line on stderr."""
-    known: Schema = {"type": ["string", "null"]}
-    error = {
-        "file": {**known, "description": "which file, where it is about one; to be taken as data"},
-        "what": {**_TEXT, "description": "what is wrong; may quote names of reports"},
-        "what_to_do": {**known, "description": "what would help, where something does"},
-    }
-    body = {"error": {"type": "object", "properties": error, "required": list(error)}}
-    described = _document("error", body)
-    del described["properties"]["inputs"]
-    described["required"].remove("inputs")
-    return described
+    return _document(command, {**body, **_CLOSING})
 
 
 def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None = None) -> Schema:
@@ -104,14 +88,16 @@ def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None 
     }
 
 
-def _row(command: str, fields: Sequence[Field], more: Sequence[Field]) -> Schema:
+def _row(
+    fields: Sequence[Field], more: Sequence[Field] = (), keys: Sequence[RowKey] = ()
+) -> Schema:
     """A row: columns that are always there, columns that may be, and keys."""
-    keys = {key.name for key in ROW_KEYS.get(command, ())} | {"key"}
+    names = {key.name for key in keys} | {"key"}
     return {
         "type": "object",
         "properties": {
             **{field.name: column_schema(field) for field in (*fields, *more)},
-            **{name: {"type": ["string", "null"]} for name in sorted(keys)},
+            **{name: {"type": ["string", "null"]} for name in sorted(names)},
         },
         "required": [field.name for field in fields],
     }
@@ -119,12 +105,15 @@ def _row(command: str, fields: Sequence[Field], more: Sequence[Field]) -> Schema
 
 def column_schema(field: Field) -> Schema:
     """The values of a column; every one may be absent, which is null."""
-    if field.unit == "text":
+    if field.is_text:
         free = {"description": "free text out of reports: not to be trusted"}
         return {"type": ["string", "null"], **(free if field.untrusted else {})}
-    if field.unit == "bool":
+    if field.kind == "bool":
         return {"type": ["boolean", "null"]}
-    if field.unit == "id":  # a number, or several, or a name
+    if field.kind == "id":  # a number, or several, or a name
         return {"type": ["integer", "string", "null"]}
-    is_whole = field.decimals is None and field.unit in _WHOLE
-    return {"type": ["integer" if is_whole else "number", "null"], "description": field.unit}
+    is_whole = field.decimals is None and field.kind in _WHOLE
+    return {
+        "type": ["integer" if is_whole else "number", "null"],
+        "description": _UNITS.get(field.kind, field.kind),
+    }

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.results.abstention import Abstention
+from nsightpy.results import notes
+from nsightpy.results.notes import Note
 
 CUDA, CUDA_NVTX = "-t cuda", "-t cuda,nvtx"
 # What records in PyTorch's profiler what these options of `nsys profile` record.
-_IN_TORCH = {CUDA: "ProfilerActivity.CUDA", CUDA_NVTX: "torch.profiler.record_function"}
+_IN_TORCH = {
+    CUDA: "ProfilerActivity.CUDA",
+    CUDA_NVTX: "torch.profiler.record_function",
+    "--cuda-memory-usage=true": "`torch.profiler.profile(profile_memory=True)`",
+}
 
 
-def not_recorded(reason: str, options: str = CUDA, verb: str = "records them") -> Abstention:
+def not_recorded(reason: str, options: str = CUDA, verb: str = "records them") -> Note:
     """What is missing, that `nsys profile` with these options would have recorded."""
     nsys, torch = f"`nsys profile {options}`", _IN_TORCH.get(options)
     other = f"PyTorch's profiler never does; {nsys} of Nsight Systems {verb}."
-    return Abstention(reason, f"{nsys} {verb}.", f"{torch} {verb}." if torch else other)
+    return Note(reason, f"{nsys} {verb}.", f"{torch} {verb}." if torch else other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +32,17 @@ class Recording:
     nsys: str
     torch: str
 
-    def missing(self, kind: str) -> str:
-        """What to say of reports without any, of this kind (nsys, torch).
-
-        It is no abstention where nothing would have recorded more: there was none.
-        """
+    def missing(self, kind: str) -> Note:
+        """What to say of reports without any, of this kind (nsys, torch)."""
         capture, advice = ("trace", self.torch) if kind == "torch" else ("capture", self.nsys)
-        reason = f"The {capture} holds no {self.what}."
-        return Abstention(reason, advice) if advice else reason
+        return Note(f"The {capture} holds no {self.what}.", advice)
 
 
+MODULES = Recording(
+    "modules",
+    "They are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
+    "Record them with_stack (or with_modules).",
+)
 # What the rows of a command are made of, beside GPU work: reports without any say so themselves.
 ROWS_OF: Mapping[str, Recording] = {
     "api": Recording(
@@ -50,15 +55,7 @@ ROWS_OF: Mapping[str, Recording] = {
         "torch.profiler.record_function makes them.",
     ),
     "memory": Recording("copies or memory sets", "", ""),
-    "sync-waits": Recording("call in which the host waits for the GPU", "", ""),
-    "gaps": Recording("stretch in which a device was idle", "", ""),
     "graphs": Recording("launches of CUDA graphs", "", ""),
-    "inference-steps": Recording("steps that vLLM or SGLang annotated", "", ""),
-    "modules": Recording(
-        "modules",
-        "They are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
-        "Record them with_stack (or with_modules).",
-    ),
     "operators": Recording(
         "operators",
         "They are in traces of PyTorch's profiler; `nsightpy nvtx` lists the ranges of reports.",
@@ -72,36 +69,28 @@ ROWS_OF: Mapping[str, Recording] = {
 }
 
 
-def nothing_recorded(command: str, kind: str) -> list[str]:
+def nothing_recorded(command: str, kind: str) -> list[Note]:
     """What to say of an answer without rows, though the question was about whole reports."""
     return [ROWS_OF[command].missing(kind)] if command in ROWS_OF else []
 
 
-# Warnings of nsys that single tables need; `info`, `summarize` and `findings` have all of them.
-_DIAGNOSTIC = re.compile(r"(?:^|: )nsys (?:warning|error): ")
-_LOST = re.compile(
-    r"not all|(?:have not|not have) been|\b(?:lost|dropped|missing|overflow|truncated)",
-    re.IGNORECASE,
-)
-_ABOUT_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
+# What the profiler said of events is for single tables where some of theirs are missing;
+# these commands have all of it.
 _EVERYTHING = ("info", "summarize", "findings")
-_OF_RANGES = ("compare", "iterations", "inference-steps", "collectives", "pipeline")
-_RANGES = {"range", "Range", "RangeStack", "module"}
+_OF_RANGES = ("compare", "iterations", "collectives")
+_RANGES = {"range", "Range", "RangeStack", "module", "stage"}
 
 
 def bearing_on(
-    notes: Iterable[str], command: str, columns: Iterable[str] = (), *, ranges: bool = False
-) -> list[str]:
-    """The notes without warnings of the profiler that change nothing in a command's table.
+    said: Iterable[Note], command: str, columns: Iterable[str] = (), *, ranges: bool = False
+) -> list[Note]:
+    """The notes without what the profiler said that changes nothing in a command's table.
 
-    Those stay that say that events are missing; of NVTX events where the table is made of ranges,
-    or the question was about `ranges`.
+    What is missing of code ranges bears on tables of ranges, and on questions about `ranges`.
     """
-    ranges = ranges or command in _OF_RANGES or not _RANGES.isdisjoint(columns)
-    return [
-        note
-        for note in notes
-        if command in _EVERYTHING
-        or not _DIAGNOSTIC.search(note)
-        or (_LOST.search(note) and (ranges or not _ABOUT_RANGES.search(note)))
-    ]
+    if command in _EVERYTHING:
+        return list(said)
+    passed_by = {notes.DIAGNOSTIC, notes.FAILED}
+    if not (ranges or command in _OF_RANGES or not _RANGES.isdisjoint(columns)):
+        passed_by |= {notes.LOST_RANGES, notes.PARTIAL_RANGES}
+    return [note for note in said if note.kind not in passed_by]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import DIRECTIONS, large
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_activity import with_host
@@ -28,9 +29,14 @@ from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
 from nsightpy.frames import CPU_RUNS, CPU_SAMPLES, Frame
 from nsightpy.names import file_name
-from nsightpy.query.idle_time import FollowedWork, Work
+from nsightpy.query.capture_advice import not_recorded
+from nsightpy.query.device_time import RankedBudget, rank_budgets, read_work
+from nsightpy.query.iteration_search import waiting_calls
+from nsightpy.query.launched_work import FollowedWork, Work, followed_work
+from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 
+NO_CALLS = not_recorded("Idle time is not attributed: the capture holds no CUDA API calls.")
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
@@ -38,6 +44,39 @@ RUN_COLUMNS = ("start_ns", "end_ns", "pid", "tid")
 # A thread that others wait for has gone on this long after they could.
 SOON_NS = 500_000
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
+
+
+@dataclass(frozen=True)
+class IdleReport:
+    """The idle intervals of the devices of a report inside their windows, and what explains them.
+
+    `gaps` by process and device know what the launching threads did; `waiting` are the calls that
+    block, allocate or last.
+    """
+
+    work: Work
+    gpu_work: GpuWork
+    waiting: Frame
+    host_events: Mapping[int, HostEvents]
+    budgets: Sequence[RankedBudget]
+    gaps: Mapping[tuple[int, int], IdleGaps]
+
+    def devices(self) -> Iterator[tuple[RankedBudget, IdleGaps]]:
+        """The budget and the idle intervals of each device that did anything."""
+        return ((row, self.gaps[row.place]) for row in self.budgets if row.place in self.gaps)
+
+
+def idle_report(report: SystemReport, scope: Scope, communication: tuple[str, ...]) -> IdleReport:
+    """The idle intervals of the devices in scope."""
+    work = read_work(report, scope, MEMORY_COLUMNS)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(report, work, communicates, ends=True)
+    waiting, events = waiting_calls(report), host_events(report)
+    budgets = rank_budgets(report, scope, *work, communication=communication)
+    windows = {row.place: row.budget.window for row in budgets}
+    idle = gaps_of(work, followed, waiting, windows)
+    gaps = {place: with_host(idle[place], events[place[0]]) for place in idle}
+    return IdleReport(work, followed.work, waiting, events, budgets, gaps)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""How a report's devices spent their time: budgets by rank and device, idle time attributed."""
+"""What a report's devices did: their work with its launches, and budgets of time by rank."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,14 +12,7 @@ from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.idle_time import (
-    NOT_ATTRIBUTED,
-    DeviceIdle,
-    FollowedWork,
-    ReportIdle,
-    Work,
-    report_idle,
-)
+from nsightpy.query.launched_work import Work
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
@@ -30,13 +23,12 @@ OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
 
 @dataclass(frozen=True, slots=True)
 class RankedBudget:
-    """The budget of one device of one rank, and why the device was idle."""
+    """The budget of one device of one rank."""
 
     rank: int | None
     pid: int
     device: int
     budget: TimeBudget
-    idle: DeviceIdle = NOT_ATTRIBUTED
 
     @property
     def place(self) -> tuple[int, int]:
@@ -78,18 +70,6 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
     return (*rank_order(row.rank), row.pid, row.device)
 
 
-def attributed(
-    report: SystemReport, rows: Sequence[RankedBudget], followed: FollowedWork | None
-) -> tuple[list[RankedBudget], ReportIdle]:
-    """The budgets of one report's devices with their idle time attributed, and how it was.
-
-    `followed` is the work with its launches, None where the capture holds no API calls.
-    """
-    idle = report_idle(report, followed, {row.place: row.budget.window for row in rows})
-    known = idle.places
-    return [replace(row, idle=known.get(row.place, NOT_ATTRIBUTED)) for row in rows], idle
-
-
 def read_work(
     report: SystemReport, scope: Scope, more: tuple[str, ...] = (), shapes: tuple[str, ...] = ()
 ) -> Work:
@@ -114,6 +94,14 @@ def memory_events(report: SystemReport, scope: Scope) -> Frame:
     """
     events = report.frame("memory_usage").ordered()
     return scope.whole_time.within(report, Frame({**events, "end_ns": events["start_ns"]}))
+
+
+def suspect_note(name: str) -> str:
+    """What is said of a kernel that may be communication but is not on the list."""
+    return (
+        f"{name!r} is counted as compute, though its name sounds like communication; "
+        "--communication REGEX counts it as such."
+    )
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:

@@ -19,7 +19,7 @@ from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.iteration_search import search
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.abstention import for_kind
+from nsightpy.results.notes import as_note
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _missing(
     most = max((len(iterations) for iterations in some), default=0)
     if most == 0:
         notes = dict.fromkeys(note for iterations in some for note in iterations.notes)
-        why = " ".join(for_kind(note, report.kind) for note in notes)
+        why = " ".join(as_note(note).text(report.kind) for note in notes)
         return MissingDataError(report.path, "has no iterations to choose from", why)
     if chosen == STEADY:
         return MissingDataError(report.path, "has no steady iterations", "choose one by number.")

@@ -18,7 +18,7 @@ from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.frames import API_CALLS, Frame, Labels, distinct
-from nsightpy.query.idle_time import FollowedWork, Work
+from nsightpy.query.launched_work import FollowedWork, Work
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.readers.host_calls import CALL_COLUMNS, KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport

@@ -23,7 +23,7 @@ from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
-from nsightpy.query.parameters import NAME_COLUMNS
+from nsightpy.query.options import NAME_COLUMNS
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_bytes

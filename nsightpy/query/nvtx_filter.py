@@ -19,7 +19,7 @@ from nsightpy.errors import MissingDataError
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.query.capture_advice import CUDA_NVTX, not_recorded
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.abstention import for_kind
+from nsightpy.results.notes import Said, as_note
 
 CLOSE_NAMES = 5
 
@@ -111,7 +111,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
     meant = membership.named(text, ranges)
     if meant is None:
         problem, advice = f"has no range {text!r}", _advice(text, ranges)
-        raise MissingDataError(report.path, problem, for_kind(advice, report.kind))
+        raise MissingDataError(report.path, problem, as_note(advice).text(report.kind))
     chosen = ranges.take(meant.matches(ranges))
     on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
     if not on_thread.rows:
@@ -123,7 +123,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
     return NamedRanges(report, text, on_thread)
 
 
-def _advice(text: str, ranges: Frame) -> str:
+def _advice(text: str, ranges: Frame) -> Said:
     names = [name for name in dict.fromkeys(folded(ranges.labels("name")).values) if name]
     if not ranges.rows:
         return not_recorded("the capture holds no ranges.", CUDA_NVTX)

@@ -16,66 +16,34 @@ from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS
-from nsightpy.analysis.time_budget import device_budgets
-from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame, Ints
+from nsightpy.frames import COLLECTIVES, Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value, rank_order
-
-PLACED = ("start_ns", "end_ns", "pid", "device")
+from nsightpy.units import group_text
 
 
 @dataclass(frozen=True)
 class RankPart:
-    """What travels of one report: its clocks, its collectives, (pid, device, compute ns), and its
-    MPI calls."""
+    """What travels of one report: its clocks, its collectives, and its MPI calls."""
 
     clocks: tuple[Clock, ...]
     log: CollectiveLog
-    compute: tuple[tuple[int, int, int], ...] = ()
     mpi: Frame = field(default_factory=no_calls)
 
 
-def rank_part(
-    report: SystemReport,
-    *,
-    scope: Scope,
-    communication: tuple[str, ...] = (),
-    compute: bool = False,
-) -> RankPart:
+def rank_part(report: SystemReport, scope: Scope) -> RankPart:
     """One report's part; ranks and devices of the scope are for what is shown, not for this.
 
     All collectives travel, since all serve the alignment; those of the scope's time and range are
     marked.
     """
-    everybody = scope.everybody
     collectives = report.frame("collectives", COLLECTIVES.names)
     numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
     shown = np.zeros(collectives.rows, dtype=np.bool_)
-    shown[everybody.narrow(report, numbered).ints("row")] = True
-    compute_times: tuple[tuple[int, int, int], ...] = ()
-    if compute:
-        columns = tuple(dict.fromkeys((*PLACED, "name", *everybody.columns)))
-        kernels = everybody.narrow(report, report.frame("kernels", columns))
-        graphs = everybody.narrow(
-            report,
-            report.frame("graph_launches", tuple(dict.fromkeys((*PLACED, *everybody.columns)))),
-        )
-        low, high = scope.bounds(report)
-        budgets = device_budgets(
-            kernels,
-            Frame.empty(MEMORY_OPERATIONS, PLACED),
-            graphs,
-            communication=communication,
-            start_ns=low,
-            end_ns=high,
-        )
-        compute_times = tuple(
-            (budget.pid, budget.device, budget.budget.compute_ns) for budget in budgets
-        )
-    log = log_of(collectives, shown)
-    return RankPart(tuple(clocks_in(report)), log, compute_times, mpi_log(report))
+    shown[scope.everybody.narrow(report, numbered).ints("row")] = True
+    return RankPart(tuple(clocks_in(report)), log_of(collectives, shown), mpi_log(report))
 
 
 def mpi_log(report: SystemReport) -> Frame:
@@ -120,27 +88,20 @@ def _by_rank(
     return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
 
 
-@dataclass(frozen=True)
-class AlignedCalls:
-    """The MPI calls of all clocks of an alignment in their own time, and when they were on the
-    common clock (ns)."""
-
-    matching: MpiCalls
-    starts: Ints
-    ends: Ints
-
-
 def aligned_calls(
     results: Iterable[tuple[SystemReport, RankPart]], alignment: Alignment
-) -> AlignedCalls:
-    """The MPI calls of the reports that were aligned; columns that their parts add stay."""
+) -> tuple[MpiCalls, Ints, Ints]:
+    """The MPI calls of all clocks of an alignment, and their starts and ends on the common one.
+
+    Columns that the parts add stay.
+    """
     clocks, _, logs = _by_rank(results)
     mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
     starts, ends = (np.array(mpi.calls.ints(name)) for name in ("start_ns", "end_ns"))
     for place, fit in enumerate(alignment.fits):
-        mine = mpi.clock == place
-        starts[mine], ends[mine] = fit.to_aligned(starts[mine]), fit.to_aligned(ends[mine])
-    return AlignedCalls(mpi, starts, ends)
+        rows = mpi.clock == place
+        starts[rows], ends[rows] = fit.to_aligned(starts[rows]), fit.to_aligned(ends[rows])
+    return mpi, starts, ends
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:
@@ -160,9 +121,9 @@ def once(
     return [(report, part) for report, part in results if report.path not in repeated]
 
 
-def collective_part(report: SystemReport) -> RankPart:
-    """One report's part, whole and without compute."""
-    return rank_part(report, scope=Scope())
+def collective_part(report: SystemReport, _scope: Scope | None = None) -> RankPart:
+    """One report's part, whole, whatever the question is about."""
+    return rank_part(report, Scope())
 
 
 def clocks_in(report: SystemReport) -> list[Clock]:
@@ -206,16 +167,3 @@ class UnitNames:
         """A group in short: 0-3,8; a question mark stands for members that nobody captured."""
         named = group_text([self.names[unit] for unit in units])
         return f"{named},?" if size > len(units) else named
-
-
-def group_text(names: Sequence[Value]) -> str:
-    """Ranks in short: numbers as 0-3,8, then other names."""
-    numbers = sorted({name for name in names if isinstance(name, int)})
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[1]}" for run in runs]
-    return ",".join([*shown, *sorted(str(name) for name in names if not isinstance(name, int))])

@@ -6,59 +6,28 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_type_hints
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import bearing_on, not_recorded, nothing_recorded
-from nsightpy.query.parameters import RANK_REGEX, SCOPE
+from nsightpy.query.options import Common, Reading, Running, Scoping
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_notes import notes_by_report
 from nsightpy.report_sets.rank_opening import Paths, open_ranks
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_set import Mapped, Progress
+from nsightpy.report_sets.report_set import Mapped
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, AnyTable, with_notes
-from nsightpy.results.abstention import for_kind
+from nsightpy.results import AnyTable, Note, Said, with_notes
+from nsightpy.results.notes import as_note
 from nsightpy.units import format_time, listed
 
 T = TypeVar("T")
 Span: TypeAlias = tuple[int, int]
 # The options that say which part of the reports a question is about, as they are typed.
-_TYPED = tuple((each.name, each.option) for each in (*SCOPE, RANK_REGEX))
-
-
-class Running(TypedDict, total=False):
-    """Options of how a function is run over reports of any kind; see Common."""
-
-    jobs: int | None
-    dask: object
-    on_error: str
-    progress: Progress | None
-
-
-class Reading(Running, total=False):
-    """The same with how their ranks are found."""
-
-    rank_regex: str | None
-
-
-class Common(Reading, total=False):
-    """Options of every command.
-
-    rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
-    own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. iteration: only these
-    iterations, "4", "2-5" or "steady". rank_regex: finds the rank in file names. jobs: worker
-    processes. dask: a scheduler's address or file (or a Client) to run on instead. on_error: "skip"
-    or "raise". use_cache: keep exports made with nsys. progress: called with (fraction, message).
-    """
-
-    rank: str | int | None
-    device: str | int | None
-    from_time: str | int | None
-    to_time: str | int | None
-    nvtx: str | None
-    iteration: str | int | None
-    use_cache: bool
+_TYPED = {
+    **{name: f"--{name.removesuffix('_time')}" for name in get_type_hints(Scoping)},
+    "rank_regex": "--rank-regex",
+}
 
 
 @dataclass
@@ -71,19 +40,14 @@ class Request:
     ranks: RankSet
     scope: Scope
     options: str = ""
-    said: list[str] = field(default_factory=list)
+    said: list[Note] = field(default_factory=list)
 
     @classmethod
-    def of(
-        cls, reports: Paths, *, on_common_clock: bool = True, **common: Unpack[Common]
-    ) -> Request:
+    def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
         """Open the reports; raises UsageError and ReportError, TypeError for what is unknown.
 
-        The stretch of time of several reports is found in each one's own time, unless the caller
-        puts them on the common clock itself.
+        The stretch of time of several reports is found in each one's own time.
         """
-        if unknown := sorted(common.keys() - Common.__annotations__.keys()):
-            raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
         scope = Scope.of(
             common.get("rank"),
             common.get("device"),
@@ -94,9 +58,9 @@ class Request:
         )
         use_cache = common.get("use_cache", True)
         ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))
-        if on_common_clock and (scope.from_ns, scope.to_ns) != (None, None):
+        if (scope.from_ns, scope.to_ns) != (None, None):
             scope = _in_own_times(scope, ranks)
-        return cls(ranks, scope, typed_options(common))
+        return cls(ranks, replace(scope, alone=len(ranks) == 1), typed_options(common))
 
     def map(
         self, work: Callable[[SystemReport], T], *, ranked: bool = False, identified: bool = False
@@ -111,15 +75,18 @@ class Request:
             return self.ranks.map(work, ranked=first, identified=identified)
         noted = partial(_noted, work=work, scope=self.scope)
         mapped = self.ranks.map(noted, ranked=first, identified=identified)
-        named = [(report.path.name, notes) for report, (_, notes, _) in mapped.results]
+        named = [
+            (report.path.name, [Note(note) for note in notes])
+            for report, (_, notes, _) in mapped.results
+        ]
         notes = [*notes_by_report(named), *_missed([span for _, _, span in mapped.values])]
         self.said += [note for note in notes if note not in self.said]
         return Mapped([(report, value) for report, (value, *_) in mapped.results], mapped.failures)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Everything that has to be said about the inputs."""
-        return [*self.ranks.notes, *self.said, *self.scope.notes]
+        return [*self.ranks.notes, *self.said, *map(Note, self.scope.notes)]
 
     def _check_ranks(self, wanted: frozenset[int]) -> None:
         """Raise NsightpyError when no process has any of the wanted ranks."""
@@ -139,24 +106,20 @@ class Request:
                 f"--device {_shown(wanted)}: {what}; {_there('device', known, none)}."
             )
 
-    def finish(self, table: AnyTable, *notes: str) -> AnyTable:
+    def finish(self, table: AnyTable, *notes: Said) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
         of_ranges = self.scope.nvtx is not None
         about = bearing_on(self.notes, table.command, table.columns, ranges=of_ranges)
-        said = [*map(self.worded, notes), *about]
-        abstains = any(isinstance(note, Abstention) for note in notes)
+        own = [as_note(note) for note in (*table.notes, *notes)]
+        abstains = any(note.what_would_help for note in own)
         if not (table.rows or abstains or self.scope.is_narrowed):
-            said = [*nothing_recorded(table.command, self.kind), *said]
-        return with_notes(table, self.ranks.inputs, said)
+            own = [*nothing_recorded(table.command, self.kind), *own]
+        return with_notes(table, self.ranks.inputs, [*own, *about], self.kind)
 
     @property
     def kind(self) -> str:
         """The tool that made the reports: nsys or torch."""
         return self.ranks.reports[0].kind
-
-    def worded(self, note: str) -> str:
-        """A note in the words of the tool that made these reports."""
-        return for_kind(note, self.kind)
 
 
 def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
@@ -186,7 +149,7 @@ def captures(some: int, of: int) -> str:
     return "The capture" if of == 1 else f"{some} of {of} captures"
 
 
-def without_calls(what: str, some: int, of: int) -> Abstention:
+def without_calls(what: str, some: int, of: int) -> Note:
     """The note of captures without API calls, and what is not known of them."""
     reason = f"{captures(some, of)} recorded no CUDA API calls: {what} are not known."
     return not_recorded(reason)
@@ -199,7 +162,7 @@ def without_launch_call(what: str, so: str) -> str:
 
 def typed_options(common: Mapping[str, object]) -> str:
     """The options of a scope as they can be typed again, quoted for a shell."""
-    given = ((option, common.get(name)) for name, option in _TYPED)
+    given = ((option, common.get(name)) for name, option in _TYPED.items())
     return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)
 
 
@@ -225,11 +188,11 @@ def _noted(
     return work(report), scope.notes_on(report), scope.missed(report)
 
 
-def _missed(spans: list[Span | None]) -> list[str]:
+def _missed(spans: list[Span | None]) -> list[Note]:
     """The note on a stretch of time that holds GPU work of no report."""
     known = [span for span in spans if span is not None]
     if not known or len(known) < len(spans):
         return []
     first, last = min(start for start, _ in known), max(end for _, end in known)
     between = f"between {format_time(first)} and {format_time(last)}"
-    return [f"No GPU work is in the wanted stretch of time: all is {between}."]
+    return [Note(f"No GPU work is in the wanted stretch of time: all is {between}.")]

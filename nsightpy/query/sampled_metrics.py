@@ -10,8 +10,12 @@ import numpy as np
 
 from nsightpy.analysis.binned import mean_rates, sample_means
 from nsightpy.frames import Floats, Frame, Ints
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.reports.system import SystemReport
 
+NO_SAMPLES = not_recorded(
+    "The capture holds no GPU metrics.", "--gpu-metrics-devices=all", "samples them"
+)
 # Column -> the metrics whose sum it is. NVIDIA's names differ between GPUs; other units of the same
 # metric ("[Cycles Active]") are other metrics.
 _UNIT = r"(?: \[Throughput %\])?"

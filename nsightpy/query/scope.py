@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.errors import UsageError
-from nsightpy.frames import Frame
+from nsightpy.frames import SCHEMAS, Frame
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import checked_time_ns
 
@@ -27,7 +27,7 @@ class Scope:
     """Ranks and devices (None: all), a stretch of time in ns, an NVTX range.
 
     `from_ns` and `to_ns` are moments on the clock that all reports share; `own_bounds` are the same
-    in the own time of each report (by path) whose clock differs.
+    in the own time of each report (by path) whose clock differs. `alone`: there is one report.
 
     `iteration` (numbers, or "steady") leaves what began in those iterations of each process, and
     for budgets of time their windows.
@@ -42,6 +42,7 @@ class Scope:
     nvtx: str | None = None
     iteration: Chosen | None = None
     own_bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    alone: bool = False
 
     @classmethod
     def of(
@@ -71,6 +72,12 @@ class Scope:
         low, high = self.own_bounds.get(str(report.path), (self.from_ns, self.to_ns))
         return None if self.from_ns is None else low, None if self.to_ns is None else high
 
+    def includes(self, rank: int | None, device: int | None = None) -> bool:
+        """Whether the question is about this rank and this device; None: about any of its."""
+        return (self.ranks is None or rank in self.ranks) and (
+            self.devices is None or device is None or device in self.devices
+        )
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The frame columns that narrowing needs beside start_ns and end_ns."""
@@ -78,6 +85,15 @@ class Scope:
         wanted = ("pid",) if any(process is not None for process in processes) else ()
         wanted = (*wanted, "device") if self.devices is not None else wanted
         return (*wanted, "correlation_id") if self.nvtx is not None else wanted
+
+    def wanted(self, name: str, columns: Iterable[str]) -> tuple[str, ...]:
+        """These columns of a frame, its times, and what narrowing needs that it has."""
+        needed = (column for column in self.columns if column in SCHEMAS[name].names)
+        return tuple(dict.fromkeys((*columns, "start_ns", "end_ns", *needed)))
+
+    def read(self, report: SystemReport, name: str, columns: Iterable[str] = ()) -> Frame:
+        """The rows of a report's frame inside the scope, with these columns and its times."""
+        return self.narrow(report, report.frame(name, self.wanted(name, columns)))
 
     def narrow(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows inside the scope; whoever overlaps the stretch of time counts whole.
@@ -90,6 +106,11 @@ class Scope:
         from nsightpy.query.nvtx_filter import named_ranges
 
         return frame.take(named_ranges(report, self.nvtx).mask(frame))
+
+    def narrow_any(self, report: SystemReport, frame: Frame) -> Frame:
+        """The same of any frame: one without times or processes is left whole."""
+        needed = {"start_ns", "end_ns", "pid", *self.columns} - {"device", "correlation_id"}
+        return self.narrow(report, frame) if needed <= set(frame) else frame
 
     @property
     def whole_time(self) -> Scope:

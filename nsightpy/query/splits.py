@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -36,11 +37,11 @@ def parse_splits(by: str | Iterable[str], known: Collection[str]) -> tuple[str, 
     return splits
 
 
-def in_processes(splits: tuple[str, ...], reports: Sequence[Ranked]) -> tuple[str, ...]:
-    """The splits, led by process where they would add up equal numbers of several reports."""
+def in_processes(splits: tuple[str, ...]) -> tuple[str, ...]:
+    """The splits by which one report is divided: of processes, where they count anew in each."""
     if not set(splits) & set(_OF_PROCESSES) or set(splits) & set(_PROCESSES):
         return splits
-    return ("process", *splits) if len(reports) > 1 else splits
+    return ("process", *splits)
 
 
 def distinct_parts(reports: Collection[str]) -> int:
@@ -56,27 +57,50 @@ def split_field(split: str) -> Field:
     return Field(split, "text" if split in _TEXTS else "id")
 
 
-def shown_key(key: Key, report: Ranked, splits: Sequence[str], path_parts: int) -> Key:
-    """A key (splits..., ...) with processes as they are shown: a rank, or report and process.
+@dataclass(frozen=True)
+class Shown:
+    """How the keys (splits..., ...) of several reports are shown.
 
-    `path_parts`: so many of its path name the report; 0 where there are no others.
+    `divided` are the splits of each report; those of one alone need no process. `path_parts`: so
+    many of a report's path name it; 0 where there are no others.
     """
-    name = "/".join(report.path.with_suffix("").parts[-path_parts:]) if path_parts else ""
-    parts = list(key)
-    for place, split in enumerate(splits):
-        pid = parts[place]
-        if split == "rank" and isinstance(pid, int):
-            parts[place] = report.rank_of(pid)[0]
-        elif split == "process":
-            parts[place] = f"{name}:{pid}" if name else str(pid)
-        elif pid == _MISSING.get(split):
-            parts[place] = None
-    return tuple(parts)
 
+    divided: tuple[str, ...]
+    wanted: tuple[str, ...]
+    path_parts: int
 
-def shown(tally: Tally, report: Ranked, splits: Sequence[str], path_parts: int) -> Tally:
-    """The same tally under keys as they are shown."""
-    keys = tuple(shown_key(key, report, splits, path_parts) for key in tally.keys)
-    if keys == tally.keys:
-        return tally
-    return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])
+    @classmethod
+    def of(cls, splits: tuple[str, ...], reports: Collection[str]) -> Shown:
+        """The keys that the splits of these reports (paths) have."""
+        divided = in_processes(splits)
+        return cls(divided, divided if len(reports) > 1 else splits, distinct_parts(reports))
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns of the splits."""
+        return list(map(split_field, self.wanted))
+
+    def key(self, key: Key, report: Ranked) -> Key:
+        """A key of a report's part with processes as they are shown: a rank, or their name."""
+        path = report.path.with_suffix("").parts
+        name = "/".join(path[-self.path_parts :]) if self.path_parts else ""
+        parts = list(key)
+        for place, split in enumerate(self.divided):
+            pid = parts[place]
+            if split == "rank" and isinstance(pid, int):
+                parts[place] = report.rank_of(pid)[0]
+            elif split == "process":
+                parts[place] = f"{name}:{pid}" if name else str(pid)
+            elif pid == _MISSING.get(split):
+                parts[place] = None
+        return tuple(parts[len(self.divided) - len(self.wanted) :])
+
+    def merged(self, tallies: Iterable[tuple[Ranked, Tally]]) -> Tally:
+        """One tally of those of several reports."""
+        return merge([self._tally(tally, report) for report, tally in tallies])
+
+    def _tally(self, tally: Tally, report: Ranked) -> Tally:
+        keys = tuple(self.key(key, report) for key in tally.keys)
+        if keys == tally.keys:
+            return tally
+        return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])

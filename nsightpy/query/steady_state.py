@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.iterations.candidates import owner_of
 from nsightpy.analysis.iterations.steady import (
     Iterations,
     SteadyState,
     steady_state,
 )
 from nsightpy.analysis.time_budget import UNUSED, places_of
-from nsightpy.frames import Frame, distinct
-from nsightpy.query.idle_time import Work
+from nsightpy.frames import Frame, Ints, distinct
 from nsightpy.query.iteration_search import CallsRead, ProcessIterations, search
+from nsightpy.query.launched_work import Work
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed
@@ -148,3 +149,13 @@ def iterations_of(
 
     key = (iterations_of, scope.ranks, scope.devices, scope.bounds(report), scope.nvtx)
     return report.derived(key, searched)
+
+
+def iteration_numbers(report: SystemReport, events: Frame) -> Ints:
+    """The iteration of its process in which each event began, -1 for none."""
+    numbers = np.full(events.rows, -1, dtype=np.int64)
+    for pid, iterations in iterations_of(report, Scope()).items() if events.rows else ():
+        rows = np.flatnonzero(events.ints("pid") == pid)
+        starts = events.ints("start_ns")[rows]
+        numbers[rows] = owner_of(iterations.start, iterations.end - 1, starts)
+    return numbers

@@ -87,10 +87,6 @@ class HostCalls:
         """The same of every call that waits for the GPU, allocates, or took at least so long."""
         return self._calls(lambda calls: synchronises(calls) | holds(calls, least_ns))
 
-    def any_named(self, *prefixes: str) -> bool:
-        """Whether any function's name begins so."""
-        return bool(begins(self._frame(("name",)), prefixes).any())
-
     def _calls(self, wanted: Callable[[Frame], NDArray[np.bool_]]) -> Frame:
         """CALL_COLUMNS of the wanted calls, of those in which the host may wait."""
         calls = self._frame(("start_ns", "end_ns", "name", EVENT_CLASS))

@@ -14,7 +14,7 @@ from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.one_file import OneFile, name_ranks
 
-NcuPaths: TypeAlias = "str | Path | NcuReport | Iterable[str | Path | NcuReport]"
+NcuPaths: TypeAlias = str | Path | NcuReport | Iterable[str | Path | NcuReport]
 F = TypeVar("F", bound=OneFile)
 
 

@@ -24,16 +24,11 @@ class ProcessClock(Protocol):
     def to_aligned(self, times: Ints) -> Ints: ...
 
 
-def ranked_frame(report: SystemReport, *, name: str) -> Frame:
-    """A report's frame, before it rank (-1 where unknown) and report.
+def ranked(report: SystemReport, frame: Frame) -> Frame:
+    """Rows of a report's frame, before them rank (-1 where unknown) and report.
 
     What belongs to no process is of the report's rank, where it has only one.
     """
-    return ranked(report, report.frame(name))
-
-
-def ranked(report: SystemReport, frame: Frame) -> Frame:
-    """Rows of a report's frame with rank and report before them, as `ranked_frame` has them."""
     pids = frame.ints("pid") if "pid" in frame else np.zeros(frame.rows, dtype=np.int64)
     known = [report.rank_of(pid)[0] for pid in report.pids]
     whole = known[0] if len(known) == 1 else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.nsys.identity import GUESS
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.abstention import reworded
+from nsightpy.results import Note, notes as kinds
 from nsightpy.units import format_span, listed
 
 # Clocks of hosts may be this far apart.
@@ -34,7 +35,7 @@ def repeated_captures(reports: Sequence[SystemReport]) -> dict[Path, Path]:
     return repeated
 
 
-def other_times(reports: Sequence[SystemReport]) -> list[str]:
+def other_times(reports: Sequence[SystemReport]) -> list[Note]:
     """Two captures that were over before the other one began: they are not one job's."""
     timed = []
     for report in reports:
@@ -50,10 +51,11 @@ def other_times(reports: Sequence[SystemReport]) -> list[str]:
     if began <= ended + CLOCKS_APART_NS:
         return []
     apart = format_span(began - ended)
-    return [f"{first} and {last} cannot be one job: the second began {apart} after the first ended"]
+    reason = f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
+    return [Note(reason, kind=kinds.OTHER_JOBS)]
 
 
-def other_programs(reports: Sequence[SystemReport]) -> list[str]:
+def other_programs(reports: Sequence[SystemReport]) -> list[Note]:
     """Two captures that have no program in common: they are one job only if it ran both."""
     known = [(programs, report.path) for report in reports if (programs := report.session.programs)]
     for programs, path in known[1:]:
@@ -63,19 +65,19 @@ def other_programs(reports: Sequence[SystemReport]) -> list[str]:
                 f"{known[0][1]} is a capture of {first}, {path} of {other}: figures of both "
                 "together mean something only if one job ran both programs"
             )
-            return [note]
+            return [Note(note, kind=kinds.OTHER_PROGRAMS)]
     return []
 
 
-def repetition_notes(repeated: dict[Path, Path]) -> list[str]:
+def repetition_notes(repeated: dict[Path, Path]) -> list[Note]:
     """The captures that come twice: some named, the others counted."""
     notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
     if (many := len(notes) - MOST_REPEATED) > 1:
         notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
-    return notes
+    return [Note(note, kind=kinds.REPEATED) for note in notes]
 
 
-def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> list[str]:
+def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> list[Note]:
     """Ranks that several reports claim, and ranks that none has."""
     owners: dict[int, list[str]] = {}
     guessed = False
@@ -85,14 +87,17 @@ def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> 
                 owners.setdefault(rank, []).append(report.path.name)
                 guessed |= source.startswith(GUESS)
     notes = [
-        f"rank {rank} is claimed {len(names)} times: {listed(dict.fromkeys(names))}"
+        Note(
+            f"rank {rank} is claimed {len(names)} times: {listed(dict.fromkeys(names))}",
+            kind=kinds.CLAIMED,
+        )
         for rank, names in sorted(owners.items())
         if len(names) > 1
     ]
     return notes + (_missing_note(owners) if owners and not guessed else [])
 
 
-def guess_notes(reports: Sequence[SystemReport]) -> list[str]:
+def guess_notes(reports: Sequence[SystemReport]) -> list[Note]:
     """That ranks are only an order, where no evidence gives any."""
     sources = (source for report in reports for _, source in report.ranks.values())
     guess = next((source for source in sources if source.startswith(GUESS)), None)
@@ -100,10 +105,10 @@ def guess_notes(reports: Sequence[SystemReport]) -> list[str]:
         return []
     order = guess.removeprefix(GUESS).strip()
     note = f"ranks are a guess, the order of the {order}: --rank-regex finds them in file names"
-    return [note]
+    return [Note(note)]
 
 
-def _missing_note(ranks: Collection[int]) -> list[str]:
+def _missing_note(ranks: Collection[int]) -> list[Note]:
     """The note of ranks below the greatest that no report has: some named, the others counted."""
     missing = max(ranks) + 1 - len(ranks)
     if not missing:
@@ -112,22 +117,22 @@ def _missing_note(ranks: Collection[int]) -> list[str]:
     first = range(min(max(ranks), len(ranks) + MOST_MISSING) + 1)
     shown = [rank for rank in first if rank not in ranks][:MOST_MISSING]
     more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
-    return [f"ranks without a report here: {', '.join(map(str, shown))}{more}"]
+    reason = f"ranks without a report here: {', '.join(map(str, shown))}{more}"
+    return [Note(reason, kind=kinds.MISSING_RANKS)]
 
 
-def notes_by_report(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def notes_by_report(named: Sequence[tuple[str, Sequence[Note]]]) -> list[Note]:
     """The notes of reports by name, each once; with several, who said the same is counted."""
-    who: dict[str, list[str]] = {}
+    who: dict[Note, list[str]] = {}
     for name, notes in named:
         for note in notes:
             who.setdefault(note, []).append(name)
     return [_attributed(note, names, len(named)) for note, names in who.items()]
 
 
-def _attributed(note: str, names: list[str], reports: int) -> str:
+def _attributed(note: Note, names: list[str], reports: int) -> Note:
     if reports == 1:
         return note
     if len(names) == 1:
-        return reworded(note, lambda text: f"{names[0]}: {text}")
-    which = f"all {reports}" if len(names) == reports else f"{len(names)}"
-    return reworded(note, lambda text: f"{text} ({which} reports)")
+        return replace(note, whose=names[0])
+    return replace(note, reports=f"{'all ' if len(names) == reports else ''}{len(names)} reports")

@@ -19,7 +19,7 @@ from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 
-Paths: TypeAlias = "str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]"
+Paths: TypeAlias = str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]
 
 
 def open_ranks(

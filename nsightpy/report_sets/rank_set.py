@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from nsightpy.errors import UsageError
-from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame
 from nsightpy.readers.nsys.identity import decide_ranks, evidence_for
-from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.report_sets.rank_notes import (
     claim_notes,
     guess_notes,
@@ -22,8 +19,8 @@ from nsightpy.report_sets.rank_notes import (
 )
 from nsightpy.report_sets.report_files import inner_folders
 from nsightpy.report_sets.report_set import Mapped, ReportSet
-from nsightpy.reports.presentation import SystemFrames
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import Note
 from nsightpy.units import listed
 from nsightpy.workers.outcomes import Run, here
 
@@ -33,11 +30,8 @@ T = TypeVar("T")
 MOST_PASSED_BY = 3
 
 
-class RankSet(ReportSet[SystemReport], SystemFrames):
-    """Reports of one job in natural order, each process with its rank and the evidence for it.
-
-    It has the frames of one report (`ranks.kernels`), with the rows of all ranks.
-    """
+class RankSet(ReportSet[SystemReport]):
+    """Reports of one job in natural order, each process with its rank and the evidence for it."""
 
     _ranked = False
     # files that were given beside the reports, as a pattern of the shell does, and are none
@@ -46,7 +40,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     folders: tuple[Path, ...] = ()
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Notes of all reports; with several, those that name the same fact are counted."""
         named = []
         for report in self.readable:
@@ -77,25 +71,6 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             self._decide_ranks()
         return self._mapped(values)
 
-    def frame(self, name: str, *, clocks: Iterable[ProcessClock] = ()) -> Frame:
-        """A frame of all reports: rank (-1 where nothing tells) and report, then its columns.
-
-        Rows are in the order of the reports, those of captures that come twice once. With the
-        `clocks` of an alignment, times are ns since the zero of the first of them (see
-        `nsightpy.aligned_frame`); rows of processes without a clock are left out.
-        """
-        if name not in (known := (*SCHEMAS, COLLECTIVES.name)):
-            raise UsageError(f"no frame {name!r}; there are {', '.join(known)}")
-        unknown = 0 if name == "cuda_events" else None
-        results = self.map(partial(ranked_frame, name=name), ranked=True).results
-        every, repeated = list(clocks), self.repeated
-        parts = [
-            clock_aligned(part, report, every, unknown=unknown) if every else part
-            for report, part in results
-            if report.path not in repeated
-        ]
-        return Frame.concatenate(parts)
-
     def find_ranks(self) -> None:
         """Give every process of every report its rank, from all the evidence at once."""
         self._find_ranks(here)
@@ -121,18 +96,18 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         return repeated_captures(self.readable)
 
     @property
-    def _other_times(self) -> list[str]:
+    def _other_times(self) -> list[Note]:
         if len(self.reports) < 2:
             return []
         return self.derived("other times", lambda: other_times(self.readable))
 
-    def _rank_notes(self) -> list[str]:
+    def _rank_notes(self) -> list[Note]:
         """What is said of the reports together: files passed by, other jobs, ranks."""
-        notes: list[str] = []
+        notes: list[Note] = []
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
-            notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
-        notes += self.derived("inner folders", partial(inner_folders, self.folders))
+            notes.append(Note(f"not read, as no report of a kind that nsightpy reads: {others}"))
+        notes += map(Note, self.derived("inner folders", partial(inner_folders, self.folders)))
         if self._ranked:
             notes += guess_notes(self.readable)
         if len(self.reports) < 2:

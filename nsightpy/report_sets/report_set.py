@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from nsightpy.errors import FaultError, ReportError, UsageError
+from nsightpy.results import Note
+from nsightpy.results.notes import LEFT_OUT
 from nsightpy.workers.engine import engine
 from nsightpy.workers.outcomes import LOG, R, Run
 
@@ -106,9 +108,9 @@ class ReportSet(Generic[R]):
         return [self._failures[r.path] for r in self.reports if r.path in self._failures]
 
     @property
-    def failure_notes(self) -> list[str]:
+    def failure_notes(self) -> list[Note]:
         """The failures as notes on a result."""
-        return [error.left_out for error in self.failures]
+        return [Note(error.left_out, kind=LEFT_OUT) for error in self.failures]
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of these reports: made once, and again when one more has failed."""

@@ -26,6 +26,7 @@ from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import Note
 from nsightpy.store.store import COUNTED, FrameSource, Imported
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -136,11 +137,11 @@ class NsysReport(SystemReport):
         recorded = (self.capture.ranks, self.capture.launched)
         return evidence(*recorded, self.path.name, self.pids, self.rank_regex)
 
-    def _read_notes(self) -> list[str]:
+    def _read_notes(self) -> list[Note]:
         # which table says something first is chance
         problem = [self.store.problem] if self.store.problem else []
-        notes = (*self.capture.notes, *problem, *sorted(self.store.notes))
-        return [*self._exported.notes, *notes]
+        said = (*problem, *sorted(self.store.notes))
+        return [*map(Note, self._exported.notes), *self.capture.notes, *map(Note, said)]
 
     @property
     def capture_start(self) -> CaptureStart:
@@ -209,6 +210,6 @@ class NsysReport(SystemReport):
             "GPU": ", ".join(gpus),
             "tool": self.tool_version,
             "kernels": f"{self.frame('kernels', ('start_ns',)).rows:,}",
-            "notes": " ".join(self.notes),
+            "notes": " ".join(map(str, self.notes)),
         }
         return facts_table(facts)

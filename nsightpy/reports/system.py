@@ -19,6 +19,7 @@ from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.reports.presentation import SystemFrames
+from nsightpy.results import Note
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows
 from nsightpy.store.store import FrameSource, Store
@@ -40,7 +41,7 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 4"
+LAYOUT = "columns 5"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.
@@ -75,7 +76,7 @@ class SystemReport(SystemFrames):
         self._progress = progress
         self._derived: dict[Hashable, Any] = {}
         # as another process found them
-        self._notes: list[str] | None = None
+        self._notes: list[Note] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -106,7 +107,7 @@ class SystemReport(SystemFrames):
         """What the report says about its rank or ranks, strongest first."""
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What a reader of any figure of this report must know."""
         return self._read_notes() if self._notes is None else list(self._notes)
 
@@ -126,7 +127,7 @@ class SystemReport(SystemFrames):
         return self.ranks.get(pid, (None, ""))
 
     @abstractmethod
-    def _read_notes(self) -> list[str]: ...
+    def _read_notes(self) -> list[Note]: ...
 
     @abstractmethod
     def _process_names(self) -> Mapping[int, str]:

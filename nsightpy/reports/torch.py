@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 
 from nsightpy.frames import Frame, Schema, blank
@@ -23,10 +22,10 @@ from nsightpy.readers.torch.trace import (
     Trace,
     TraceFacts,
     read_trace,
-    restored,
 )
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import Note
 from nsightpy.store.store import FrameSource, Imported
 from nsightpy.units import counted
 
@@ -72,7 +71,7 @@ class TorchTrace(SystemReport):
         facts = self.store.facts(TraceFacts, lambda: self._read().facts)
         if self.store.folder is not None and not self.store.problem:
             self._trace = None  # its columns are mapped
-        return replace(facts, notes=tuple(map(restored, facts.notes)))
+        return facts
 
     @cached_property
     def session(self) -> Session:
@@ -104,13 +103,14 @@ class TorchTrace(SystemReport):
             ranks.append(Evidence(self._facts.rank, DISTRIBUTED_INFO))
         return [*ranks, *rank_in_name(self.path.name)]
 
-    def _read_notes(self) -> list[str]:
+    def _read_notes(self) -> list[Note]:
         notes = [*self._facts.notes]
         if self.store.problem:
-            notes.append(self.store.problem)
+            notes.append(Note(self.store.problem))
         if self.earlier_cycles:
             earlier = counted(self.earlier_cycles, "earlier cycle")
-            notes.append(f"{earlier} of this process left out: name the file to read one.")
+            reason = f"{earlier} of this process left out: name the file to read one."
+            notes.append(Note(reason))
         return notes
 
     @property
@@ -143,6 +143,6 @@ class TorchTrace(SystemReport):
             "GPU": ", ".join(sorted(set(self.frame("devices").labels("name").values))),
             "tool": self.tool_version,
             "kernels": f"{self.extent.kernels:,}",
-            "notes": " ".join(self.notes),
+            "notes": " ".join(map(str, self.notes)),
         }
         return facts_table(facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nsightpy.results.abstention import Abstention as Abstention
 from nsightpy.results.findings import (
     FINDING_FIELDS as FINDING_FIELDS,
     Finding as Finding,
@@ -17,12 +16,14 @@ from nsightpy.results.listing import (
     number as number,
     rank_order as rank_order,
 )
+from nsightpy.results.notes import Note as Note, Said as Said
 from nsightpy.results.summary import Summary as Summary
 from nsightpy.results.tables import (
     UNKNOWN as UNKNOWN,
     AnyTable as AnyTable,
     Field as Field,
     Table as Table,
+    View as View,
     fields_in as fields_in,
     with_notes as with_notes,
 )

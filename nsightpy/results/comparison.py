@@ -5,27 +5,28 @@ The table that it is has the columns of the command line; more than they say is 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from nsightpy.results.listing import Value
 from nsightpy.results.run_summary import RunSummary
-from nsightpy.results.tables import Field, Table, fields_in
-
-if TYPE_CHECKING:
-    import pandas as pd
+from nsightpy.results.tables import Field, Table
 
 SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
 NEW, GONE = "new", "gone"
 COMPARE_FIELDS = (
-    Field("name", "text"),
-    *fields_in("ns", "before_ns", "after_ns", "delta_ns"),
-    Field("ratio", "ratio", 4),
+    Field("name", "name", importance=1),
+    Field("before_ns", "time", importance=4),
+    Field("after_ns", "time", importance=5),
+    Field("delta_ns", "time", importance=2),
+    Field("ratio", "ratio", 4, importance=6),
     Field("before_n"),
     Field("after_n"),
-    Field("verdict", "text", own=True),
+    Field("verdict", "text", own=True, importance=3),
     Field("section", "text", own=True),
-    *fields_in("ratio", "ratio_low", "ratio_high", "p_value", decimals=4),
+    Field("ratio_low", "ratio", 4, importance=7),
+    Field("ratio_high", "ratio", 4, importance=8),
+    Field("p_value", "ratio", 4),
     Field("matched_by", "text", own=True),
 )
 
@@ -182,7 +183,8 @@ class Comparison(Table):
     """Two sides of runs, in `unit` (step, window, launch).
 
     The changes of `parts` add up to that of `step`. Kernels, collectives and ranges come with the
-    greatest change first. `spread` says what intervals are made of: runs, steps or nothing.
+    greatest change first. `spread` says what intervals are made of: runs, steps or nothing. Of each
+    of these `top` are shown, all where it is None.
     """
 
     before: ComparedSide = field(default_factory=lambda: ComparedSide(()))
@@ -199,11 +201,23 @@ class Comparison(Table):
     gate: GateOutcome | None = None
     noise: NoiseFloor | None = None
     next_steps: tuple[tuple[str, str], ...] = ()
+    top: int | None = None
 
     @property
     def quantities(self) -> tuple[ComparedQuantity, ...]:
         """Everything compared, in the order of the rows."""
         return (self.step, *self.parts, *self.kernels, *self.collectives, *self.ranges)
+
+    def cut(self, top: int) -> Comparison:
+        """The same with so many rows of each section shown."""
+        cut = replace(self, top=top, total_rows=len(self.quantities))
+        return replace(cut, rows=tuple(quantity.row for quantity in cut.shown))
+
+    @property
+    def shown(self) -> tuple[ComparedQuantity, ...]:
+        """What the rows are about: the step, its parts, the first `top` of each section."""
+        sections = (self.kernels, self.collectives, self.ranges)
+        return (self.step, *self.parts, *(row for rows in sections for row in rows[: self.top]))
 
     def members(self) -> dict[str, Any]:
         """What the rows do not say: unit, circumstances, limits, gate, noise, matching."""
@@ -215,13 +229,9 @@ class Comparison(Table):
             "gate": None if self.gate is None else asdict(self.gate),
             "noise": None if self.noise is None else asdict(self.noise),
             "runs_needed": self.step.runs_needed,
-            "details": [_details(quantity) for quantity in self.quantities],
+            "details": [_details(quantity) for quantity in self.shown],
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
         }
-
-    def to_frame(self) -> pd.DataFrame:
-        """The rows as a DataFrame, with the columns of the command line."""
-        return self.to_pandas()
 
 
 def _details(quantity: ComparedQuantity) -> dict[str, Any]:

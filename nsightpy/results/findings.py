@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nsightpy.results.keys import key_of
 from nsightpy.results.listing import Value
+from nsightpy.results.notes import Said
 from nsightpy.results.tables import Field, Table
 
 FINDING_FIELDS = (
-    Field("finding", "text", own=True),
+    Field("finding", "name", own=True),
     Field("severity", "text", own=True),
     Field("rank", "id"),
     Field("device", "id"),
-    Field("evidence", "text"),
-    Field("recoverable_ns", "ns"),
-    Field("recoverable_share", "ratio", 4),
+    Field("evidence", "name"),
+    Field("recoverable_ns", "time"),
+    Field("recoverable_share", "share", 4),
     Field("next_command", "text"),
     Field("id", "text", own=True),
     Field("window", "text", own=True),
-    Field("start_ns", "ns"),
-    Field("duration_ns", "ns"),
+    Field("start_ns", "moment"),
+    Field("duration_ns", "time"),
 )
 
 
@@ -74,6 +75,12 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "start_ns": finding.start_ns,
         "duration_ns": finding.duration_ns,
     }
+
+
+def unsaid(notes: Iterable[Said], texts: Iterable[Value]) -> tuple[str, ...]:
+    """The notes that none of the texts holds already."""
+    whole = "\n".join(map(str, texts))
+    return tuple(note for note in map(str, notes) if note.removesuffix(".") not in whole)
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

@@ -66,37 +66,8 @@ def key_of(kind: str, name: str, *more: Value) -> str:
     return f"{kind}-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
-def _of(kind: str, *columns: str) -> tuple[RowKey, ...]:
+def row_keys(kind: str, *columns: str) -> tuple[RowKey, ...]:
+    """The key of rows that these columns identify; a variant of a kernel has the kernel's, too."""
+    if kind == VARIANT:
+        return (RowKey(KERNEL, columns[:1]), RowKey(VARIANT, columns, "variant_key"))
     return (RowKey(kind, columns),)
-
-
-def _of_variant(name: str) -> tuple[RowKey, ...]:
-    return (*_of(KERNEL, name), RowKey(VARIANT, (name, "grid", "block"), "variant_key"))
-
-
-# The keys of a command's rows; a row of any other command names no such thing.
-ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
-    "kernels": _of(KERNEL, "Name"),
-    "launches": _of(KERNEL, "name"),
-    "imbalance": _of(KERNEL, "name"),
-    "select": _of_variant("name"),
-    "headroom": _of_variant("name"),
-    "roofline": _of_variant("kernel"),
-    "memory": _of(MEMORY, "Operation"),
-    "api": _of(API, "Name"),
-    "sync-waits": _of(API, "api"),
-    "nvtx": _of(RANGE, "range", "domain"),
-    "nvtx-metrics": _of(RANGE, "range", "domain"),
-    "modules": _of(MODULE, "module", "domain"),
-    "graphs": _of(KERNEL, "name"),
-    "operators": _of(OPERATOR, "operator"),
-    "pace": (RowKey(KERNEL, ("name",), only=("kind", "kernel")),),
-    "stats": (
-        RowKey(KERNEL, ("Kernel Name",)),
-        RowKey(KERNEL, ("Operation",), only=("Category", "CUDA_KERNEL")),
-        RowKey(MEMORY, ("Operation",), only=("Category", "MEMORY_OPER")),
-        RowKey(API, ("Operation",), only=("Category", "CUDA_API")),
-    ),
-    "compare": (RowKey(KERNEL, ("name",), only=("section", "kernel")),),
-    "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
-}

@@ -16,18 +16,17 @@ SCHEMA = "nsightpy.report/1"
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of a section. `main` are the columns to show first; empty: all of them.
-
-    `total` is how many rows there were before the table was cut; `keeps` so many of them stay where
-    a page is too large.
-    """
+    """A table of a section; `keeps` so many of its rows stay where a page is too large."""
 
     id: str
     table: Table
     title: str = ""
-    main: tuple[str, ...] = ()
-    total: int = 0
     keeps: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many rows there were before the table was cut."""
+        return len(self.table) if self.table.total_rows is None else self.table.total_rows
 
     @property
     def left_out(self) -> int:
@@ -37,20 +36,20 @@ class PageTable:
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A picture of a section: the kind says which renderer draws the result."""
+    """A picture of a section: "module:name" of what draws the result, and what it shows."""
 
     id: str
-    kind: str
+    drawing: str
     result: Any
-    caption: str
+    label: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """One subject: what the reports say of it in one sentence, and the figures behind it.
+    """One subject: the figures, how to read them, and what must be known of them.
 
     `missing` is why there are none, and what would record them; such a section is only listed.
-    `command` prints the same on a terminal.
+    `command` prints the same on a terminal. `says` sums up what the figures mean.
     """
 
     id: str
@@ -82,8 +81,8 @@ class Card:
 class Page:
     """A report page: the verdict first, then sections, then what could not be shown.
 
-    `facts` are the header's lines (label, text); `passed` the checks that found nothing (id,
-    sentence). The timeline is there when it is to be embedded.
+    `facts` are the header's lines (label, text); `passed` the checks that found nothing (ids). The
+    timeline is there when it is to be embedded.
     """
 
     title: str
@@ -92,7 +91,7 @@ class Page:
     facts: tuple[tuple[str, str], ...] = ()
     cards: tuple[Card, ...] = ()
     sections: tuple[Section, ...] = ()
-    passed: tuple[tuple[str, str], ...] = ()
+    passed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     header: Mapping[str, Value] = field(default_factory=dict)
     timeline: Timeline | None = None

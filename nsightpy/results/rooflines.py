@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from nsightpy.results import Table
+from nsightpy.results import Note, Table
 
 LEVELS = ("dram", "l2", "l1")
 SCALAR = ("fp64", "fp32", "fp16")
@@ -140,6 +140,19 @@ class Machine:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The roof that a launch came nearest to: achieved / roof, and which one it is."""
+
+    fraction: float
+    name: str
+
+    @property
+    def distance(self) -> float:
+        """What is left up to the roof, from 0 to 1."""
+        return min(max(1.0 - self.fraction, 0.0), 1.0)
+
+
 @dataclass(frozen=True)
 class RooflineLaunch:
     """One launch: its points, its speed of light, and why points are missing."""
@@ -155,7 +168,7 @@ class RooflineLaunch:
     machine: Machine
     speed: SpeedOfLight
     points: tuple[Point, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[Note, ...] = ()
     remarks: tuple[str, ...] = ()
     tensor_pct: float | None = None
     rules: tuple[RuleEstimate, ...] = ()
@@ -177,6 +190,21 @@ class RooflineLaunch:
     def work(self) -> tuple[Point, ...]:
         """The points with work to show."""
         return tuple(point for point in self.points if point.flops_per_s > 0)
+
+    @property
+    def nearest_roof(self) -> Roof | None:
+        """The roof nearest above what was achieved; None where unknown.
+
+        Points are left out where tensor work was not counted: they are lower bounds.
+        """
+        roofs = [
+            Roof(point.roof_fraction, f"{point.precision} {point.level}".strip())
+            for point in (self.work if self.tensor_pct is None else ())
+            if point.roof_fraction is not None
+        ]
+        throughputs = (("compute", self.speed.compute_pct), ("memory", self.speed.memory_pct))
+        roofs += [Roof(p / 100, f"{w} speed of light") for w, p in throughputs if p is not None]
+        return max(roofs, key=lambda roof: roof.fraction, default=None)
 
     @property
     def judged(self) -> Point | None:
@@ -249,7 +277,7 @@ class Roofline(Table):
     variants: tuple[RooflineVariant, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     naming: str = "demangled"
-    by: str = "launch"
+    by: str = ""
 
     @property
     def tool_versions(self) -> tuple[str, ...]:

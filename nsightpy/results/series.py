@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsightpy.results.listing import Row
 from nsightpy.results.tables import Table
+from nsightpy.units import format_time
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,13 @@ class QueueSeries:
 
 @dataclass(frozen=True, repr=False)
 class QueueLengths(Table):
-    """The table of `nsightpy launch-queues`, and behind it what is drawn."""
+    """The table of `nsightpy launches --by stream`, and behind it what is drawn."""
 
     series: tuple[QueueSeries, ...] = ()
 
 
 def stretches_of(table: Table) -> int:
-    """How many rows each device has in the table of `nsightpy utilization`; at least 1."""
+    """How many rows each device has in the table of `nsightpy breakdown --bins`; at least 1."""
     ends = [
         int(start or 0) + int(length or 0)
         for start, length in zip(table.column("start_ns"), table.column("duration_ns"), strict=True)
@@ -83,21 +85,47 @@ def stretches_of(table: Table) -> int:
     return ends.index(max(ends)) + 1 if ends else 1
 
 
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """How many durations lie from `low_ns` on and below `high_ns`, and the mode that is theirs."""
+
+    low_ns: int
+    high_ns: int
+    count: int
+    mode: int
+
+
 @dataclass(frozen=True)
-class DurationModes:
-    """The modes of the durations of one name: medians in ns, ascending, and how many each has."""
+class Durations:
+    """How the durations of one name spread: medians of modes in ns, ascending; how many each has;
+    bins from the shortest."""
 
     name: str
     medians_ns: tuple[float, ...]
     counts: tuple[int, ...]
+    bins: tuple[Bin, ...] = ()
 
     @property
     def instances(self) -> int:
         return sum(self.counts)
 
+    def modes_text(self, most: int) -> str:
+        """The most frequent modes with their shares, and how many others: 2.1 us (61 %), ..."""
+        if len(self.counts) == 1:
+            return format_time(self.medians_ns[0])
+        often = sorted(zip(self.counts, self.medians_ns, strict=True), reverse=True)[:most]
+        parts = [
+            f"{format_time(median)} ({100 * count / self.instances:.2g} %)"
+            for median, count in sorted((median, count) for count, median in often)
+        ]
+        left = len(self.counts) - len(often)
+        return ", ".join(parts) + (f" + {left}" if left else "")
+
 
 @dataclass(frozen=True, repr=False)
-class Histogram(Table):
-    """The table of `nsightpy histogram`, and the modes of each name in its order."""
+class Instances(Table):
+    """The table of `nsightpy instances`, how durations spread, by time of the names, and for people
+    the usual ones of each rank."""
 
-    modes: tuple[DurationModes, ...] = ()
+    durations: tuple[Durations, ...] = ()
+    by_rank: tuple[Row, ...] = ()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from nsightpy.results.abstention import Abstention
 from nsightpy.results.findings import Finding, findings_table
 from nsightpy.results.listing import Value
-from nsightpy.results.tables import Table, abstentions_in
+from nsightpy.results.tables import Table, with_notes
 from nsightpy.units import counted, format_count, format_time
 
 # Sections are added at the end of the document.
@@ -26,6 +25,8 @@ class Summary:
     findings: tuple[Finding, ...]
     next_steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
+    abstentions: tuple[Mapping[str, str], ...] = ()
+    command: ClassVar[str] = "summarize"
 
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
@@ -35,6 +36,7 @@ class Summary:
             _counted(head["processes"], "process", "processes"),
             _counted(head["devices"], "device"),
             *([_counted(head["ranks"], "rank")] if head["ranks"] else []),
+            f"{format_count(kernels if isinstance(kernels, int) else None)} kernels",
         ]
         hosts = f" on {head['hosts']}" if head["hosts"] else ""
         when = str(head["start_utc"] or "")[:19].replace("T", " ")
@@ -48,13 +50,12 @@ class Summary:
             ("GPU", str(head["gpu"] or "unknown")),
             ("Ran", f"{', '.join(ran)}{hosts}"),
             ("Capture", ", ".join(filter(None, capture)) or "no times or versions in the export"),
-            ("Kernels", format_count(kernels if isinstance(kernels, int) else None)),
         ]
 
     @property
-    def abstentions(self) -> tuple[Abstention, ...]:
-        """Those of the notes that say what could not be answered."""
-        return abstentions_in(self.notes)
+    def table(self) -> Table:
+        """Its findings."""
+        return with_notes(findings_table(self.findings), self.inputs, self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """The sections by name, as plain JSON values."""

@@ -6,14 +6,14 @@ A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from nsightpy.results.abstention import Abstention
-from nsightpy.results.keys import ROW_KEYS, RowKey
+from nsightpy.results.keys import RowKey
 from nsightpy.results.listing import LazyRows, Row, Value
+from nsightpy.results.notes import Said, abstentions, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,48 +25,82 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a table: its public name, its unit, and the decimals it is printed with.
+    """A column of a table: its public name, what it holds, and how people see it.
 
-    unit is "ns", "bytes", "%", "count", "text", ... ; decimals None means a whole number. Texts
-    come out of reports, which anybody can write, unless they are `own` words of nsightpy. People
-    see `heading` above it, where it is not what the command's columns of that name are called.
+    kind: "time" and "moment" (ns; moments are compared, and typed behind --from), "bytes",
+    "share" (of one), "ratio", "count", "id", "bool", "name" (of what a row is about), "text", or a
+    unit: "GB/s", "%", ... decimals: as it is printed; None for whole numbers. Texts and names come
+    out of reports, which anybody can write, unless they are `own` words of nsightpy.
+
+    heading: above it, where its name is none (output.headings). importance: 1 is shown in the
+    narrowest terminal; 0 after all others. place: 1, 2, ... stand before the others there, -1
+    behind them. width: the fewest cells in
+    which a text can still be read.
     """
 
     name: str
-    unit: str = "count"
+    kind: str = "count"
     decimals: int | None = None
     own: bool = False
     heading: str = ""
+    importance: int = 0
+    place: int = 0
+    width: int = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words."""
+        return self.kind in ("text", "name")
 
     @property
     def untrusted(self) -> bool:
         """Whether its values are free text out of reports."""
-        return self.unit == "text" and not self.own
+        return self.is_text and not self.own
 
 
-def fields_in(unit: str, *names: str, decimals: int | None = None) -> tuple[Field, ...]:
-    """Columns that stand beside each other and have one unit."""
-    return tuple(Field(name, unit, decimals) for name in names)
+def fields_in(kind: str, *names: str, decimals: int | None = None) -> tuple[Field, ...]:
+    """Columns that stand beside each other and are of one kind."""
+    return tuple(Field(name, kind, decimals) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a terminal shows the rows of a command.
+
+    rows: so many unasked. worst: of more rows, those where this column is largest. once: columns
+    that are about all rows with the same `groups`, and are said in the first of them. tree: the
+    column with paths a/b/c, of which each is shown under the one that it lies in.
+    """
+
+    rows: int = 25
+    worst: str = ""
+    once: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    tree: str = ""
 
 
 @dataclass(frozen=True, repr=False)
 class Table:
     """Rows under named fields. `notes` says what a reader must know to trust them.
 
+    Of a finished answer they are texts; `abstentions` are those on what could not be answered.
+
     `total_rows` is how many there are where `rows` are the first of more: None where these are all,
-    UNKNOWN where nobody counted. `identity` are the keys of rows where they are not those of the
-    command (results.keys), `keys` those that no column gives.
+    UNKNOWN where nobody counted. `identity` says what rows are about (results.keys), `keys` are
+    those that no column gives. None is what the command declares.
     """
 
     command: str
     fields: tuple[Field, ...]
     rows: Sequence[Row]
     inputs: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
     title: str = ""
     total_rows: int | None = None
     identity: tuple[RowKey, ...] | None = None
     keys: tuple[str | None, ...] | None = None
+    view: View | None = None
+    abstentions: tuple[Mapping[str, str], ...] = ()
 
     def __repr__(self) -> str:
         size = f"{len(self.rows):,} rows of {', '.join(self.columns)}"
@@ -78,6 +112,9 @@ class Table:
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         return iter(self.rows)
 
+    def __getitem__(self, name: str) -> list[Value]:
+        return self.column(name)
+
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
@@ -86,11 +123,6 @@ class Table:
         """The rows as dictionaries by column name."""
         columns = self.columns
         return [dict(zip(columns, row, strict=True)) for row in self.rows]
-
-    @property
-    def abstentions(self) -> tuple[Abstention, ...]:
-        """Those of the notes that say what could not be answered."""
-        return abstentions_in(self.notes)
 
     @property
     def untrusted(self) -> tuple[str, ...]:
@@ -103,11 +135,16 @@ class Table:
         total = len(self.rows) if self.total_rows is None else self.total_rows
         return total == UNKNOWN or total > len(self.rows)
 
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The columns of keys that rows have beside their fields."""
+        names = [key.name for key in self.identity or () if key.is_in(self.columns)]
+        return tuple(dict.fromkeys([*names, *(["key"] if self.keys is not None else [])]))
+
     def keyed(self) -> Iterator[dict[str, Value]]:
         """The rows as dictionaries, each with the keys of what it is about (results.keys)."""
-        usual = ROW_KEYS.get(self.command, ()) if self.identity is None else self.identity
-        wanted = [key for key in usual if key.is_in(self.columns)]
-        names = dict.fromkeys(key.name for key in wanted)
+        wanted = [key for key in self.identity or () if key.is_in(self.columns)]
+        names = dict.fromkeys(self.key_names)
         keys = iter(self.keys or ())
         for row in self.rows:
             record = dict(zip(self.columns, row, strict=True))
@@ -142,7 +179,7 @@ class Table:
         return [row[place] for row in self.rows]
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same rows as a DataFrame; None becomes the missing value of its column.
+        """The same rows with their keys; None becomes the missing value of its column.
 
         Whole numbers stay whole: a column of them with absent values is Int64.
         """
@@ -153,10 +190,13 @@ class Table:
             values = self.column(name)
             if _whole_with_gaps(values):
                 made[name] = pd.Series(values, dtype="Int64")
+        keyed = list(self.keyed()) if self.key_names else []
+        for name in self.key_names:
+            made[name] = [row[name] for row in keyed]
         return made
 
     def _repr_html_(self) -> str:
-        made = self.to_pandas()
+        made = self.to_pandas()[list(self.columns)]
         shown = made.astype(object).where(made.notna(), "")
         return str(shown.to_html(escape=True, index=False))
 
@@ -176,11 +216,13 @@ def _whole_with_gaps(values: Sequence[Value]) -> bool:
     return 0 < len(known) < len(values) and all(type(value) is int for value in known)
 
 
-def abstentions_in(notes: Sequence[str]) -> tuple[Abstention, ...]:
-    """Those of some notes that are abstentions."""
-    return tuple(note for note in notes if isinstance(note, Abstention))
-
-
-def with_notes(table: AnyTable, inputs: Sequence[str], notes: Sequence[str]) -> AnyTable:
-    """The table with its inputs and notes, each note once and in order."""
-    return replace(table, inputs=tuple(inputs), notes=tuple(dict.fromkeys(notes)))
+def with_notes(
+    table: AnyTable, inputs: Sequence[str], notes: Sequence[Said], tool: str = "nsys"
+) -> AnyTable:
+    """The finished table: its inputs, its notes in the words for the reports of this tool."""
+    return replace(
+        table,
+        inputs=tuple(inputs),
+        notes=texts(notes, tool),
+        abstentions=abstentions(notes, tool),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,31 +155,30 @@ class Mark:
 
 
 ITERATION, FINDING = "iteration", "finding"
-Tracks: TypeAlias = Callable[[], Iterator[Track]]
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Tracks on one clock, read report by report whenever they are asked for.
+    """Tracks on one clock, read report by report whenever they are asked for, with detail or not.
 
     start_ns and end_ns are the window on the clock of the first place: that of its own report.
     earliest() is not later than any event. `clock` says how the ranks were brought together.
-    iterations() are found when asked for; `findings` are there when somebody looked for them.
+    marks() are found when asked for; picture(columns) is the timeline reduced to so many columns.
     """
 
     places: tuple[Place, ...]
     start_ns: int
     end_ns: int
     clock: str
-    tracks: Tracks
+    tracks: Callable[[bool], Iterator[Track]]
     earliest: Callable[[], int]
     inputs: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    iterations: Callable[[], tuple[Mark, ...]] = tuple
-    findings: tuple[Mark, ...] = ()
+    marks: Callable[[], tuple[Mark, ...]] = tuple
+    picture: Callable[[int], Picture] | None = None
 
     def __iter__(self) -> Iterator[Track]:
-        return self.tracks()
+        return self.tracks(True)
 
     @property
     def window_ns(self) -> int:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.store.file_lock import acquire, is_locked
-from nsightpy.units import parse_size
+from nsightpy.units import format_bytes, parse_size
 
 DEFAULT_LIMIT_BYTES = 20 * 2**30
 GRACE_S = 600.0
@@ -37,12 +37,20 @@ _handed_out: set[Path] = set()
 
 @dataclass(frozen=True)
 class CacheUsage:
-    """What the cache holds; sizes in bytes."""
+    """What the cache holds, or what was `removed` from it; sizes in bytes."""
 
     folder: Path
     files: int
     bytes: int
     limit_bytes: int
+    removed: bool = False
+
+    def __str__(self) -> str:
+        size = format_bytes(self.bytes)
+        if self.removed:
+            return f"removed {self.files} entries, {size}"
+        limit = format_bytes(self.limit_bytes)
+        return f"{self.folder}: {self.files} entries, {size} of {limit}"
 
 
 def cache_folder() -> Path:

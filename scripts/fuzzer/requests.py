@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 
-import click
-
+from nsightpy.cli.options import option_of
 from nsightpy.command_table import COMMANDS as ALL
 
 # Not about one report of a system: they are asked in ways of their own, or not at all.
-OTHERS = ("cache", "export", "roofline", "headroom")
+OTHERS = ("cache", "export", "mcp", "roofline", "headroom")
 SYSTEM = (*(name for name in ALL if name not in OTHERS), "headroom")
 COMMANDS = {
     "nsys": SYSTEM,
@@ -20,10 +18,9 @@ COMMANDS = {
 }
 PICTURES = {
     "memory-usage": (".png", ".svg"),
-    "launch-queues": (".svg",),
+    "launches": (".svg",),
     "breakdown": (".svg",),
-    "utilization": (".svg",),
-    "histogram": (".svg",),
+    "instances": (".svg",),
     "collectives": (".svg",),
     "timeline": (".html", ".json", ".svg", ".html", ".json", ".html"),
     "iterations": (".svg",),
@@ -55,12 +52,21 @@ SPLITS = (
     "node",
     "pair",
     "variant",
+    "cause",
+    "call",
+    "gap",
+    "kernel",
+    "stage",
+    "module",
+    "replay",
 )
 WORDS: dict[str, tuple[str, ...]] = {
     "--by": (*SPLITS, "rank,rank", "x"),
     "--report": (
         "nvtx_pushpop_trace",
         "cuda_gpu_sum",
+        "cuda_gpu_trace",
+        "cuda_api_trace",
         "nvtx_sum",
         "cuda_kern_exec_sum",
         "osrt_sum",
@@ -70,31 +76,29 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--of": ("*", "step", "nccl", "(", "\x1b[31m"),
     "--clock": ("max", "9" * 30, "nan"),
     "--gate": ("5%", "-1", "1e9%", "nan%"),
-    "--ncu-output": ("a%q", "$(id)", "\n"),
-    "--rank-variable": ("RANK", "1x", "$(id)"),
+    "--section": ("a%q", "$(id)", "\n"),
 }
 ANY = ("1", "0", "-1", "9" * 30, "nan", "0.5", "x", "*", "(", "é\u202e", "/nonexistent", "a" * 5000)
 # They run or write something, or are asked in ways of their own.
 NOT_ASKED = (
-    *("--run", "--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings"),
+    *("--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings"),
     *("--help", "--output", "--force", "--format", "--verbose", "--quiet", "--no-cache"),
 )
 
 
 def own_options(command: str, rng: random.Random) -> list[str]:
     """Some of a command's own options, as its command line declares them: none is missed."""
-    declared = importlib.import_module(ALL[command].cli_module).command.params
     words: list[str] = []
-    for option in declared:
-        name = max(option.opts, key=len)
-        if not isinstance(option, click.Option) or name in (*NOT_ASKED, *OPTIONS):
+    for argument in ALL[command].load().own.values():
+        option, name = option_of(argument), argument.typed
+        if option is None or name in (*NOT_ASKED, *OPTIONS):
             continue
         if not option.required and rng.random() > 0.15:
             continue
         if option.is_flag:
             words.append(name)
-        elif isinstance(option.type, click.Choice):
-            words += [name, rng.choice([*map(str, option.type.choices), "x"])]
+        elif argument.option is not None and argument.option.choices:
+            words += [name, rng.choice([*argument.option.choices, "x"])]
         else:
             words.append(f"{name}={rng.choice(WORDS.get(name, ANY))}")
     return words

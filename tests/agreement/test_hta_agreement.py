@@ -23,8 +23,8 @@ import pytest
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.compute_gaps import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.idle.gpu_work import gpu_work
+from nsightpy.analysis.idle.stream_waits import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.intervals import spans_of, union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
 from tests.support.kineto import Trace, load

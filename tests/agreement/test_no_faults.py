@@ -12,7 +12,7 @@ from nsightpy.command_table import COMMANDS
 from tests.support.reports import REPORTS, ROOT, ask
 
 MEASURED = ROOT / "sample_reports/kernels_h100.ncu.csv"
-WITHOUT_REPORTS = ("schema", "skill", "mcp", "cache")
+WITHOUT_REPORTS = ("mcp", "cache")
 FILES = [
     path
     for pattern in ("*/*.sqlite", "*/*.json.gz", "*/*.ncu-rep", "*/*.pickle")
@@ -23,7 +23,7 @@ FILES = [
 def requests(path: Path, folder: Path) -> list[list[str | Path]]:
     """Every command about a report, with the words that it needs."""
     words: dict[str, list[str | Path]] = {
-        "pace": ["--of", "*"],
+        "instances": ["--of", "*"],
         "compare": [path, "--"],
         "headroom": ["--ncu", MEASURED],
         "stats": ["-r", "cuda_kern_exec_sum"],

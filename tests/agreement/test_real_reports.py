@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nsightpy import frames
+from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.reports.nsys import NsysReport
 from tests.support.documents import ENVELOPE
 from tests.support.reports import COMMANDS, REQUESTS, ask, exports, formats_of, told
@@ -42,8 +43,9 @@ COLUMNS = {
     ),
     "breakdown": (
         *("rank", "device", *BUDGET),
-        *("launch_starved_ns", "blocking_ns", "dependency_stalled_ns"),
+        *(cause.name for cause in CAUSES),
         *("host_wait_ns", "kernel_wait_ns", "other_wait_ns"),
+        *("exposed_wait_ns", "exposed_transfer_ns"),
     ),
 }
 SECTIONS = [

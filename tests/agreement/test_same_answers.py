@@ -16,7 +16,7 @@ from tests.support.rewritten import rewritten
 # What is typed at least; the listings that nsys stats has, which pair and sort rows of their own.
 MORE = {
     "headroom": ("--ncu", str(ROOT / "sample_reports" / "training_4rank.ncu.csv")),
-    "pace": ("--of", "*"),
+    "instances": ("--of", "*"),
     "stats": ("-r", "nvtx_sum"),
     "compare": (str(ROOT / "sample_reports" / "training_4rank"), "--"),
 }
@@ -26,7 +26,16 @@ LISTINGS = (
 )
 QUESTIONS = [
     (command.name, *MORE.get(command.name, ())) for command in COMMANDS.values() if command.answers
-] + [("trace", "-r", listing) for listing in LISTINGS]
+] + [
+    *(("stats", "-r", listing) for listing in LISTINGS),
+    *(("ranks", "--by", by) for by in ("kernel", "stage", "call")),
+    *(("gaps", "--by", by) for by in ("cause", "call")),
+    ("operators", "--by", "module"),
+    ("nvtx", "--metrics"),
+    ("launches", "--by", "stream"),
+    ("breakdown", "--bins", "50"),
+    ("instances", "--of", "*", "--bins", "20"),
+]
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 
 

@@ -15,6 +15,7 @@ from simulator.run import Run
 from simulator.truth import truth
 
 import nsightpy
+from nsightpy.report_sets.rank_opening import open_ranks
 
 # What the two kinds of files cannot have in common: names, hosts, the zero of their times.
 OWN = {"report", "host", "rank_source", "start_ns", "queue_max_at_ns", "next_command"}
@@ -45,8 +46,7 @@ def answers(command: str, folder: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["breakdown", "ranks", "collectives", "imbalance", "memory", "iterations", "findings"],
+    "command", ["breakdown", "ranks", "collectives", "memory", "iterations", "findings"]
 )
 def test_exports_and_traces_give_the_same_answers(job: Twice, command: str) -> None:
     found = answers(command, job.traces)
@@ -59,8 +59,12 @@ def test_kernels_and_their_queues_are_the_same(job: Twice) -> None:
         assert answers("kernels", job.traces, **options) == answers(
             "kernels", job.exports, **options
         )
-    assert answers("launch_queues", job.traces) == answers("launch_queues", job.exports)
-    assert answers("sync_waits", job.traces) == answers("sync_waits", job.exports)
+    by_kernel = answers("ranks", job.traces, by="kernel")
+    assert by_kernel == answers("ranks", job.exports, by="kernel")
+    assert answers("launches", job.traces, by="stream") == answers(
+        "launches", job.exports, by="stream"
+    )
+    assert answers("gaps", job.traces, by="call") == answers("gaps", job.exports, by="call")
 
 
 def test_budgets_are_the_true_ones(job: Twice) -> None:
@@ -103,8 +107,8 @@ def test_a_folder_of_a_tensorboard_is_one_set(tmp_path: Path) -> None:
         for cycle in (1_700_000_000_000, 1_700_000_900_000):
             name = f"node7_{410 + number}.{cycle}.pt.trace.json"
             (tmp_path / name).write_bytes(path.read_bytes())
-    ranks = nsightpy.open_ranks(tmp_path, use_cache=False)
+    ranks = open_ranks(tmp_path, use_cache=False)
     assert [report.path.name for report in ranks] == [
         f"node7_{410 + number}.1700000900000.pt.trace.json" for number in (0, 1)
     ]
-    assert any("1 earlier cycle" in note for note in ranks.notes)
+    assert any("1 earlier cycle" in note.reason for note in ranks.notes)

@@ -15,7 +15,8 @@ import pytest
 
 import nsightpy
 from nsightpy import frames
-from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.breakdown.command import breakdown
+from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.torch import TorchTrace
 from tests.support.plain_trace import (
     CALLS,
@@ -216,7 +217,7 @@ def test_waits_name_the_recording_they_wait_for() -> None:
 
 @needs_reports
 def test_ranks_of_traces_make_a_set() -> None:
-    ranks = nsightpy.open_ranks(RANKS_OF_128, use_cache=False)
+    ranks = open_ranks(RANKS_OF_128, use_cache=False)
     ranks.find_ranks()
     assert [list(report.ranks.values()) for report in ranks] == [
         [(0, "distributedInfo")],

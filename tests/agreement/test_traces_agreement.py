@@ -1,4 +1,4 @@
-"""The listings of trace against what NVIDIA wrote, and against plain SQL on real exports."""
+"""The traces of stats against what NVIDIA wrote, and against plain SQL on real exports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def test_every_row_is_the_one_that_nsys_stats_wrote(theirs: Path) -> None:
             {RENAMED.get(k, k): NONE.get(v, v) for k, v in r.items()} for r in csv.DictReader(file)
         ]
     stem = theirs.name.removesuffix(".cuda_gpu_trace.csv")
-    answer = ask("trace", theirs.with_name(f"{stem}.sqlite"), "--format", "csv")
+    answer = ask(
+        "stats", "-r", "cuda_gpu_trace", theirs.with_name(f"{stem}.sqlite"), "--format", "csv"
+    )
     header, *rows = answer.csv
     ours = [dict(zip(header, row, strict=True)) for row in rows]
     assert [name for name in header if name != "GreenCtx"] == list(old[0])
@@ -47,7 +49,7 @@ def test_every_operation_is_listed_in_time_order(path: Path) -> None:
         f"SELECT start, end - start, correlationId FROM {t} WHERE end IS NOT NULL" for t in here
     ]
     expected = select(path, " UNION ALL ".join(parts)) if parts else []
-    rows = nsightpy.trace(path).rows
+    rows = nsightpy.stats(path, report="cuda_gpu_trace").rows
     assert [row[0] for row in rows] == sorted(start for start, _, _ in expected)
     assert sorted(row[:3] for row in rows) == sorted(expected)
     assert len(rows) == len(expected)
@@ -57,7 +59,7 @@ def test_every_operation_is_listed_in_time_order(path: Path) -> None:
 def test_every_launch_has_its_phases(path: Path) -> None:
     if not {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"} <= tables(path):
         return
-    rows = nsightpy.trace(path, launches=True).rows
+    rows = nsightpy.stats(path, report="cuda_kern_exec_trace").rows
     starts = [row[0] for row in rows]
     assert starts == sorted(starts)
     for start, length, queue, waited, begin, ran, total, *_ in rows:
@@ -68,7 +70,7 @@ def test_every_launch_has_its_phases(path: Path) -> None:
 
 @exports
 def test_projected_ranges_hold_their_children(path: Path) -> None:
-    rows = nsightpy.trace(path, nvtx_ranges=True).rows
+    rows = nsightpy.stats(path, report="nvtx_gpu_proj_trace").rows
     by_id = {row[11]: row for row in rows}
     children: dict[object, int] = {}
     for row in rows:

@@ -95,7 +95,7 @@ def test_the_reader_is_told_which_groups_are_not_known() -> None:
     doubtful = {one.ranks for one in alignment.ledger.communicators if one.doubtful}
     assert doubtful
     (note,) = doubtful_note(alignment, names)
-    assert note.startswith("Groups are not known in " + "; ".join(map(names.group, doubtful)))
+    assert str(note).startswith("Groups are not known in " + "; ".join(map(names.group, doubtful)))
 
 
 def test_sends_alone_are_no_group() -> None:
@@ -114,8 +114,8 @@ def test_sets_that_share_hosts_stay_within_what_those_allow(payload: bool) -> No
     assert len(np.unique(logs.sets())) == 2
     alignment = align(logs.clocks, logs.logs)
     (note,) = alignment.notes
-    assert note.startswith("2 sets of ranks share no synchronising collective")
-    assert "the clocks of the hosts that they share hold" in note
+    assert str(note).startswith("2 sets of ranks share no synchronising collective")
+    assert "the clocks of the hosts that they share hold" in str(note)
     assert logs.worst_ns(alignment.fits) < 1_000
     assert logs.errors_ns(alignment.fits).max() < 4 * job.process_error_ns
 

@@ -135,7 +135,7 @@ def test_without_a_spread_nothing_can_be_told() -> None:
 
 def test_rows_have_the_columns_of_the_command_line() -> None:
     found = compare_sides(StepModel().side(1), StepModel().side(2))
-    table = found.to_frame()
+    table = found.to_pandas()
     assert list(table.columns) == [field.name for field in COMPARE_FIELDS]
     assert list(table.columns)[:8] == [
         *("name", "before_ns", "after_ns", "delta_ns", "ratio", "before_n", "after_n", "verdict")

@@ -6,7 +6,7 @@ import pytest
 
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.results.findings import Finding, findings_table
-from nsightpy.results.tracks import Place, Timeline
+from nsightpy.results.tracks import Place
 
 RANKLESS = tuple(Place(f"{name}.sqlite", name, 7, None, 0) for name in "ab")
 RANKS = tuple(Place(f"{rank}.sqlite", "a", 7, rank, 0) for rank in range(2))
@@ -24,9 +24,8 @@ RANKS = tuple(Place(f"{rank}.sqlite", "a", 7, rank, 0) for rank in range(2))
 def test_a_finding_with_a_time_is_a_mark_with_a_time(
     places: tuple[Place, ...], rank: int | None, device: int | None, about: Place | None
 ) -> None:
-    timeline = Timeline(places, 0, 1_000, "", lambda: iter(()), lambda: 0)
     found = Finding("straggler", "warning", "", rank, device, start_ns=300, duration_ns=40)
     nowhere = Finding("start-up dominates", "warning", "", rank, device)
-    placed, without = finding_marks(timeline, findings_table([found, nowhere]))
+    placed, without = finding_marks(places, findings_table([found, nowhere]))
     assert (placed.start_ns, placed.end_ns, placed.place) == (300, 340, about)
     assert (without.start_ns, without.end_ns, without.place) == (None, None, about)

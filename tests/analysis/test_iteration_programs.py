@@ -25,7 +25,7 @@ def test_layers_of_one_forward_pass_are_no_iterations(named: bool) -> None:
         forward(program)
     found = program.found()
     assert len(found) == 0
-    assert "no step of the program" in found.notes[0]
+    assert "no step of the program" in str(found.notes[0])
     assert any(one.count in (11, 12, 24) for one in found.others)
 
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from nsightpy.analysis.ranking import (
+    KERNELS,
+    MEMORY,
     calls,
-    rank_by_time,
-    rank_memory,
+    ranked as ranked_by,
     shaped,
     tally_bytes,
     tally_durations,
@@ -50,7 +51,7 @@ def frame(kernels: list[Kernel]) -> Frame:
 
 def ranked(kernels: list[Kernel], top: int | None = None) -> Table:
     found = tally_durations(frame(kernels), ["name"]).statistics()
-    return rank_by_time("kernels", found, []).first(top)
+    return ranked_by("kernels", KERNELS, {"duration": found}).first(top)
 
 
 def test_the_table_in_plain_sight() -> None:
@@ -68,7 +69,8 @@ def test_the_table_in_plain_sight() -> None:
 def test_equal_totals_are_ordered_by_name_then_by_split() -> None:
     kernels = [("b", 1, 5), ("c", 0, 6), ("a", 1, 5), ("b", 0, 5), ("a", 0, 5)]
     statistics = tally_durations(frame(kernels), ["device", "name"]).statistics()
-    table = rank_by_time("kernels", statistics, [Field("device", "id")])
+    measures = {"duration": statistics}
+    table = ranked_by("kernels", KERNELS, measures, splits=[Field("device", "id")])
     assert [(row[0], row[2], row[-1]) for row in table.rows] == [
         (0, 6, "c"),
         (0, 5, "a"),
@@ -83,7 +85,8 @@ def test_unknown_ranks_come_before_known_ones() -> None:
     statistics = tally_durations(frame([("a", 1, 5), ("a", 0, 5), ("a", 2, 5)]), ["device", "name"])
     keys = tuple((None if key[0] == 2 else key[0], *key[1:]) for key in statistics.keys)
     unknown = type(statistics)(keys, statistics.bounds, statistics.values, statistics.counts)
-    table = rank_by_time("kernels", unknown.statistics(), [Field("rank", "id")])
+    measures = {"duration": unknown.statistics()}
+    table = ranked_by("kernels", KERNELS, measures, splits=[Field("rank", "id")])
     assert [row[0] for row in table.rows] == [None, 0, 1]
 
 
@@ -196,7 +199,8 @@ def memory(rows: list[tuple[str, int, int]], top: int | None = None) -> Table:
         "operation": Labels.of(n for n, *_ in rows[::-1]),
     }
     size = tally_bytes(Frame(backwards), ["operation"])
-    return rank_memory(time.statistics(), size.statistics()).first(top)
+    measures = {"duration": time.statistics(), "bytes": size.statistics()}
+    return ranked_by("memory", MEMORY, measures).first(top)
 
 
 def test_memory_sizes_are_decimal_megabytes_and_follow_the_time() -> None:

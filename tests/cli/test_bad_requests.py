@@ -33,15 +33,15 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["kernals", "R"], "Did you mean kernels?"),
         (["frobnicate", "R"], "there is no command 'frobnicate'"),
         (["R"], "To read it: nsightpy summarize "),
-        (["select", "R", "--lines", "--format", "json"], "--lines has one form"),
+        (["select", "R", "--script", "plain", "--format", "json"], "--script has one form"),
         (["kernels"], "Missing argument 'REPORT...'"),
         (["kernels", "R", "--frobnicate"], "No such option"),
         (["kernels", "R", "--format", "xml"], "'xml' is not one of"),
         (["kernels", "R", "--by", "colour"], "cannot split by colour; there are rank,"),
         (["kernels", "R", "--by", "rank,colour"], "cannot split by colour"),
         (["kernels", "R", "--name", "pretty"], "'pretty' is not one of"),
-        (["kernels", "R", "--top", "-1"], "not in the range"),
-        (["kernels", "R", "--jobs", "0"], "not in the range"),
+        (["kernels", "R", "--top", "-1"], "must be a number from 0"),
+        (["kernels", "R", "--jobs", "0"], "must be a number from 1"),
         (["kernels", "R", "--jobs", "two"], "not a valid integer"),
         (["kernels", "R", "--on-error", "ignore"], "'ignore' is not one of"),
         (["breakdown", "R", "--communication", "("], "no regular expression"),
@@ -200,22 +200,22 @@ def test_a_reader_that_leaves_early_makes_no_noise(export: Path, form: str) -> N
 
 
 def test_interruption_says_one_word(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.commands import kernels
+    from nsightpy.query import command
 
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kernels.Request, "of", interrupt)
+    monkeypatch.setattr(command.Request, "of", interrupt)
     assert run(["kernels", str(export)]) == 130
 
 
 def test_a_signal_keeps_its_exit_code(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.commands import kernels
+    from nsightpy.query import command
 
     def terminate(*arguments: object, **options: object) -> None:
         raise SystemExit(143)
 
-    monkeypatch.setattr(kernels.Request, "of", terminate)
+    monkeypatch.setattr(command.Request, "of", terminate)
     with pytest.raises(SystemExit) as left:
         run(["kernels", str(export)])
     assert left.value.code == 143

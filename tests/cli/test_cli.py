@@ -33,8 +33,7 @@ COLUMNS = {
     "launches": "rank,device,api,count,queued_count,api_med_ns,queue_med_ns,kernel_med_ns,"
     "total_med_ns,queue_max_ns,name",
     "breakdown": "rank,device,window_ns,busy_ns,compute_ns,communication_ns,memory_ns,overlap_ns,"
-    "exposed_communication_ns,copy_only_ns,opaque_graph_ns,idle_ns,launch_starved_ns,blocking_ns,"
-    "dependency_stalled_ns,host_wait_ns,kernel_wait_ns,other_wait_ns",
+    "exposed_communication_ns,copy_only_ns,opaque_graph_ns,idle_ns,launch_bound_ns,host_gap_ns",
 }
 
 

@@ -88,3 +88,13 @@ def test_a_baseline_stands_in_for_its_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("outside", [("--to", "-1"), ("--from", "1e18")])
 def test_times_outside_of_a_capture_are_said(outside: tuple[str, str]) -> None:
     assert "there is nothing to compare" in ask("compare", *outside, TRACE, TRACE, expect=1).stderr
+
+
+def test_top_is_of_each_section_in_every_format() -> None:
+    document = ask("compare", "--format", "json", "--top", "1", FIRST, OTHER).json
+    assert [row["section"] for row in document["rows"]][-2:] == ["collective", "range"]
+    assert len(document["details"]) == len(document["rows"]) < document["total_rows"]
+    assert document["truncated"]
+    text = ask("compare", "--top", "1", FIRST, OTHER).text
+    assert "AllReduce 33.6 MB" in text
+    assert "AllReduce 10.5 MB" not in text

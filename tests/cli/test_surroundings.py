@@ -54,7 +54,7 @@ def test_errors_that_nobody_can_read_change_no_exit_code() -> None:
     assert shell("$nsightpy kernels /nowhere 2>/dev/full").returncode == 1
     for closed in ("2>&-", "2>/dev/full"):
         assert shell(f"$nsightpy kernels $report {closed}").returncode == 0
-        assert shell(f"$nsightpy imbalance $report {closed}").returncode == 0
+        assert shell(f"$nsightpy ranks --by kernel $report {closed}").returncode == 0
     assert shell("$nsightpy headroom $report 2>/dev/full").returncode == 2
 
 

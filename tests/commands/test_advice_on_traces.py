@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.api import LIBRARIES
-from nsightpy.commands.stats.command import SUMMARIES
-from nsightpy.commands.trace.command import LISTINGS
+from nsightpy.commands.stats.command import REPORTS
+from nsightpy.commands.stats.operations import LIBRARIES
 from tests.support.reports import ROOT, ask
 
 SAMPLES = ROOT / "sample_reports"
-MORE = {"pace": ("--of", "*"), "headroom": ("--ncu", str(SAMPLES / "kernels_h100.ncu.csv"))}
+MORE = {"instances": ("--of", "*"), "headroom": ("--ncu", str(SAMPLES / "kernels_h100.ncu.csv"))}
 # Answers of which no part is about what a capture holds.
-WITHOUT_REPORTS = ("schema", "skill", "mcp", "cache")
+WITHOUT_REPORTS = ("mcp", "cache")
 QUESTIONS = [
     *((name, *MORE.get(name, ())) for name in COMMANDS if name not in (*WITHOUT_REPORTS, "stats")),
     *(("api", "--library", name) for name in LIBRARIES),
-    *(("stats", "-r", name) for name in SUMMARIES),
-    *(("trace", "-r", name) for name in LISTINGS),
+    *(("stats", "-r", name) for name in REPORTS),
     ("collectives", "--by", "pair"),
     ("kernels", "--nvtx", "no such range"),
     ("kernels", "--iteration", "4"),
@@ -59,7 +57,7 @@ def _words(question: tuple[str, ...], path: Path) -> tuple[str | Path, ...]:
     return (*question, path, "--", path) if question[0] == "compare" else (*question, path)
 
 
-@pytest.mark.parametrize("question", ["api --library mpi", "stats -r osrt_sum", "mpi-waits"])
+@pytest.mark.parametrize("question", ["api --library mpi", "stats -r osrt_sum", "ranks --by call"])
 def test_what_no_trace_holds_is_told_as_such(question: str) -> None:
     said = ask(*question.split(), SAMPLES / "torch_2rank").stderr
     assert "PyTorch's profiler never does; `nsys profile -t " in said

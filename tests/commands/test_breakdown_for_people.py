@@ -1,24 +1,74 @@
-"""What a reader of the terminal sees beside idle: the launch-starved time that is idle."""
+"""Idle time has one vocabulary: breakdown divides it by the causes of gaps, exactly."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nsightpy
-from nsightpy.commands.breakdown import beside_idle
-from tests.support.reports import NSYS
+from nsightpy.commands.breakdown.command import CAUSES
+from nsightpy.results import Table, number
+from tests.support.reports import NSYS, REPORTS, ROOT, ask
+
+JOB = ROOT / "sample_reports" / "training_4rank"
+FILES = [
+    *(ROOT / "sample_reports").glob("*.sqlite"),
+    *NSYS.glob("*.sqlite"),
+    *(REPORTS / "kineto").glob("*.json.gz"),
+]
 
 
-@pytest.mark.skipif(not NSYS.is_dir(), reason="no real reports here")
-def test_launch_starved_is_never_more_than_idle() -> None:
-    for path in sorted(NSYS.glob("*.sqlite")):
-        try:
-            table = nsightpy.breakdown(path)
-        except nsightpy.NsightpyError:
-            continue
-        for row, shown in zip(table.records(), beside_idle(table).records(), strict=True):
-            if row["launch_starved_ns"] is None:
-                assert shown["launch_starved_ns"] is None
-                continue
-            assert shown["launch_starved_ns"] <= min(row["launch_starved_ns"], row["idle_ns"])
-            assert "launch_starved_idle_ns" not in shown
+def caused(table: Table) -> dict[str, int]:
+    """Idle time by cause over all devices, ns."""
+    records = table.records()
+    sums = {cause.name: sum(int(number(row[cause.name])) for row in records) for cause in CAUSES}
+    return {name: total for name, total in sums.items() if total}
+
+
+@pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.name)
+def test_causes_add_up_to_the_idle_time(path: Path) -> None:
+    for row in nsightpy.breakdown(path).records():
+        causes = [row[cause.name] for cause in CAUSES]
+        assert None in causes or sum(map(number, causes)) == row["idle_ns"]
+
+
+def test_breakdown_and_gaps_say_the_same() -> None:
+    by_cause = nsightpy.gaps(JOB, by="cause")
+    said = {str(row["cause"]): row["total_ns"] for row in by_cause.records()}
+    assert {f"{cause.replace('-', '_')}_ns": total for cause, total in said.items()} == caused(
+        nsightpy.breakdown(JOB)
+    )
+    places = nsightpy.gaps(JOB, by="cause,place,stream,before,call,range")
+    assert sum(map(number, places.column("total_ns"))) == sum(said.values())
+    assert len({row[:6] for row in places.rows}) == len(places)
+
+
+def test_exposed_communication_is_waiting_and_moving() -> None:
+    for row in nsightpy.breakdown(JOB).records():
+        parts = row["exposed_wait_ns"], row["exposed_transfer_ns"]
+        assert sum(map(number, parts)) == row["exposed_communication_ns"]
+        assert number(parts[0]) > 0
+    (alone,) = nsightpy.breakdown(sorted(JOB.glob("*.sqlite"))[0]).records()
+    assert alone["exposed_wait_ns"] is alone["exposed_transfer_ns"] is None
+
+
+def test_people_see_the_causes_that_matter() -> None:
+    shown = ask("breakdown", JOB).everything.decode()
+    assert "host-gap" in shown
+    assert "allocation" not in shown
+    assert "host wait" not in shown
+
+
+@pytest.mark.parametrize("more", [{"iteration": "steady"}, {"nvtx": "forward"}])
+def test_causes_add_up_in_windows_with_holes(more: dict[str, Any]) -> None:
+    for row in nsightpy.breakdown(JOB, **more).records():
+        assert sum(number(row[cause.name]) for cause in CAUSES) == row["idle_ns"]
+        parts = row["exposed_wait_ns"], row["exposed_transfer_ns"]
+        assert sum(map(number, parts)) == row["exposed_communication_ns"]
+
+
+def test_a_rank_alone_waited_as_long_as_among_all() -> None:
+    every = nsightpy.breakdown(JOB).records()
+    assert [nsightpy.breakdown(JOB, rank=rank).records()[0] for rank in range(4)] == every

@@ -12,11 +12,11 @@ from simulator import PRESETS, Export
 
 from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
-from nsightpy.commands.findings.command import FIELDS, findings
+from nsightpy.commands.findings.command import findings
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.names import brief_kernel
-from nsightpy.query.request import Common
-from nsightpy.results import Value
+from nsightpy.query.options import Common
+from nsightpy.results import FINDING_FIELDS, Value
 from tests.support.reports import ROOT, ask
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -441,7 +441,7 @@ def test_every_format(form: str, tmp_path: Path) -> None:
     assert b"\x1b" not in answer.everything
     assert "host-gap" in answer.text
     if form == "json":
-        assert list(answer.json["rows"][0]) == [*(field.name for field in FIELDS), "key"]
+        assert list(answer.json["rows"][0]) == [*(field.name for field in FINDING_FIELDS), "key"]
 
 
 def test_queue_lengths_and_launch_bound_stretches() -> None:

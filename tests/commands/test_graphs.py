@@ -1,4 +1,4 @@
-"""graphs and inference-steps: replays, nodes and steps against plain loops and known truth."""
+"""graphs: replays and nodes against plain loops and known truth."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.analysis.graphs.replays import replays_of_nodes
-from nsightpy.analysis.operators.inference import inference_steps
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
-from tests.support.plain_trace import CALLS, GPU, KINETO, Event, load, of, union
+from tests.support.plain_trace import KINETO, Event, load, of, union
 from tests.support.reports import NSYS, needs_reports
 
 SINGLE = replace(PRESETS["single_process"], graph_mode="node")
@@ -173,54 +172,8 @@ def test_replays_of_real_engines(name: str) -> None:
     assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
 
 
-@needs_reports
-def test_steps_of_a_real_engine() -> None:
-    (step,) = nsightpy.inference_steps(
-        KINETO / "sglang_decode_graphs.json.gz", use_cache=False
-    ).records()
-    assert (step["phase"], step["requests"], step["tokens"]) == ("decode", 32, 32)
-    assert step["elapsed_ns"] > step["host_ns"]  # the graph ends after the call that launched it
-    assert step["tokens_per_s"] == pytest.approx(32 / (step["elapsed_ns"] * 1e-9))
-
-
-@needs_reports
-def test_tokens_of_a_step_launched_ahead_are_over_the_time_until_its_work_has_ended() -> None:
-    path = KINETO / "vllm_piecewise_graphs.json.gz"
-    events = load(path)
-    (begin,) = [e for e in of(events, "user_annotation") if e.name.startswith("execute_8192_")]
-    launches = {
-        e.args.get("correlation")
-        for e in of(events, *CALLS)
-        if e.tid == begin.tid and begin.start <= e.start and e.end <= begin.end
-    }
-    ended = max(e.end for e in of(events, *GPU) if e.args.get("correlation") in launches)
-    (step,) = nsightpy.inference_steps(path, use_cache=False).records()
-    assert step["elapsed_ns"] == ended - begin.start > 10 * step["host_ns"]
-    assert step["tokens_per_s"] == pytest.approx(8192 / ((ended - begin.start) * 1e-9))
-
-
-def frame_of(columns: dict[str, list[int]], **names: str) -> Frame:
-    """Columns of numbers, and one label each for all rows."""
-    rows = len(next(iter(columns.values())))
-    numbers = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
-    return Frame(numbers | {name: Labels.constant(label, rows) for name, label in names.items()})
-
-
-def test_a_step_lasts_at_most_until_the_next_one_begins_and_is_not_timed_without_work() -> None:
-    three = {"start_ns": [0, 100, 200], "end_ns": [50, 150, 250], "pid": [1] * 3}
-    threads = {"tid": [7] * 3, "end_tid": [7] * 3}
-    ranges = frame_of(three | threads, name="step[DECODE bs=4]", domain="", style="PushPop")
-    calls = {"start_ns": [10, 110], "end_ns": [20, 120], "pid": [1, 1], "correlation_id": [1, 2]}
-    ran = {"start_ns": [30, 160], "end_ns": [130, 190], "pid": [1, 1], "correlation_id": [1, 2]}
-    launching = frame_of(calls | {"tid": [7, 7]}, name="cudaLaunchKernel")
-    steps = inference_steps(ranges, frame_of(ran | {"device": [0, 0]}), launching)
-    assert [step.elapsed_ns for step in steps] == [100, 90, None]
-    rates = [step.tokens_per_s for step in steps]
-    assert rates == [pytest.approx(4 / 100e-9), pytest.approx(4 / 90e-9), None]
-
-
 def test_unknown_splits_are_refused() -> None:
-    with pytest.raises(UsageError, match="split"):
+    with pytest.raises(UsageError, match="by must be one of graph, replay, node"):
         nsightpy.graphs("sample_reports/training_4rank", by="colour")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from simulator.ncu_page import MeasuredKernel, raw_page
 
 import nsightpy
-from nsightpy.analysis.selection.headroom import nearest_roof, unlike
+from nsightpy.analysis.selection.headroom import unlike
 from nsightpy.analysis.selection.headroom_join import match, plain_signature
 from nsightpy.analysis.selection.launch_places import Variant
 from nsightpy.commands.headroom.command import headroom
@@ -85,7 +85,7 @@ def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
 def test_both_sides_say_what_matched_nothing(tmp_path: Path) -> None:
     report, page = job(tmp_path)
     made = headroom(report, ncu=page, whole=True)
-    assert [one.name for one in made.unmatched] == ["elsewhere(int)"]
+    assert [one.first.name for one in made.unmatched] == ["elsewhere(int)"]
     assert any("Measured, but not seen by nsys: 1 kernel (" in note for note in made.notes)
     assert any("Not measured: 2 kernels of nsys with 10.0 %" in note for note in made.notes)
 
@@ -140,10 +140,8 @@ def variant(name: str, mangled: str = "", base: str = "", grid: int = 1) -> Vari
 
 
 def matched(wanted: Variant, *launches: RooflineLaunch) -> tuple[int, str] | None:
-    from nsightpy.analysis.selection.headroom_join import measurements
-
-    found = match(wanted, measurements(RooflineVariant((one,)) for one in launches))
-    return None if found is None else (found.measured.number, found.way)
+    found = match(wanted, [RooflineVariant((one,)) for one in launches])
+    return None if found is None else (launches.index(found.measured.first), found.way)
 
 
 def test_mangled_names_go_first_then_function_then_loosely() -> None:
@@ -181,16 +179,16 @@ def test_any_text_has_a_signature(name: str) -> None:
 def test_the_nearest_roof_is_the_one_that_counts() -> None:
     point = Point("fp32", "dram", 2e12, 10e12, 1e12, 2e12)
     one = replace(launch("k"), points=(point,))
-    roof = nearest_roof(one)
+    roof = one.nearest_roof
     assert roof is not None
     assert (roof.fraction, roof.name) == (0.5, "fp32 dram")
     faster = replace(one, speed=SpeedOfLight(compute_pct=20.0, memory_pct=90.0))
-    roof = nearest_roof(faster)
+    roof = faster.nearest_roof
     assert roof is not None
     assert (roof.fraction, roof.name) == (0.9, "memory speed of light")
     uncounted = replace(one, tensor_pct=30.0, speed=SpeedOfLight())
-    assert nearest_roof(uncounted) is None
-    over = nearest_roof(replace(launch("k"), speed=SpeedOfLight(memory_pct=100.4)))
+    assert uncounted.nearest_roof is None
+    over = replace(launch("k"), speed=SpeedOfLight(memory_pct=100.4)).nearest_roof
     assert over is not None
     assert over.distance == 0.0
 
@@ -253,7 +251,7 @@ def test_pictures(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"headroom.{suffix}"
     ask("headroom", report, "--ncu", page, "-o", path)
     made = headroom(report, ncu=page)
-    drawn = headroom_figure(made, together=made.ceiling_share)
+    drawn = headroom_figure(made)
     assert path.read_bytes() == picture_bytes(drawn, path), "the same bytes again"
     assert [spot.name for spot in spots_of(made)] == ["void gemm<(int)4>(float *)", "copy(float *)"]
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from simulator import TrainingJob
+from simulator import Export, TrainingJob
 from simulator.presets import SMALL, TRAINING_4RANK
 
+from nsightpy.analysis.iterations.batches import Batch, batch_of
 from nsightpy.analysis.iterations.candidates import COLLECTIVES
 from nsightpy.analysis.iterations.ranges import named_groups
 from nsightpy.analysis.iterations.repetition import find_cycles, places_of_run
@@ -32,7 +33,7 @@ from nsightpy.query.common_clock import common_clock
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
-from nsightpy.results import Table
+from tests.support.plain_trace import CALLS, KINETO, load, of
 from tests.support.reports import NSYS, ask, needs_reports
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
@@ -227,7 +228,7 @@ def test_sources_that_disagree_are_not_believed() -> None:
 
     torn = find_iterations(kernels, graphs, calls, ranges(1))
     assert len(torn) == 0
-    assert "disagree" in torn.notes[0]
+    assert "disagree" in str(torn.notes[0])
     whole = find_iterations(kernels, graphs, calls, ranges(2))
     assert len(whole) == 10
     assert "5 in each of" in whole.notes[0]
@@ -416,6 +417,72 @@ def test_a_stretch_of_time_without_iterations_says_so() -> None:
     assert not any("steady iterations" in note for note in table.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        ("execute_context_1(888_788544)_generation_0(0)", Batch("prefill", 1, 888)),
+        ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk3)", Batch("decode", 32, 32)),
+        (
+            "execute_8192_context_9(sq8155sk8430sqsq7sqsk7)_generation_37(sq37sk3)",
+            Batch("mixed", 46, 8192),
+        ),
+        ("step[DECODE bs=32]", Batch("decode", 32, 32)),
+        ("step[EXTEND bs=2 toks=888]", Batch("prefill", 2, 888)),
+        ("ProfilerStep#4", None),
+    ],
+)
+def test_annotations_of_inference_engines(name: str, batch: Batch | None) -> None:
+    assert batch_of(name) == batch
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("rank0_of8_b200", ("prefill", 1, 888)),
+        ("sglang_decode_graphs", ("decode", 32, 32)),
+        ("vllm_piecewise_graphs", ("mixed", 46, 8192)),
+    ],
+)
+@needs_reports
+def test_one_engine_step_is_the_iteration_and_its_layers_are_none(
+    name: str, step: tuple[str, int, int]
+) -> None:
+    path = KINETO / f"{name}.json.gz"
+    (row,) = iterations(path, iteration=0, use_cache=False).records()
+    assert (row["kind"], row["requests"], row["tokens"]) == step
+    events = load(path)
+    (begin,) = [e for e in of(events, "user_annotation") if e.name.startswith("execute_")]
+    launches = {
+        e.args.get("correlation")
+        for e in of(events, *CALLS)
+        if e.tid == begin.tid and begin.start <= e.start and e.end <= begin.end
+    }
+    ended = max(e.end for e in of(events, "kernel") if e.args.get("correlation") in launches)
+    lasted = max(ended, begin.end) - begin.start
+    assert row["duration_ns"] == lasted
+    assert row["tokens_per_s"] == pytest.approx(step[2] / (lasted * 1e-9))
+
+
+def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
+    export = Export(tmp_path / "engine.sqlite")
+    for step, tokens in enumerate((512, 8, 8, 8)):
+        begin = 10_000 * step
+        phase = f"step[DECODE bs={tokens}]" if step else f"step[EXTEND bs=2 toks={tokens}]"
+        export.nvtx_push_pop(begin, begin + 4_000, phase)
+        for launch in (begin + 100, begin + 1_000):
+            export.kernel(launch + 500, launch + 7_000, "k", launch=(launch, launch + 50))
+    export.write()
+    found = rows("iterations", tmp_path / "engine.sqlite")
+    assert [(row["kind"], row["requests"], row["tokens"]) for row in found] == [
+        ("prefill", 2, 512),
+        *[("decode", 8, 8)] * 3,
+    ]
+    for row in found:
+        assert row["duration_ns"] == 8_000
+        assert row["tokens_per_s"] == pytest.approx(row["tokens"] / 8e-6)
+    assert "tokens" not in rows("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
+
+
 def test_iterations_of_a_report_by_process() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
     (one,) = find_in_report(report).values()
@@ -457,7 +524,7 @@ def test_the_figure_belongs_to_the_caller() -> None:
 
     from nsightpy.render.plots.iterations_plot import iterations_figure
 
-    table: Table = iterations(SAMPLES / "training_4rank")
+    table = iterations(SAMPLES / "training_4rank")
     figure = iterations_figure(table)
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 4

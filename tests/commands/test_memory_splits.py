@@ -64,7 +64,6 @@ def test_unknown_splits_are_refused(path: str) -> None:
     with pytest.raises(UsageError, match="rank, device, process, stream, memory"):
         memory(path, by="grid")
     assert ask("memory", path, "--by", "grid", expect=None).code == 2
-    assert ask("memory", path, "--usage", "--by", "rank", expect=None).code == 2
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def written(events: list[Event], folder: Path) -> Path:
 
 
 def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:
-    table = nsightpy.modules(written(a_training_step(), tmp_path), use_cache=False)
+    table = nsightpy.operators(written(a_training_step(), tmp_path), by="module", use_cache=False)
     shown = {
         row["module"]: (row["device_total_ns"], row["device_self_ns"], row["attributed_ns"])
         for row in table.records()
@@ -86,15 +86,15 @@ def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: 
 
 def test_depth_leaves_the_sums_above(tmp_path: Path) -> None:
     path = written(a_training_step(), tmp_path)
-    (net,) = nsightpy.modules(path, depth=1, use_cache=False).records()
-    assert net == nsightpy.modules(path, use_cache=False).records()[0]
+    (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
+    assert net == nsightpy.operators(path, by="module", use_cache=False).records()[0]
 
 
 @pytest.mark.parametrize("name", ["bert_small_h100", "vit_h100", "rank0_of8_b200"])
 @needs_reports
 def test_device_time_of_real_modules(name: str) -> None:
     path = KINETO / f"{name}.json.gz"
-    rows = nsightpy.modules(path, use_cache=False).records()
+    rows = nsightpy.operators(path, by="module", use_cache=False).records()
     events = load(path)
     modules = [e for e in of(events, "python_function") if e.name.startswith("nn.Module: ")]
     calls = {e.args["correlation"]: e for e in of(events, "cuda_runtime", "cuda_driver")}
@@ -116,7 +116,7 @@ def test_device_time_of_real_modules(name: str) -> None:
 @needs_reports
 def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
     path = NSYS / "train_nvtx_a100_2026.3.sqlite"
-    rows = {row["module"]: row for row in nsightpy.modules(path).records()}
+    rows = {row["module"]: row for row in nsightpy.operators(path, by="module").records()}
     ranges = {row["range"]: row for row in nsightpy.nvtx(path, tree=True).records()}
     assert rows.keys() == {name for name, row in ranges.items() if row["style"] == "PushPop"}
     # one stream: the sum of its operations is the time in which any of them ran
@@ -137,7 +137,7 @@ def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
 
 def test_a_report_without_modules_says_so(tmp_path: Path) -> None:
     path = written([e for e in a_training_step() if e["cat"] != "python_function"], tmp_path)
-    answer = nsightpy.modules(path, use_cache=False)
+    answer = nsightpy.operators(path, by="module", use_cache=False)
     assert not answer.rows
     assert [str(note) for note in answer.notes] == [
         "The trace holds no modules. Record them with_stack (or with_modules)."

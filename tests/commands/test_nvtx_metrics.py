@@ -1,4 +1,4 @@
-"""nvtx-metrics: which ranges are shown, and of which reports their figures are."""
+"""nvtx --metrics: which ranges are shown, and of which reports their figures are."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def test_a_range_has_the_samples_of_every_report(tmp_path: Path) -> None:
     """Also of those in which others take longer: together one is the longest."""
     report(tmp_path / "rank0.sqlite", forward_ns=1_000, backward_ns=400)
     report(tmp_path / "rank1.sqlite", forward_ns=500, backward_ns=600)
-    table = nsightpy.nvtx_metrics(tmp_path, top=1)
+    table = nsightpy.nvtx(tmp_path, metrics=True, top=1)
     samples = {row["range"]: row["samples"] for row in table.records()}
     assert samples == {"(whole capture)": 800, "forward": 100 + 50}

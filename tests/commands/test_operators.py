@@ -1,18 +1,18 @@
-"""What is worked out from operators: modules, FLOP by shapes, steps of inference engines."""
+"""What is worked out from operators: modules, FLOP by shapes."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nsightpy
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
-from nsightpy.analysis.operators.inference import Batch, batch_of
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
-from tests.support.plain_trace import KINETO, load, of
+from tests.support.plain_trace import KINETO
 from tests.support.reports import needs_reports
 
 
@@ -92,52 +92,10 @@ def test_peaks_are_known_or_not(gpu: str, types: list[str], peak: float | None) 
     assert peak_flop_per_s(gpu, json.dumps(types)) == peak
 
 
-@pytest.mark.parametrize(
-    ("name", "batch"),
-    [
-        ("execute_context_1(888_788544)_generation_0(0)", Batch("prefill", 1, 888)),
-        ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk3)", Batch("decode", 32, 32)),
-        (
-            "execute_8192_context_9(sq8155sk8430sqsq7sqsk7)_generation_37(sq37sk3)",
-            Batch("mixed", 46, 8192),
-        ),
-        ("step[DECODE bs=32]", Batch("decode", 32, 32)),
-        ("step[EXTEND bs=2 toks=888]", Batch("prefill", 2, 888)),
-        ("ProfilerStep#4", None),
-    ],
-)
-def test_annotations_of_inference_engines(name: str, batch: Batch | None) -> None:
-    assert batch_of(name) == batch
-
-
-@needs_reports
-def test_steps_and_graph_launches_of_real_captures() -> None:
-    path = KINETO / "sglang_decode_graphs.json.gz"
-    notes = nsightpy.operators(path, use_cache=False).notes
-    assert any(note.startswith("1 decode step, median: 32 tokens") for note in notes)
-    events = load(path)
-    (launch,) = [e for e in of(events, "cuda_runtime") if e.name == "hipGraphLaunch"]
-    mine = [
-        e
-        for e in of(events, "kernel", "gpu_memcpy")
-        if e.args["correlation"] == launch.args["correlation"]
-    ]
-    assert any(f"1 CUDA-graph launch, median: {len(mine)} operations" in note for note in notes)
-
-
-@pytest.mark.parametrize("name", ["sglang_decode_graphs", "vllm_piecewise_graphs"])
-@needs_reports
-def test_the_layers_of_one_engine_step_are_no_iterations(name: str) -> None:
-    found = nsightpy.iterations(KINETO / f"{name}.json.gz", use_cache=False)
-    assert found.records() == []
-    (note,) = [note for note in found.notes if note.startswith("No iterations found")]
-    assert "1 step that the inference engine annotated ('execute_#_context_#_generation_#'" in note
-
-
 @needs_reports
 def test_modules_hold_all_device_time() -> None:
     path = KINETO / "bert_small_h100.json.gz"
-    rows = nsightpy.operators(path, by="module", use_cache=False).records()
+    rows = nsightpy.operators(path, by="module,thread", use_cache=False).records()
     plain = nsightpy.operators(path, use_cache=False).records()
     for name in ("calls", "host_self_ns", "device_self_ns"):
         assert sum(row[name] for row in rows) == sum(row[name] for row in plain)
@@ -147,6 +105,18 @@ def test_modules_hold_all_device_time() -> None:
     ]
 
 
-def test_unknown_splits_are_refused() -> None:
-    with pytest.raises(UsageError, match="shape"):
-        nsightpy.operators("sample_reports/torch_2rank", by="colour", use_cache=False)
+@pytest.mark.parametrize(
+    ("options", "said"), [({"by": "colour"}, "shape"), ({"depth": 2}, "--by module")]
+)
+def test_unknown_splits_and_levels_of_no_modules_are_refused(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        nsightpy.operators("sample_reports/torch_2rank", **options)
+
+
+def test_operators_are_sorted_by_the_column_that_is_asked_for() -> None:
+    found = nsightpy.operators("sample_reports/torch_2rank", sort="calls", top=5).records()
+    calls = [row["calls"] for row in found]
+    assert calls == sorted(calls, reverse=True)
+    assert calls[0] > calls[-1]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from simulator import PRESETS, Export, TrainingJob
 
-from nsightpy.commands.ranks import ranks
+from nsightpy.commands.ranks.command import ranks
 from nsightpy.errors import NsightpyError
 from tests.support.jobs import Simulated, begin_late, change, simulate, split_by_process
 from tests.support.reports import DDP, NSYS, ask, needs_reports

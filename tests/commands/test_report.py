@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,19 @@ from simulator import TrainingJob
 
 import nsightpy
 from nsightpy.cli.report import command
-from nsightpy.cli.sides import SIDES
-from nsightpy.commands.report import sentences
-from nsightpy.commands.report.catalogue import QUESTIONS
+from nsightpy.commands.report.catalogue import ENTRIES, Entry
 from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.one_pass import OnePass, answers
-from nsightpy.commands.report.passed import CHECKS
-from nsightpy.errors import FAULTS, ReportError
+from nsightpy.commands.report.overview import CHECKS
+from nsightpy.errors import ReportError
 from nsightpy.output.sentences import answer
+from nsightpy.query import engine
+from nsightpy.query.engine import Question
+from nsightpy.query.request import Request
 from nsightpy.render.page.page import page_text
-from nsightpy.report_sets.rank_opening import open_ranks
-from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table
+from nsightpy.results import Table
 from nsightpy.results.page import Page
 from tests.support.compared_jobs import Jobs
-from tests.support.reports import NSYS, REPORTS, ROOT, needs_reports
+from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports
 
 SAMPLES = ROOT / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
@@ -44,32 +41,47 @@ def ids(page: Page) -> list[str]:
     return [one.id for one in page.shown]
 
 
-@pytest.mark.parametrize(
-    "question", [one for one in QUESTIONS if one.id != "memory-usage"], ids=lambda one: one.id
-)
-def test_sections_hold_what_the_commands_say(question: Any, training: Page) -> None:
-    section = training.section(question.id)
+OTHERS = ("breakdown", "instances", "timeline")
+ASKED = [entry for entry in ENTRIES if entry.command.asks and entry.id not in OTHERS]
+
+
+@pytest.mark.parametrize("entry", ASKED, ids=lambda entry: entry.id)
+def test_sections_hold_what_the_commands_say_to_people(entry: Entry, training: Page) -> None:
+    section = training.section(entry.id)
     try:
-        told: Table = question.ask(str(TRAINING))
+        told: Table = entry.command(str(TRAINING), **entry.asked)
     except ReportError:
-        told = Table(question.id, (), ())
+        told = Table(entry.id, (), ())
     if not told.rows:
         assert section.is_empty
         assert section.missing
         return
-    assert section.says.endswith(".")
-    if not question.most:
+    if not entry.rows:
         (picture,) = section.pictures
         assert picture.result.rows == told.rows
         return
     (shown,) = section.tables
-    assert shown.total == len(told)
-    assert len(shown.table) == min(len(told), question.most)
-    for name in shown.table.columns:
-        assert shown.table.column(name) == told.column(name)[: question.most]
-    dropped = set(told.columns) - set(shown.table.columns)
-    assert all(value is None for name in dropped for value in told.column(name)[: question.most])
-    assert set(question.main) & set(told.columns)
+    seen = entry.command.people(told) if entry.command.people else told
+    assert shown.total == (seen.total_rows or len(seen))
+    assert shown.table.columns == seen.columns
+    assert shown.table.rows == seen.rows[: entry.rows]
+    assert section.command == " ".join(
+        ["nsightpy", entry.command.name, str(TRAINING), *entry.words]
+    )
+
+
+def test_the_longest_kernel_is_shown_instance_by_instance(training: Page) -> None:
+    longest = str(nsightpy.kernels(str(TRAINING), top=1).column("Name")[0])
+    told = nsightpy.instances(str(TRAINING), of=longest, kind="kernel")
+    section = training.section("instances")
+    assert section.pictures[0].result.rows == told.rows
+    assert section.command == f"nsightpy instances {TRAINING} --of '{longest}' --kind kernel"
+
+
+def test_what_a_section_says_to_type_can_be_typed(training: Page, tmp_path: Path) -> None:
+    for section in training.shown:
+        more = ("-o", tmp_path / "timeline.png") if section.id == "timeline" else ()
+        ask(*shlex.split(section.command)[1:], *more)
 
 
 def test_two_sides_begin_with_what_changed(tmp_path: Path) -> None:
@@ -94,8 +106,8 @@ def test_two_sides_begin_with_what_changed(tmp_path: Path) -> None:
 def test_sides_on_the_command_line() -> None:
     words = ["a", "b", "--", "c", "-o", "x.html"]
     context = command.make_context("report", words)
-    assert context.meta[SIDES] == (("a", "b"), ("c",))
-    assert context.params["reports"] == ("a", "b", "c")
+    assert context.params["before"] == ("a", "b")
+    assert context.params["reports"] == ("c",)
     assert context.params["output"] == "x.html"
 
 
@@ -138,7 +150,7 @@ def test_measurements_alone_and_snapshots_alone_make_a_page() -> None:
     assert "Nsight Systems" in measured.section("headroom").missing
     remembered = nsightpy.report(SNAPSHOT)
     assert ids(remembered) == ["memory-usage"]
-    assert "The peak is" in remembered.verdict
+    assert remembered.verdict == "1 memory snapshot of PyTorch."
 
 
 def test_traces_show_their_operators() -> None:
@@ -178,52 +190,23 @@ def test_real_reports_make_pages(path: str) -> None:
     page = nsightpy.report(REPORTS / path)
     assert page.verdict
     for section in page.sections:
-        assert section.says if not section.is_empty else section.missing
+        assert section.is_empty == bool(section.missing)
         assert "fault of nsightpy" not in section.missing
 
 
 def test_each_report_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = []
-    read = OnePass.read
+    asked = []
+    loop = engine._parts
 
-    def counting(ranks: OnePass) -> None:
-        reads.append(len(ranks._wanted))
-        read(ranks)
+    def counted(request: Request, questions: list[Question[Any]]) -> Any:
+        asked.append(len(questions))
+        return loop(request, questions)
 
-    monkeypatch.setattr(OnePass, "read", counting)
+    monkeypatch.setattr(engine, "_parts", counted)
     nsightpy.report(TRAINING)
-    # once more for what depends on what was read: stretches of the common clock, one kernel
-    assert len(reads) == 2
-    assert reads[0] >= len(QUESTIONS)
-    assert reads[1] == 2
-
-
-def _pids(report: SystemReport) -> int:
-    return len(report.pids)
-
-
-def _failing(report: SystemReport) -> int:
-    raise ReportError(report.path, "is broken in one respect", "mend it.")
-
-
-def _failing_on_rank_0(report: SystemReport) -> int:
-    if "rank0" in report.path.name:
-        raise ValueError("nobody foresaw this")
-    return 1
-
-
-def asked(function: Callable[[SystemReport], int], ranks: OnePass) -> list[int]:
-    return ranks.map(function).values
-
-
-def test_a_question_that_fails_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(FAULTS)
-    ranks = OnePass.of(open_ranks(TRAINING))
-    pids, some = answers(ranks, [partial(asked, _pids), partial(asked, _failing_on_rank_0)])
-    assert pids == [1, 1, 1, 1]
-    assert some == [1, 1, 1]
-    with pytest.raises(ReportError, match="broken in one respect"):
-        answers(ranks, [partial(asked, _pids), partial(asked, _failing)])
+    # once more for what depends on what was read
+    assert asked[0] >= len(ASKED)
+    assert len(asked) == 2
 
 
 def test_an_unreadable_report_is_left_out_and_named(tmp_path: Path) -> None:
@@ -240,39 +223,21 @@ def test_a_part_of_the_capture_is_what_all_sections_are_about() -> None:
     told = nsightpy.kernels(str(TRAINING), rank=2, iteration="3-4")
     assert page.section("kernels").tables[0].table.rows == told.rows
     assert page.section("kernels").command.endswith("--rank=2 --iteration=3-4")
-    assert page.section("ranks").missing
 
 
 def test_passed_checks_are_those_that_found_nothing(training: Page) -> None:
     found = {card.finding.id for card in training.cards}
-    passed = dict(training.passed)
-    assert not found & set(passed)
-    assert found | set(passed) == {name for name, _, _ in CHECKS}
+    passed = set(training.passed)
+    assert not found & passed
+    every = {name for checks in CHECKS.values() for name in checks}
+    assert found | passed == every
     documented = re.findall(r"^\| (`[^|]*`) \|", (ROOT / "docs" / "findings.md").read_text(), re.M)
     ids = {name for line in documented for name in re.findall(r"`([a-z0-9-]+)`", line)}
-    assert ids - {"no-gpu-work", "healthy"} == {name for name, _, _ in CHECKS}
+    assert ids - {"no-gpu-work", "healthy"} == every
 
 
 def test_checks_that_the_capture_cannot_answer_do_not_pass(tmp_path: Path) -> None:
     TrainingJob(name="one", iterations=2, warmup=1, layers=1, buckets=1).write(tmp_path)
     page = nsightpy.report(sorted(tmp_path.glob("*.sqlite"))[0])
-    passed = dict(page.passed)
-    assert "straggler" not in passed
-    assert "small-grid" in passed
-
-
-def test_sentences_are_about_the_most_and_the_median() -> None:
-    columns = ("range", "total_range_ns", "total_projected_ns", "share_of_busy")
-    rows = (("long on the host", 9_000_000, 1_000, 0.1), ("busy", 5_000, 4_000_000, 0.004))
-    ranges = Table("nvtx", tuple(Field(name, "text") for name in columns), rows)
-    assert sentences.ranges(ranges) == (
-        "busy spans the most GPU time: 4.00 ms, 0.4 % of the busy time, in 5.00 us on the host."
-    )
-    instances = Table(
-        "pace",
-        (Field("name", "text"), Field("duration_ns", "ns")),
-        tuple(("k", duration) for duration in (1_000, 2_000, 4_000, 6_000)),
-    )
-    assert sentences.pace(instances) == (
-        "k: 4 instances of 3.00 us (median); the longest instance takes 2.00 times that."
-    )
+    assert "straggler" not in page.passed
+    assert "small-grid" in page.passed

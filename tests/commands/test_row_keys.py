@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import nsightpy
+from nsightpy.commands.compare.command import compare
 from nsightpy.names import canonical_name
-from nsightpy.results import Abstention, Field, Finding, Table, findings_table
-from nsightpy.results.keys import RowKey, key_of
+from nsightpy.results import Field, Finding, Table, findings_table
+from nsightpy.results.keys import RowKey, key_of, row_keys
 from tests.support.reports import NSYS, ROOT, ask, needs_reports
 
 SAMPLES = ROOT / "sample_reports"
@@ -40,21 +40,21 @@ def test_a_kernel_has_one_key_in_every_command() -> None:
     assert len(kernels) == len({canonical_name(name) for name in kernels.values()})
     for column, *request in (
         ("name", "launches", TRAINING),
-        ("name", "imbalance", TRAINING),
+        ("name", "ranks", TRAINING, "--by", "kernel"),
         ("name", "select", TRAINING),
         ("name", "headroom", TRAINING, "--ncu", MEASURED),
         ("Name", "kernels", TRAINING, "--by", "rank,grid"),
         ("Name", "kernels", TRAINING / "train_rank2.sqlite"),
-        ("Kernel Name", "trace", TRAINING, "--launches"),
-        ("name", "histogram", TRAINING),
-        ("name", "pace", TRAINING, "--of", "*", "--kind", "kernel"),
+        ("Kernel Name", "stats", TRAINING, "-r", "cuda_kern_exec_trace"),
+        ("name", "instances", TRAINING, "--of", "*", "--bins", "9"),
+        ("name", "instances", TRAINING, "--of", "*", "--kind", "kernel"),
         ("Kernel Name", "stats", TRAINING, "--report", "cuda_kern_exec_sum"),
     ):
         found = by_key(column, *request)
         assert found.items() <= kernels.items(), request
     roofline = by_key("kernel", "roofline", MEASURED)
     assert roofline.keys() <= kernels.keys()
-    traced = by_key("Name", "trace", TRAINING)
+    traced = by_key("Name", "stats", TRAINING, "-r", "cuda_gpu_trace")
     assert {key for key in traced if key.startswith("kernel-")} == kernels.keys()
     memory = by_key("Operation", "memory", TRAINING)
     calls = by_key("Name", "api", TRAINING)
@@ -64,8 +64,9 @@ def test_a_kernel_has_one_key_in_every_command() -> None:
 
 
 def test_what_is_no_kernel_has_no_key_of_one() -> None:
-    assert "key" not in rows("histogram", TRAINING, "--kind", "range")[0]
-    assert rows("pace", TRAINING, "--of", "AllReduce")[0]["key"] is None
+    ranges = rows("instances", TRAINING, "--of", "*", "--bins", "9", "--kind", "range")
+    assert "key" not in ranges[0]
+    assert rows("instances", TRAINING, "--of", "AllReduce")[0]["key"] is None
 
 
 def test_variants_are_told_apart_by_their_shape() -> None:
@@ -80,8 +81,8 @@ def test_variants_are_told_apart_by_their_shape() -> None:
 
 def test_ranges_and_calls_have_one_key() -> None:
     calls = by_key("Name", "api", TRAINING)
-    assert by_key("api", "sync-waits", TRAINING).items() <= calls.items()
-    assert by_key("Name", "trace", TRAINING, "--api").keys() == calls.keys()
+    assert by_key("api", "gaps", TRAINING, "--by", "call").items() <= calls.items()
+    assert by_key("Name", "stats", TRAINING, "-r", "cuda_api_trace").keys() == calls.keys()
     ranges = {(row["range"], row["domain"]): row["key"] for row in rows("nvtx", TRAINING)}
     summary = ask("summarize", TRAINING, "--format", "json").json
     assert summary["nvtx"]
@@ -162,7 +163,8 @@ def test_keys_are_kept() -> None:
 
 
 def test_a_row_without_a_name_has_no_key() -> None:
-    table = Table("kernels", (Field("Name", "text"),), (("k",), (None,), ("",)))
+    names = (("k",), (None,), ("",))
+    table = Table("kernels", (Field("Name", "name"),), names, identity=row_keys("kernel", "Name"))
     assert [row["key"] for row in table.keyed()] == [key_of("kernel", "k"), None, None]
     assert RowKey("range", ("range", "domain")).of({"range": None, "domain": "d"}) is None
     found = [Finding("a", "info", "x", about=("kernel", "k")), Finding("b", "info", "y")]
@@ -171,9 +173,9 @@ def test_a_row_without_a_name_has_no_key() -> None:
 
 
 def test_rows_of_other_kinds_have_no_key() -> None:
-    fields = (Field("name", "text"), Field("section", "text"))
-    table = Table("compare", fields, (("step", "step"), ("k", "kernel")))
-    assert [row["key"] for row in table.keyed()] == [None, key_of("kernel", "k")]
+    fields = (Field("name", "name"), Field("section", "text"))
+    table = Table("compare", fields, (("step", "step"), ("k", "kernel")), identity=compare.keys)
+    assert [row.get("key") for row in table.keyed()] == [None, key_of("kernel", "k")]
 
 
 def test_the_first_rows_say_how_many_there_are() -> None:
@@ -186,19 +188,25 @@ def test_the_first_rows_say_how_many_there_are() -> None:
 
 
 COUNTED: tuple[tuple[str | Path, ...], ...] = (
-    *((name, TRAINING) for name in ("breakdown", "collectives", "findings", "gaps", "histogram")),
-    *((name, TRAINING) for name in ("imbalance", "iterations", "launch-queues", "launches")),
-    *((name, TRAINING) for name in ("kernels", "api", "memory", "modules", "nvtx", "ranks")),
-    *((name, TRAINING) for name in ("sync-waits", "trace", "select")),
-    *((name, TRACES) for name in ("operators", "pipeline", "breakdown", "iterations")),
+    *((name, TRAINING) for name in ("breakdown", "collectives", "findings", "gaps")),
+    *((name, TRAINING) for name in ("iterations", "launches")),
+    *((name, TRAINING) for name in ("kernels", "api", "memory", "nvtx", "ranks")),
+    ("select", TRAINING),
+    *((name, TRACES) for name in ("operators", "breakdown", "iterations")),
     *(("kernels", TRAINING, "--by", split) for split in ("device", "stream", "grid", "block")),
     *((name, TRAINING, "--by", "process") for name in ("kernels", "api", "memory")),
-    *(("operators", TRACES, "--by", split) for split in ("shape", "thread", "module")),
+    *(("operators", TRACES, "--by", split) for split in ("shape", "thread", "module,thread")),
     *(("collectives", TRAINING, "--by", by) for by in ("node", "pair")),
-    *(("stats", TRAINING, "--report", name) for name in ("nvtx_sum", "cuda_gpu_sum")),
+    *(("stats", TRAINING, "-r", name) for name in ("nvtx_sum", "cuda_gpu_sum", "cuda_gpu_trace")),
     *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
+    *(("ranks", TRAINING, "--by", by) for by in ("kernel", "call")),
+    *(("gaps", TRAINING, "--by", by) for by in ("gap", "call")),
+    ("launches", TRAINING, "--by", "stream"),
+    ("stats", TRAINING, "-r", "cuda_gpu_trace"),
     ("headroom", TRAINING, "--ncu", MEASURED),
     ("memory-usage", SNAPSHOT),
+    ("operators", TRAINING, "--by", "module"),
+    ("instances", TRAINING, "--of", "*", "--bins", "9"),
 )
 
 
@@ -235,17 +243,13 @@ def test_gaps_that_are_not_shown_are_counted() -> None:
 
 
 def test_abstentions_are_notes_and_data() -> None:
-    table = nsightpy.nvtx_metrics(SAMPLES / "single_process.sqlite")
+    table = nsightpy.nvtx(SAMPLES / "single_process.sqlite", metrics=True)
     said = table.abstentions[0]
-    assert said.reason == "The capture holds no GPU metrics."
-    assert "--gpu-metrics-devices=all" in said.what_would_help
-    assert said in table.notes
-    assert str(said) == f"{said.reason} {said.what_would_help}"
-    again = pickle.loads(pickle.dumps(said))
-    assert (again, again.record()) == (said, said.record())
-    assert isinstance(again, Abstention)
-    of_trace = nsightpy.nvtx_metrics(SAMPLES / "torch_2rank").abstentions[0]
-    assert of_trace.what_would_help.startswith("PyTorch's profiler never does;")
+    assert said["reason"] == "The capture holds no GPU metrics."
+    assert "--gpu-metrics-devices=all" in said["what_would_help"]
+    assert f"{said['reason']} {said['what_would_help']}" in table.notes
+    of_trace = nsightpy.nvtx(SAMPLES / "torch_2rank", metrics=True).abstentions[0]
+    assert of_trace["what_would_help"].startswith("PyTorch's profiler never does;")
 
 
 @needs_reports
@@ -257,7 +261,7 @@ def test_abstentions_are_notes_and_data() -> None:
         ("api", {"library": "mpi"}, "trixi_v100_2023.1", "`nsys profile -t mpi`"),
         ("memory_usage", {}, "trixi_v100_2023.1", "--cuda-memory-usage=true"),
         ("collectives", {}, "trixi_v100_2023.1", "`nsys profile -t cuda,nvtx`"),
-        ("imbalance", {}, "trixi_v100_2023.1", "Give their reports"),
+        ("ranks", {"by": "kernel"}, "trixi_v100_2023.1", "Give their reports"),
         ("breakdown", {}, "cudagraph_a100_2024.6", "--cuda-graph-trace=node"),
         ("iterations", {}, "trixi_v100_2023.1", "NVTX range around each step"),
     ],
@@ -266,7 +270,7 @@ def test_what_would_have_recorded_it(
     command: str, options: dict[str, Any], report: str, helps: str
 ) -> None:
     table = getattr(nsightpy, command)(NSYS / f"{report}.sqlite", **options)
-    assert any(helps in one.what_would_help for one in table.abstentions), table.notes
+    assert any(helps in one["what_would_help"] for one in table.abstentions), table.notes
 
 
 @needs_reports

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 import nsightpy
-from nsightpy.commands.schema import answering, described
-from nsightpy.commands.stats.command import SUMMARIES
-from nsightpy.errors import UsageError
+from nsightpy.command_table import COMMANDS
+from nsightpy.commands.stats.command import REPORTS as STATS
 from tests.support.documents import ENVELOPE
-from tests.support.reports import DDP, NSYS, REPORTS, ROOT, ask, needs_reports, refused
+from tests.support.reports import DDP, NSYS, REPORTS, ROOT, ask, needs_reports
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -25,26 +24,30 @@ TRACES = SAMPLES / "torch_2rank"
 NCU = SAMPLES / "kernels_h100.ncu.csv"
 SNAPSHOT = SAMPLES / "training_memory.pickle"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
-# What needs another kind of report than one of nsys.
-SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps", "stats"}
-SPECIAL |= {"compare", "pace"}
-PLAIN = [name for name in answering() if name not in SPECIAL]
+ANSWERING = [name for name, each in COMMANDS.items() if each.answers]
+# What needs another kind of report than one of nsys, or more than reports.
+SPECIAL = {"roofline", "headroom", "operators", "graphs", "stats", "compare", "instances"}
+PLAIN = [name for name in ANSWERING if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
-    *((name, TRAINING) for name in PLAIN if name not in ("trace", "memory-usage")),
-    *((name, TRACES) for name in PLAIN if name not in ("trace", "select")),
-    *((name, SINGLE) for name in ("memory-usage", "nvtx-metrics", "trace", "select", "memory")),
+    *((name, TRAINING) for name in PLAIN if name != "memory-usage"),
+    *((name, TRACES) for name in PLAIN if name != "select"),
+    *((name, SINGLE) for name in ("memory-usage", "select", "memory")),
     ("kernels", SINGLE, "--by", "rank,device,process,stream,grid,block"),
     ("api", SINGLE, "--by", "rank,process"),
     ("memory", SINGLE, "--by", "rank,device,process,stream,memory"),
     ("operators", TRACES, "--by", "shape,thread,rank,module"),
+    *(("operators", reports, "--by", "module") for reports in (TRAINING, TRACES)),
     ("operators", TRACES),
-    ("modules", TRAINING),
-    ("pace", TRAINING, "--of", "iteration"),
+    *(("gaps", TRAINING, "--by", by) for by in ("gap", "cause", "call")),
+    ("breakdown", TRAINING, "--bins", "9"),
+    ("launches", TRAINING, "--by", "stream"),
+    *(("ranks", TRAINING, "--by", by) for by in ("kernel", "stage", "call")),
+    ("instances", TRAINING, "--of", "iteration"),
+    ("instances", TRAINING, "--of", "*", "--bins", "9"),
+    ("nvtx", SINGLE, "--metrics"),
     ("compare", TRAINING / "train_rank0.sqlite", TRAINING / "train_rank2.sqlite"),
-    *(("stats", SINGLE, "--report", name) for name in SUMMARIES),
-    *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches", "mpi")),
-    ("trace", TRAINING, "--top", "9"),
+    *(("stats", SINGLE, "--report", name) for name in STATS),
     ("nvtx", TRAINING, "--tree"),
     ("collectives", TRAINING, "--by", "node"),
     ("info", NCU, SINGLE),
@@ -59,7 +62,7 @@ def validated(*request: str | Path) -> dict[str, Any]:
     """A json answer that its schema describes, with no column that the schema does not know."""
     document = ask(*request, "--format", "json").json
     command = str(request[0])
-    schema = nsightpy.schema(command)
+    schema = COMMANDS[command].load().schema
     jsonschema.Draft202012Validator(schema).validate(document)
     assert set(document) <= set(schema["properties"])
     for rows, items in rows_of(document, schema):
@@ -85,19 +88,9 @@ def rows_of(
                 yield rows, found
 
 
-@pytest.mark.parametrize("command", described())
-def test_schemas_are_schemas_and_printed(command: str) -> None:
-    schema = nsightpy.schema(command)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert ask("schema", command).json == schema
-    assert schema["properties"]["schema"] == {"const": f"nsightpy.{command}/1"}
-
-
-def test_schema_lists_its_commands_and_knows_no_others() -> None:
-    assert ask("schema").text.split() == list(described())
-    assert "kernels" in refused("schema", "timeline", code=2)
-    with pytest.raises(UsageError, match="command must be one of summarize"):
-        nsightpy.schema("cache")
+@pytest.mark.parametrize("command", ANSWERING)
+def test_schemas_are_schemas(command: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(COMMANDS[command].load().schema)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda r: "-".join(Path(p).stem for p in r))
@@ -112,13 +105,12 @@ def test_the_difference_of_two_snapshots(tmp_path: Path) -> None:
 
 
 def test_every_command_is_validated() -> None:
-    only_real = {"graphs", "inference-steps"}
-    assert {str(request[0]) for request in REQUESTS} == set(answering()) - only_real
+    assert {str(request[0]) for request in REQUESTS} == set(ANSWERING) - {"graphs"}
 
 
 def test_a_wrong_document_is_told() -> None:
     document = ask("kernels", SINGLE, "--format", "json").json
-    validator = jsonschema.Draft202012Validator(nsightpy.schema("kernels"))
+    validator = jsonschema.Draft202012Validator(nsightpy.kernels.schema)
     for wrong in (
         {**document, "schema": "nsightpy.kernels/2"},
         {**document, "truncated": None},
@@ -132,8 +124,7 @@ def test_a_wrong_document_is_told() -> None:
 @pytest.mark.parametrize("command", PLAIN)
 def test_answers_about_real_reports(command: str) -> None:
     for name in (DDP, "cudagraph_a100_2024.6.sqlite", "trixi_v100_2023.1.sqlite"):
-        if command != "trace" or name != DDP:
-            validated(command, NSYS / name)
+        validated(command, NSYS / name)
 
 
 @needs_reports
@@ -142,7 +133,7 @@ def test_answers_about_other_real_files() -> None:
         for path in sorted((REPORTS / "kineto").glob(f"{name}*.json.gz"))[:1]:
             validated("operators", path)
             if name.startswith("sglang"):
-                validated("inference-steps", path)
+                validated("iterations", path)
                 for by in ("graph", "replay", "node"):
                     validated("graphs", path, "--by", by)
             validated("kernels", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from nsightpy.commands.select.command import select
 from nsightpy.ncu_command import Run
+from nsightpy.reports.opening import open_report
 from tests.support.reports import DDP, NSYS, needs_reports
 
 pytestmark = needs_reports
@@ -42,40 +42,19 @@ def launches(path: Path) -> list[tuple[object, ...]]:
         return connection.execute(QUERY).fetchall()
 
 
-def counted(run: Run, pid: int, every: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """The launches of a process that ncu profiles, when it counts those whose name matches."""
-    wanted = run.kernels.expression()
-    pattern = re.compile(wanted.removeprefix("regex:"))
-    place = BASES[run.kernels.base]
-    mine = [
-        one
-        for one in every
-        if one[0] == pid
-        and (
-            pattern.search(str(one[place])) if wanted.startswith("regex:") else one[place] == wanted
-        )
-    ]
-    return mine[run.skip : run.skip + run.count]
+def counted(run: Run, pid: int, every: list[tuple[object, ...]]) -> tuple[object, ...]:
+    """The launch of a process that ncu profiles, when it counts those whose name matches."""
+    place = BASES[run.base]
+    return [one for one in every if one[0] == pid and one[place] == run.name][run.skip]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_way_to_name_a_kernel_finds_its_launch(name: str) -> None:
-    plan = select(NSYS / name, coverage=0.95)
+def test_every_command_finds_its_launch(name: str) -> None:
+    report = open_report(NSYS / name)
+    plan = select(report, coverage=0.95)
     every = launches(NSYS / name)
+    processes = {report.rank_of(pid)[0]: pid for pid in report.pids}
     assert len(plan.runs) > 3
-    for planned in plan.runs:
-        variant, duration = planned.expected[0]
-        shape = ["x".join(map(str, size)) for size in (variant.grid, variant.block)]
-        for run in (planned.run, *planned.fallbacks):
-            (hit,) = counted(run, planned.unit.pid, every)
-            assert [hit[1], *hit[5:]] == [duration, *shape], run
-
-
-def test_one_stretch_holds_one_of_each() -> None:
-    """A single run on the real job of two processes: skip and count over all names together."""
-    plan = select(NSYS / DDP, top=3, one_run=True)
-    (planned,) = plan.runs
-    hits = counted(planned.run, planned.unit.pid, launches(NSYS / DDP))
-    for variant, duration in planned.expected:
-        shape = ["x".join(map(str, size)) for size in (variant.grid, variant.block)]
-        assert [duration, *shape] in [[hit[1], *hit[5:]] for hit in hits]
+    for run, row in zip(plan.runs, plan.records(), strict=True):
+        hit = counted(run, processes[run.rank], every)
+        assert [hit[1], *hit[5:]] == [row["representative_ns"], row["grid"], row["block"]], run

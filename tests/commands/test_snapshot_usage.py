@@ -235,10 +235,6 @@ def test_recordings_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
     (row,) = [row for row in table.records() if row["allocated_by"] == EARLIER]
     assert (row["at_end_bytes"], row["allocations"]) == (1000, 2)
     assert (row["peak_bytes"], row["left_bytes"]) == (1100, 1030)
-    notes = " ".join(table.notes)
-    assert "1 frees end no known allocation" in notes
-    assert "1 allocations were freed unseen" in notes
-    assert "1 block of the dump came after the recording" in notes
 
 
 @pytest.mark.parametrize(
@@ -455,9 +451,6 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert found["schema"] == "nsightpy.memory-usage/1"
     assert found["rows"][0]["allocated_by"] == "trainer/model.py attend"
     assert tuple(found["rows"][0]) == COLUMNS
-    assert ask("memory", "--usage", path, "--format", "csv").stdout == (
-        ask("memory-usage", path, "--format", "csv").stdout
-    )
     ask("memory-usage", "--diff", path, path, "--format", "csv", expect=2)
     for suffix in ("png", "svg", "pdf"):
         ask("memory-usage", path, "-o", tmp_path / f"a.{suffix}")

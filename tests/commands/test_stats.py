@@ -13,8 +13,9 @@ import pytest
 from simulator import Export
 
 import nsightpy
-from nsightpy.commands.stats.command import COMMANDS, SUMMARIES
+from nsightpy.commands.stats.command import REPORTS
 from nsightpy.errors import UsageError
+from nsightpy.results import Table
 from tests.support.full_export import full
 from tests.support.nsys_stats import printed, tables_of
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, select
@@ -44,12 +45,12 @@ def test_osrt_sum_is_that_of_nvidia(export: Path, stats: Path) -> None:
 def test_what_nsys_stats_skips_is_empty_and_says_what_records_it(export: Path, stats: Path) -> None:
     text = stats.read_text(encoding="utf-8")
     names = re.findall(r"/reports/(\w+)\.py\]\.\.\. *\nSKIPPED: \S+ does not contain", text)
-    mine = [name for name in names if name in SUMMARIES]
+    mine = [name for name in names if name in REPORTS]
     assert {"nvtx_sum", "openmp_sum", "um_sum", "openacc_sum", "syscall_sum"} <= set(mine)
     for name in mine:
         table = nsightpy.stats(export, report=name)
         assert not table.rows
-        assert "nsys profile" in table.abstentions[0].what_would_help
+        assert "nsys profile" in table.abstentions[0]["what_would_help"]
 
 
 @exports
@@ -258,17 +259,40 @@ def test_kernels_go_by_the_names_that_are_asked_for(tmp_path: Path) -> None:
         nsightpy.stats(path, report="cuda_gpu_sum:short")
 
 
-def test_every_summary_answers_on_a_rank_set_or_says_what_to_record() -> None:
-    for name, summary in SUMMARIES.items():
-        table = nsightpy.stats(TRAINING, report=name)
-        assert table.rows or any(summary.records in note for note in table.notes), name
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_report_answers_on_a_rank_set_or_says_what_to_record(name: str) -> None:
+    table = nsightpy.stats(TRAINING, report=name, top=3)
+    assert table.rows or any(REPORTS[name].records in note for note in table.notes)
+    assert name in nsightpy.stats.words
+
+
+@exports
+@needs_reports
+def test_reports_that_are_commands_say_the_same(path: Path) -> None:
+    def same(name: str, table: Table) -> None:
+        found = nsightpy.stats(path, report=name)
+        assert found.records() == [{c: row[c] for c in found.columns} for row in table.records()]
+
+    same("cuda_gpu_kern_sum:base", nsightpy.kernels(path, name="base"))
+    same("cuda_api_sum", nsightpy.api(path))
+    same("cuda_gpu_mem_time_sum", nsightpy.memory(path))
+
+
+def test_sizes_of_memory_operations(tmp_path: Path) -> None:
+    export = Export(tmp_path / "sizes.sqlite")
+    export.memcpy(0, 10, 1_000_000, "HtoD", launch=(-9, -8))
+    export.memcpy(20, 30, 3_000_000, "HtoD", launch=(11, 12))
+    export.memset(40, 90, 9_000_000, launch=(31, 32))
+    table = nsightpy.stats(export.write(), report="cuda_gpu_mem_size_sum")
+    assert ",".join(table.columns) == (
+        "Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation"
+    )
+    assert table.rows == (
+        (9.0, 1, 9.0, 9.0, 9.0, 9.0, 0.0, "[CUDA memset]"),
+        (4.0, 2, 2.0, 2.0, 1.0, 3.0, 1.414, "[CUDA memcpy Host-to-Device]"),
+    )
 
 
 def test_unknown_summaries_are_refused() -> None:
     with pytest.raises(UsageError, match="nvtx_sum"):
         nsightpy.stats(TRAINING, report="nvtx_sums")
-    with pytest.raises(UsageError, match="nsightpy trace -r mpi_event_trace"):
-        nsightpy.stats(TRAINING, report="mpi_event_trace")
-    for name, command in COMMANDS.items():
-        with pytest.raises(UsageError, match=f"nsightpy {command}"):
-            nsightpy.stats(TRAINING, report=name)

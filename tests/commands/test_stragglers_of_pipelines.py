@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from simulator import TrainingJob
 
-from nsightpy.commands.ranks import ranks
+from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import on_two_nodes, simulate
 
 # (tensor, data, pipeline, microbatches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from simulator import Export
 
 import nsightpy
-from tests.support.reports import NSYS, ask, needs_reports
+from nsightpy.render.text.summary import MOST_LINES, print_summary
+from nsightpy.render.text.terminal import console
+from tests.support.reports import NSYS, ask, exports, needs_reports
 
 US, MS = 1_000, 1_000_000
 
@@ -49,22 +52,47 @@ def test_one_kernel_in_a_long_capture_is_no_busy_gpu() -> None:
 
 @needs_reports
 def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
-    shown = ask("summarize", NSYS / "mordred_rtx6000_2021.sqlite").text
-    (line,) = [line for line in shown.splitlines() if line.endswith("[CUDA memset]")]
-    assert line.split()[-3] == "-"
-    assert "295731 GB/s, beyond the GPU's memory (672 GB/s)" in " ".join(shown.split())
+    report = NSYS / "mordred_rtx6000_2021.sqlite"
+    copies = ask("summarize", report, "--format", "json").json["memory"]
+    rates = {copy["Operation"]: copy["throughput_gb_per_s"] for copy in copies}
+    assert rates["[CUDA memset]"] is None
+    shown = " ".join(ask("summarize", report).text.split())
+    assert "295731 GB/s, beyond the GPU's memory (672 GB/s)" in shown
+
+
+@exports
+def test_everything_is_on_one_screen(path: Path) -> None:
+    for columns in (80, 160):
+        out = io.StringIO()
+        print_summary(nsightpy.summarize(path), console(out, columns))
+        assert len(out.getvalue().splitlines()) <= MOST_LINES
+
+
+def test_what_takes_no_time_is_not_named(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.kernel(MS, 5 * MS, "a", launch=(10, 20))
+    export.memcpy(6 * MS, 6 * MS + 10 * US, 1000)
+    for number, end in enumerate((9 * MS, 8 * MS, 2 * MS, MS + 600 * US)):
+        export.nvtx_push_pop(MS, end, f"range {number}")
+    shown = ask("summarize", export.write()).text
+    (bar,) = [line for line in shown.splitlines() if "idle" in line and "█" in line]
+    assert "comm" not in bar
+    assert "memcpy" not in shown
+    assert "range 2" in shown
+    assert "range 3" not in shown
+    assert shown.count("Next") == 1
 
 
 @needs_reports
 def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
     shown = ask("summarize", NSYS / "cudagraph_a100_2024.6.sqlite").text
-    assert "Kernels by GPU time, without 7.81 s in CUDA graphs traced as a whole\n" in shown
+    assert "  without 7.81 s in CUDA graphs traced as a whole\n" in shown
     # in the graphs nobody knows what the GPU did: that is no compute of 100 %
-    assert "░░░░░░░░░░░░ compute 0.0%  graphs 100%  comm 0.0%  copy 0.0%  idle 0.0%\n" in shown
+    assert "░░░░░░░░░░░░ compute 0.0%  graphs 100%  idle 0.0%\n" in shown
     first = shown[shown.index("What stands out") :].splitlines()[1]
     assert first.startswith("  ! opaque CUDA graphs: 7.81 s, 100.0 % of the window")
     shown = ask("summarize", NSYS / "rodinia_rtx3090_2022.4.sqlite").text
-    assert "Kernels by GPU time\n" in shown
+    assert "traced as a whole\n" not in shown
 
 
 def test_a_trace_without_gpu_work_says_so_and_what_to_do(tmp_path: Path) -> None:

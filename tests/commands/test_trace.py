@@ -1,9 +1,8 @@
-"""trace on exports of known content: order, formats, scope, and memory that is bounded."""
+"""Traces of nsys stats on exports of known content: order, scope, memory that is bounded."""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
 import sqlite3
 import subprocess
@@ -12,22 +11,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from simulator import Export
 
 import nsightpy
-from nsightpy.commands.trace.cells import throughputs
-from nsightpy.output import formats, streams
 from nsightpy.reports import system
 from tests.support.full_export import changed, full
-from tests.support.reports import ROOT, ask, refused
+from tests.support.reports import ROOT, ask
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
+GPU_TRACE = "cuda_gpu_trace"
 LISTINGS = (
-    *({}, {"api": True}, {"nvtx_ranges": True}, {"launches": True}),
-    {"report": "nvtx_pushpop_trace"},
+    *(GPU_TRACE, "cuda_api_trace", "nvtx_gpu_proj_trace", "cuda_kern_exec_trace"),
+    "nvtx_pushpop_trace",
 )
 
 
@@ -39,7 +35,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_copies_and_sets_have_sizes_and_memory(small: Path) -> None:
-    rows = ask("trace", small, "--format", "csv").csv
+    rows = ask("stats", "-r", GPU_TRACE, small, "--format", "csv").csv
     copy = next(row for row in rows if row[-1].startswith("[CUDA memcpy"))
     sets = next(row for row in rows if row[-1] == "[CUDA memset]")
     assert copy[3:12] == [""] * 9
@@ -50,40 +46,28 @@ def test_copies_and_sets_have_sizes_and_memory(small: Path) -> None:
 
 
 def test_parts_of_any_size_give_the_same_rows(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS]
+    whole = [tuple(nsightpy.stats(small, report=name).rows) for name in LISTINGS]
     monkeypatch.setattr(system, "PART_ROWS", 3)
-    assert [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS] == whole
+    assert [tuple(nsightpy.stats(small, report=name).rows) for name in LISTINGS] == whole
     assert all(whole)
 
 
 def test_several_reports_are_one_list_on_one_clock() -> None:
-    table = nsightpy.trace(TRAINING)
+    table = nsightpy.stats(TRAINING, report=GPU_TRACE)
     starts = [row[0] for row in table.rows]
     assert table.columns[-2:] == ("rank", "report")
     assert starts == sorted(starts)
     assert {row[-2] for row in table.rows} == {0, 1, 2, 3}
-    aligned = nsightpy.aligned_frame(TRAINING, "kernels")["start_ns"]
+    aligned = nsightpy.open(TRAINING).events("kernels")["start_ns"]
     assert set(aligned) <= set(starts)
 
 
 def test_scope_chooses_rows(small: Path) -> None:
-    every = nsightpy.trace(small).rows
-    part = nsightpy.trace(small, from_time=5_000, to_time=9_550).rows
+    every = nsightpy.stats(small, report=GPU_TRACE).rows
+    part = nsightpy.stats(small, report=GPU_TRACE, from_time=5_000, to_time=9_550).rows
     assert 0 < len(part) < len(every)
     assert list(part) == [r for r in every if r[0] < 9_550 and r[0] + r[1] > 5_000]
-    assert list(nsightpy.trace(small, top=3).rows) == list(every[:3])
-
-
-@pytest.mark.parametrize("kind", LISTINGS, ids=str)
-def test_what_is_streamed_is_what_formats_write(small: Path, kind: dict[str, Any]) -> None:
-    table = nsightpy.trace(small, **kind)
-    written = {name: io.BytesIO() for name in streams.WRITERS}
-    for name, write in streams.WRITERS.items():
-        write(table, written[name])
-    assert written["csv"].getvalue() == formats.to_csv(table)
-    assert json.loads(written["json"].getvalue()) == json.loads(formats.to_json(table))
-    own = pq.read_table(io.BytesIO(written["parquet"].getvalue()))
-    assert own.to_pylist() == table.records()
+    assert list(nsightpy.stats(small, report=GPU_TRACE, top=3).rows) == list(every[:3])
 
 
 def test_people_see_the_beginning(tmp_path: Path) -> None:
@@ -92,16 +76,20 @@ def test_people_see_the_beginning(tmp_path: Path) -> None:
     for at in range(300):
         export.kernel(at * 10, at * 10 + 5, "k", process=process, launch=(at * 10 - 5, at * 10 - 2))
     export.write()
-    answer = ask("trace", tmp_path / "many.sqlite")
-    assert "and 100 more rows" in answer.stderr
-    assert len(ask("trace", tmp_path / "many.sqlite", "--format", "csv").csv) == 301
+    answer = ask("stats", "-r", GPU_TRACE, tmp_path / "many.sqlite")
+    assert "and 100 more rows" in answer.text
+    assert (
+        len(ask("stats", "-r", GPU_TRACE, tmp_path / "many.sqlite", "--format", "csv").csv) == 301
+    )
 
 
-def test_figures_are_written_as_nsys_2026_writes_them() -> None:
-    """Sizes, lengths and rates of copies that a public output of nsys 2026.3.1 holds."""
-    sizes, lengths = np.full(3, 4_194_304), np.array([661_398, 660_534, 500_528])
-    shown = [round(value, 3) for value in throughputs(sizes, lengths)]
-    assert shown == [6337.593, 6345.982, 8376.025]
+def test_figures_are_written_as_nsys_2026_writes_them(tmp_path: Path) -> None:
+    """Lengths and rates of copies of 4 MiB that a public output of nsys 2026.3.1 holds."""
+    export = Export(tmp_path / "copies.sqlite")
+    for start, length in enumerate((661_398, 660_534, 500_528)):
+        export.memcpy(start, start + length, 4_194_304, "HtoD", launch=(-9, -8))
+    rates = nsightpy.stats(export.write(), report=GPU_TRACE).column("Throughput (MB/s)")
+    assert [round(float(rate or 0), 3) for rate in rates] == [6337.593, 6345.982, 8376.025]
 
 
 def test_push_pop_ranges_hold_what_is_inside_them(tmp_path: Path) -> None:
@@ -114,7 +102,7 @@ def test_push_pop_ranges_hold_what_is_inside_them(tmp_path: Path) -> None:
     export.nvtx_push_pop(710, 800, "kernel", process=process)
     export.nvtx_start_end(1_100, 1_200, "not listed", process=process)
     export.write()
-    header, *rows = ask("trace", "-r", "nvtx_pushpop_trace", export.path, "--format", "csv").csv
+    header, *rows = ask("stats", "-r", "nvtx_pushpop_trace", export.path, "--format", "csv").csv
     assert ",".join(header) == (
         "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,"
         "NumChild,RangeId,ParentId,RangeStack,NameTree"
@@ -141,25 +129,23 @@ def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
             "CREATE TABLE TARGET_INFO_NIC_INFO (GUID, nicId, name);"
             "INSERT INTO TARGET_INFO_NIC_INFO VALUES (-2, 7, 'mlx5_0');"
         )
-    (row,) = nsightpy.trace(path, report="network_congestion").rows
+    (row,) = nsightpy.stats(path, report="network_congestion").rows
     assert row == (200, 300, 100, 25_000, "0xFFFFFFFFFFFFFFFE", "mlx5_0")
     (note,) = [
-        n for n in nsightpy.trace(TRAINING, report="network_congestion").notes if "none" in n
+        n
+        for n in nsightpy.stats(TRAINING, report="network_congestion").notes
+        if "nothing of it" in n
     ]
     assert "nsys profile --nic-metrics=lf" in note
-
-
-def test_two_listings_at_once_are_refused(small: Path) -> None:
-    assert "ask for one" in refused("trace", small, "--api", "--launches", code=2)
 
 
 def test_a_range_is_a_range_whatever_lies_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = ask("trace", TRAINING, "--nvtx", "forward", "--top", "5").text
+    wanted = ask("stats", "-r", GPU_TRACE, TRAINING, "--nvtx", "forward", "--top", "5").text
     monkeypatch.chdir(tmp_path)
     (tmp_path / "forward").mkdir()
-    assert ask("trace", "--nvtx", "forward", TRAINING, "--top", "5").text == wanted
+    assert ask("stats", "-r", GPU_TRACE, "--nvtx", "forward", TRAINING, "--top", "5").text == wanted
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
@@ -173,13 +159,14 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         export.write()
         _multiply(path, rows)
         script = (
-            "import tracemalloc, nsightpy\nfrom nsightpy.commands.trace import cells\n"
-            "from nsightpy.reports import system\nfrom nsightpy.output import streams\n"
-            "system.PART_ROWS = cells.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
-            f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
+            "import tracemalloc, nsightpy\nfrom nsightpy.commands.stats import reports\n"
+            "from nsightpy.reports import system\nfrom nsightpy.output import formats\n"
+            "system.PART_ROWS = reports.BATCH_ROWS = formats.BATCH_ROWS = 1000\n"
+            f"table = nsightpy.stats({str(path)!r}, report={GPU_TRACE!r}, jobs=1)\n"
+            f"assert len(table) == {rows}\n"
             "tracemalloc.start()\n"
             f"with open({str(path)!r} + '.csv', 'wb') as file:\n"
-            "    streams.WRITERS['csv'](table, file)\n"
+            "    formats.WRITERS['csv'](table, file)\n"
             "print(tracemalloc.get_traced_memory()[1])"
         )
         words = [sys.executable, "-c", script]
@@ -221,10 +208,10 @@ def test_rows_without_a_place_are_counted_once_for_all_parts(
         "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL WHERE rowid = 11",
         "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET registersPerThread = 0",
     ]
-    table = nsightpy.trace(changed(whole, tmp_path / "a.sqlite", statements))
-    about = "rows of CUPTI_ACTIVITY_KIND_KERNEL name no"
-    notes = [note for note in table.notes if about in note]
-    assert notes == [f"1 {about} process: they count as process 0.", f"6 {about} stream."]
+    table = nsightpy.stats(changed(whole, tmp_path / "a.sqlite", statements), report=GPU_TRACE)
+    notes = [note for note in table.notes if "CUPTI_ACTIVITY_KIND_KERNEL" in note]
+    about = "rows of CUPTI_ACTIVITY_KIND_KERNEL have no"
+    assert notes == [f"1 {about} process.", f"6 {about} stream."]
     assert set(table.column("Reg/Trd")) == {None}
 
 
@@ -232,8 +219,8 @@ def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> 
     whole = full(tmp_path / "full.sqlite").write()
     lost = ["UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 0"]
     path = changed(whole, tmp_path / "a.sqlite", lost)
-    for request in (["trace", "--launches"], ["stats", "-r", "cuda_kern_exec_sum"]):
-        notes = ask(*request, path, "--format", "json").json["notes"]
+    for name in ("cuda_kern_exec_trace", "cuda_kern_exec_sum"):
+        notes = ask("stats", "-r", name, path, "--format", "json").json["notes"]
         assert "12 kernels have no recorded launch call: they are left out." in notes
         assert not any("capture holds" in note for note in notes)
 
@@ -252,5 +239,5 @@ def test_an_id_that_a_trace_lacks_is_empty(tmp_path: Path) -> None:
     ]
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
-    assert nsightpy.trace(path, api=True).column("CorrID") == [4, None]
-    assert nsightpy.trace(path).column("CorrId") == [4, None]
+    assert nsightpy.stats(path, report="cuda_api_trace").column("CorrID") == [4, None]
+    assert nsightpy.stats(path, report=GPU_TRACE).column("CorrId") == [4, None]

@@ -72,7 +72,7 @@ def started(bench: Bench, script: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("kind", ["slurm", "mpi", "torchrun"])
 def test_only_the_chosen_rank_runs_under_ncu(kind: str, tmp_path: Path) -> None:
-    bench, plan = job(tmp_path, profile_rank=2)
+    bench, plan = job(tmp_path, rank=2)
     assert [row[1] for row in plan.rows] == ["void a<int>()", "it's $HOME"]
     done = started(bench, plan.script(kind))
     assert done.returncode == 0, done.stderr
@@ -109,8 +109,8 @@ def test_without_a_rank_nothing_runs(tmp_path: Path) -> None:
 
 
 def test_one_failing_run_does_not_stop_the_others(tmp_path: Path) -> None:
-    bench, plan = job(tmp_path, profile_rank=0)
-    (bench.folder / "ncu_01_0.ncu-rep").touch()
+    bench, plan = job(tmp_path, rank=2)
+    (bench.folder / "ncu_01_2.ncu-rep").touch()
     done = started(bench, plan.script("slurm"))
     assert done.returncode == 1
     assert "already exists" in done.stdout
@@ -167,17 +167,3 @@ def test_a_script_in_a_file_can_be_started(tmp_path: Path) -> None:
     report = write_export(tmp_path / "r.sqlite", LAUNCHES)
     ask("select", report, "--script", "plain", "-o", tmp_path / "run.sh", "--", "true")
     assert os.access(tmp_path / "run.sh", os.X_OK)
-
-
-def test_long_filters_travel_in_a_file(tmp_path: Path) -> None:
-    names = [f"_Z{n:03d}{'long' * 60}" for n in range(60)]
-    launches = [Scripted(name) for name in names * 2]
-    bench = Bench(tmp_path, launches)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "srun").write_text(LAUNCHER.format(name="srun", variable="SLURM_PROCID"))
-    (tmp_path / "bin" / "srun").chmod(0o755)
-    report = write_export(tmp_path / "r_rank0.sqlite", launches)
-    plan = select(report, coverage=1.0, one_run=True, application=bench.application())
-    done = started(bench, plan.script("slurm", "srun -n 2"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert bench.profiled() == [list(range(60, 120))]

@@ -6,7 +6,9 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,18 +17,26 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy import __version__
 from nsightpy.output.escape import printable
-from nsightpy.output.formats import plain, summary_json, to_csv, to_json, to_markdown, to_parquet
-from nsightpy.results import Abstention, Field, Finding, Summary, Table, Value
-from nsightpy.results.keys import key_of
+from nsightpy.output.formats import (
+    WRITERS,
+    plain,
+    write_csv,
+    write_json,
+    write_markdown,
+    write_parquet,
+)
+from nsightpy.results import Field, Finding, LazyRows, Note, Summary, Table, Value
+from nsightpy.results.keys import KERNEL, key_of, row_keys
+from nsightpy.results.tables import with_notes
 from tests.support.documents import ENVELOPE
 
 FIELDS = (
     Field("rank", "id"),
-    Field("Time (%)", "%", 1),
-    Field("Total Time (ns)", "ns"),
-    Field("ratio", "", 3),
+    Field("Time (%)", "%", 1, heading="time %"),
+    Field("Total Time (ns)", "time", heading="total"),
+    Field("ratio", "", 3, heading="after / before"),
     Field("ok", "flag"),
-    Field("Name", "text"),
+    Field("Name", "name"),
 )
 HUGE = 9_007_199_254_740_993  # the first whole number that float64 does not know
 HOSTILE = '=HYPERLINK("http://x")|<img src=x>,"a"\n\x1b[2J\u202e'
@@ -35,9 +45,22 @@ ROWS: tuple[tuple[Value, ...], ...] = (
     (None, None, None, None, None, None),
     (10, math.nan, -1, math.inf, False, HOSTILE),
 )
-TABLE = Table("kernels", FIELDS, ROWS, ("run_rank0.sqlite",), ("a note | with *signs*",))
+TABLE = Table(
+    "kernels",
+    FIELDS,
+    ROWS,
+    ("run_rank0.sqlite",),
+    ("a note | with *signs*",),
+    identity=row_keys(KERNEL, "Name"),
+)
 
 Row = tuple[int | None, float | None, int | None, float | None, bool | None, str | None]
+
+
+def written(write: Callable[[Any, BinaryIO], None], answer: Table | Summary) -> bytes:
+    file = io.BytesIO()
+    write(answer, file)
+    return file.getvalue()
 
 
 def read_csv(data: bytes) -> list[list[str]]:
@@ -45,19 +68,20 @@ def read_csv(data: bytes) -> list[list[str]]:
 
 
 def test_csv() -> None:
-    head, first, absent, hostile = read_csv(to_csv(TABLE))
+    head, first, absent, hostile = read_csv(written(write_csv, TABLE))
     assert head == ["rank", "Time (%)", "Total Time (ns)", "ratio", "ok", "Name"]
     assert first == ["0", "62.5", "9007199254740993", "0.125", "true", "gemm<float, (int)4>"]
     assert absent == [""] * 6
     assert hostile[:5] == ["10", "", "-1", "", "false"]
     assert hostile[5] == "'" + printable(HOSTILE)
-    assert b"\r" not in to_csv(TABLE)
-    assert to_csv(TABLE).count(b"\n") == 4
+    assert b"\r" not in written(write_csv, TABLE)
+    assert written(write_csv, TABLE).count(b"\n") == 4
 
 
 def test_json() -> None:
-    abstention = Abstention("why not.", "`do this`")
-    document = json.loads(to_json(replace(TABLE, notes=(*TABLE.notes, abstention))))
+    abstention = Note("why not.", "`do this`")
+    table = with_notes(TABLE, TABLE.inputs, (*TABLE.notes, abstention))
+    document = json.loads(written(write_json, table))
     assert list(document) == ENVELOPE
     assert document["tool_version"] == __version__
     assert document["schema"] == "nsightpy.kernels/1"
@@ -78,14 +102,16 @@ def test_json() -> None:
         [10, None, -1, None, False, HOSTILE],
     ]
     assert list(document["rows"][0]) == [*TABLE.columns, "key"]
-    text = to_json(TABLE)
+    text = written(write_json, TABLE)
     assert text.isascii()
     assert text.endswith(b"}\n")
     assert not re.search(rb"NaN|Infinity", text)
 
 
 def test_markdown() -> None:
-    head, rule, first, absent, hostile, blank, note = to_markdown(TABLE).decode().splitlines()
+    head, rule, first, absent, hostile, blank, note = (
+        written(write_markdown, TABLE).decode().splitlines()
+    )
     assert head == "| rank | time % | total | after / before | ok | name |"
     assert rule == "| ---: | ---: | ---: | ---: | ---: | --- |"
     assert first == "| 0 | 62.5 | 9007199 s | 0.125 | yes | gemm&lt;float, (int)4&gt; |"
@@ -93,11 +119,11 @@ def test_markdown() -> None:
     assert hostile.startswith("| 10 | - | -1 ns | - | no | =HYPERLINK")
     assert len(re.findall(r"(?<!\\)\|", hostile)) == 7
     assert (blank, note) == ("", r"- a note \| with \*signs\*")
-    assert to_markdown(Table("x", FIELDS[:1], ())) == b"| rank |\n| ---: |\n"
+    assert written(write_markdown, Table("x", FIELDS[:1], ())) == b"| rank |\n| ---: |\n"
 
 
 def read_parquet(table: Table) -> pa.Table:
-    return pq.read_table(pa.BufferReader(to_parquet(table)))
+    return pq.read_table(pa.BufferReader(written(write_parquet, table)))
 
 
 def test_parquet() -> None:
@@ -124,8 +150,22 @@ def test_parquet() -> None:
     }
 
 
+def test_a_document_is_indented_as_one_that_is_written_at_once() -> None:
+    text = written(write_json, TABLE).decode()
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
+    empty = written(write_json, Table("kernels", FIELDS, ())).decode()
+    assert empty == json.dumps(json.loads(empty), indent=2) + "\n"
+
+
+@pytest.mark.parametrize("format_", WRITERS)
+def test_rows_that_are_made_while_they_are_written_are_written_alike(format_: str) -> None:
+    lazy = replace(TABLE, rows=LazyRows(lambda: iter(ROWS), len(ROWS)))
+    if format_ != "markdown":  # it holds columns
+        assert written(WRITERS[format_], lazy) == written(WRITERS[format_], TABLE)
+
+
 def test_parquet_keeps_columns_without_a_single_value() -> None:
-    fields = (Field("n"), Field("share", "%", 1), Field("name", "text"))
+    fields = (Field("n"), Field("share", "%", 1), Field("name", "name"))
     for rows in ((), ((None, None, None),)):
         read = read_parquet(Table("x", fields, rows))
         assert [str(t) for t in read.schema.types] == ["int64", "double", "string"]
@@ -135,10 +175,10 @@ def test_parquet_keeps_columns_without_a_single_value() -> None:
 def test_bytes_that_are_no_text_can_be_written_everywhere() -> None:
     """A report's file name may hold any bytes; Python shows them as lone surrogates."""
     table = Table("x", (Field("report", "text"),), (("run\udcff",),), ("run\udcff",), ("\udcff",))
-    assert read_csv(to_csv(table))[1] == [r"run\udcff"]
-    assert to_markdown(table).decode().splitlines()[2] == r"| run\\udcff |"
+    assert read_csv(written(write_csv, table))[1] == [r"run\udcff"]
+    assert written(write_markdown, table).decode().splitlines()[2] == r"| run\\udcff |"
     assert read_parquet(table).to_pylist() == [{"report": r"run\udcff"}]
-    assert json.loads(to_json(table))["rows"] == [{"report": "run\udcff"}]
+    assert json.loads(written(write_json, table))["rows"] == [{"report": "run\udcff"}]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -154,10 +194,10 @@ rows = st.lists(
 @given(rows)
 def test_every_format_holds_the_same_values(rows: list[Row]) -> None:
     table = Table("x", FIELDS, tuple(rows))
-    assert [tuple(row.values()) for row in json.loads(to_json(table))["rows"]] == rows
+    assert [tuple(row.values()) for row in json.loads(written(write_json, table))["rows"]] == rows
     assert [tuple(row.values()) for row in read_parquet(table).to_pylist()] == rows
 
-    lines = read_csv(to_csv(table))[1:]
+    lines = read_csv(written(write_csv, table))[1:]
     assert len(lines) == len(rows)
     for row, cells in zip(rows, lines, strict=True):
         *figures, shown = cells
@@ -172,16 +212,16 @@ def test_every_format_holds_the_same_values(rows: list[Row]) -> None:
     ("value", "field", "text"),
     [
         (1234567, Field("n"), "1234567"),
-        (1234567.0, Field("t", "ns", 1), "1234567.0"),
+        (1234567.0, Field("t", "time", 1), "1234567.0"),
         (0.1, Field("x", ""), "0.1"),
         (2, Field("x", "%", 1), "2"),
         (None, Field("x"), ""),
         (-math.inf, Field("x", "%", 1), ""),
         (True, Field("x"), "true"),
         (0.00039432, Field("algbw", "GB/s", 3), "0.000394"),
-        (-0.000012345, Field("share", "ratio", 4), "-0.0000123"),
-        (0.0, Field("share", "ratio", 4), "0.0000"),
-        (1e-300, Field("share", "ratio", 4), "0.000000000000000"),
+        (-0.000012345, Field("share", "share", 4), "-0.0000123"),
+        (0.0, Field("share", "share", 4), "0.0000"),
+        (1e-300, Field("share", "share", 4), "0.000000000000000"),
         (0.04, Field("Time (%)", "%", 1), "0.0"),
     ],
 )
@@ -198,7 +238,7 @@ def test_a_summary_is_its_sections_by_name() -> None:
         (finding,),
         (("do", "y"),),
     )
-    document = json.loads(summary_json(summary))
+    document = json.loads(written(write_json, summary))
     assert document["schema"] == "nsightpy.summarize/1"
     assert document["header"] == {"gpus": 2, "share": None}
     assert document["kernels"][2]["Time (%)"] is None
@@ -210,10 +250,10 @@ def test_a_summary_is_its_sections_by_name() -> None:
 
 def test_data_frames_keep_whole_numbers_whole() -> None:
     frame = TABLE.to_pandas()
-    assert list(frame.columns) == list(TABLE.columns)
+    assert list(frame.columns) == [*TABLE.columns, "key"]
     assert frame["rank"].dtype == frame["Total Time (ns)"].dtype == "Int64"
     assert int(frame["Total Time (ns)"][0]) == HUGE
-    assert frame.isna().sum().tolist() == [1, 2, 1, 1, 1, 1]
+    assert frame.isna().sum().tolist() == [1, 2, 1, 1, 1, 1, 1]
     full = Table("x", FIELDS[:1], ((3,), (4,))).to_pandas()
     assert full["rank"].dtype == "int64"
     assert Table("x", FIELDS, ()).to_pandas().columns.tolist() == list(TABLE.columns)

@@ -29,10 +29,10 @@ MAY_IMPORT = {
     "workers": {"errors", "readers"},
     "report_sets": READING,
     "ncu_command": DATA | {"readers"},
-    "query": READING | {"analysis"},
-    # export writes a folder, compare a baseline, schema and mcp answer in json
+    "query": READING | {"analysis", "output", "command_table"},
+    # export writes a folder, compare a baseline, mcp answers in json
     "commands": READING | {"analysis", "ncu_command", "query", "output", "command_table"},
-    "figures": READING | {"analysis", "query", "commands", "render"},
+    "job": READING | {"query", "command_table"},
     "cli": READING | {"analysis", "query", "commands", "output", "render", "command_table"},
     "command_table": set(),
     "__main__": {"cli"},

@@ -9,12 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.event_waits import event_waits
-from nsightpy.commands.ranks import ranks
-from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import followed_work
-from nsightpy.query.scope import Scope
+from nsightpy.commands.ranks.command import ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.opening import open_report
 
@@ -56,24 +51,6 @@ def test_what_a_report_holds(job: Path) -> None:
     assert np.count_nonzero(waits.equals(["stream"])) == 2
     assert np.count_nonzero(waits.equals(["stream wait"])) > KERNELS / 10
     assert report.frame("cuda_events").rows > KERNELS / 10
-
-
-@pytest.mark.parametrize("rank", range(4))
-def test_no_operation_runs_before_what_its_stream_waits_for(job: Path, rank: int) -> None:
-    report = open_report(job / f"report_rank{rank}.sqlite")
-    assert isinstance(report, NsysReport)
-    found = read_work(report, Scope())
-    followed = followed_work(report, found, is_communication(found.kernels.labels("name"), ()))
-    assert followed is not None
-    work, calls = followed.work, followed.calls
-    waits = event_waits(work, report.frame("synchronizations"), report.frame("cuda_events"), calls)
-    assert waits.unresolved == 0
-    assert waits.producer is not None
-    held = np.flatnonzero(waits.producer >= 0)
-    assert len(held) > KERNELS / 20
-    slack = work.start[held] - work.end[waits.producer[held]]
-    assert slack.min() >= 0
-    assert np.count_nonzero(slack < 3_000) > len(held) / 10, "and some run right after it"
 
 
 def test_the_ranks_share_a_clock_by_node(job: Path) -> None:

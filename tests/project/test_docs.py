@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import make_docs
+import pytest
 from packaging.requirements import Requirement
 
-from nsightpy.cli.main import COMMANDS
+from nsightpy.command_table import COMMANDS, Listed
+from tests.support.reports import ask
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -37,7 +41,7 @@ def test_documented_commands_exist() -> None:
         for name in re.findall(r"`nsightpy ([a-z-]+)", text):
             assert name in COMMANDS, f"{page.name} names {name}"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [name for name in COMMANDS if f"nsightpy {name}" not in readme] == []
+    assert [name for name in COMMANDS if f"| `{name}" not in readme] == []
 
 
 def test_links_and_pictures_exist() -> None:
@@ -63,3 +67,18 @@ def test_python_example_of_the_readme_runs(monkeypatch) -> None:  # type: ignore
     monkeypatch.chdir(ROOT)
     for example in re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE):
         exec(compile(example, "README.md", "exec"), {})
+
+
+def test_the_command_of_the_contributors_page_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(example.splitlines()) < 60
+    module = ModuleType("nsightpy.commands.registers")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "registers", Listed("registers", "GPU time by registers."))
+    exec(compile(example, "CONTRIBUTING.md", "exec"), module.__dict__)
+    table = module.registers(ROOT / "sample_reports" / "training_4rank", jobs=1)
+    times = [row["total_ns"] for row in table.records()]
+    assert times == sorted(times, reverse=True)
+    assert len(times) > 1
+    assert ask("registers", "--schema").json["title"] == "nsightpy registers"

@@ -55,8 +55,8 @@ def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Pat
     kernels = counted("kernels", "--by", "rank", column="Instances")
     assert min(kernels.values()) >= 168
     assert counted("launches", column="count") == kernels
-    assert counted("trace", if_any="GrdX") == kernels
-    assert counted("pace", "--of", "*", "--kind", "kernel") == kernels
+    assert counted("stats", "-r", "cuda_gpu_trace", if_any="GrdX") == kernels
+    assert counted("instances", "--of", "*", "--kind", "kernel") == kernels
     ask("export", *wanted, "-o", tmp_path / "out", "--format", "csv")
     written = [len(f.read_text().splitlines()) - 1 for f in (tmp_path / "out/kernels").iterdir()]
     assert sorted(written) == sorted(kernels.values())
@@ -68,7 +68,7 @@ def test_steady_iterations_are_chosen_by_their_phase() -> None:
     assert chosen == [row for row in every if row["phase"] == "steady"]
     numbers = sorted({row["iteration"] for row in chosen})
     spec = f"{numbers[0]}-{numbers[-1]}"
-    for command in ("kernels", "memory", "api", "nvtx", "launches", "collectives", "imbalance"):
+    for command in ("kernels", "memory", "api", "nvtx", "launches", "collectives", "ranks"):
         assert rows(command, JOB, "--iteration", "steady") == rows(
             command, JOB, "--iteration", spec
         )

@@ -72,11 +72,11 @@ def test_ncu_counts_from_where_the_capture_began(tmp_path: Path) -> None:
     bench = Bench(tmp_path, launches)
     report = write_export(tmp_path / "r.sqlite", launches)
     plan = select(report, application=bench.application())
-    bench.shell(plan.lines()[0])
+    (line,) = map(str, plan.column("command"))
+    bench.shell(line)
     assert bench.profiled() == [[7]]
     assert any("called cudaProfilerStart" in note for note in plan.notes)
-    whole = select(report, capture_range="none", overwrite=True, application=bench.application())
-    bench.shell(whole.lines()[0])
+    bench.shell(line.replace("--profile-from-start off", "-f"))
     assert bench.profiled()[1] == [2], "without it, a launch of the warm-up"
 
 
@@ -85,4 +85,4 @@ def test_unknown_launches_before_the_capture_are_told(tmp_path: Path) -> None:
     (said,) = (note for note in select(report).notes if "The capture began" in note)
     assert "at an NVTX range 6.00 s after the program was launched" in said
     assert not any("The capture began" in note for note in select(report, nvtx="step").notes)
-    assert "--profile-from-start" not in select(report).lines()[0]
+    assert "--profile-from-start" not in str(select(report).column("command"))

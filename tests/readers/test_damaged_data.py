@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from simulator import Export
 
-from nsightpy.commands import memory
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.info.command import report_info
+from nsightpy.commands.memory import memory
 from nsightpy.errors import FAULTS, FaultError, ReportError
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.ncu import ncu_csv
@@ -53,7 +53,9 @@ def test_missing_ranks_are_counted_not_listed(tmp_path: Path) -> None:
         shutil.copy(SAMPLES / f"train_rank{rank % 4}.sqlite", tmp_path / f"rank{rank}.sqlite")
     ranks = open_ranks(tmp_path, rank_regex=r"rank(\d+)")
     ranks.find_ranks()
-    assert "ranks without a report here: 0, 1, 2, 4, 5, 6, 7, 8 and 999,989 more" in ranks.notes
+    assert "ranks without a report here: 0, 1, 2, 4, 5, 6, 7, 8 and 999,989 more" in map(
+        str, ranks.notes
+    )
 
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT 1 AS start FROM n"
@@ -256,7 +258,7 @@ def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_pa
     row = FIRST.replace(KERNEL, table)
     late = f'UPDATE {table} SET start = NULL, "end" = "end" + 1000000000 WHERE {row}'
     found, expected = (
-        ask("utilization", path, "--format", "json").json["rows"]
+        ask("breakdown", path, "--bins", "200", "--format", "json").json["rows"]
         for change in (late, f"DELETE FROM {table} WHERE {row}")
         for path in [changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])]
     )
@@ -276,8 +278,8 @@ def test_another_column_of_names_does_as_well(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     drop = [*nulls_allowed(KERNEL), f"ALTER TABLE {KERNEL} DROP COLUMN demangledName"]
     path = changed(whole, tmp_path / "a.sqlite", drop)
-    for command in ("kernels", "trace"):
-        found = ask(command, path, "--format", "json").json
+    for command in (("kernels",), ("stats", "-r", "cuda_gpu_trace")):
+        found = ask(*command, path, "--format", "json").json
         assert all(row["Name"] for row in found["rows"])
 
 
@@ -294,7 +296,7 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
     ]
     whole = export.write()
     path = changed(whole, tmp_path / "a.sqlite", drop)
-    sizes = [field.name for field in memory.FIELDS if "MB" in field.name or "gb" in field.name]
+    sizes = [field.name for field in memory.layouts[0] if "MB" in field.name or "gb" in field.name]
     said = "202 rows of CUPTI_ACTIVITY_KIND_MEMCPY have no size."
     for more in ((), ("--by", "device")):
         found = ask("memory", path, *more, "--format", "json").json
@@ -305,7 +307,7 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
         assert found["rows"] == blank
     lines = ask("memory", path, "--format", "csv").stdout.splitlines()[1:]
     assert all(line.endswith(b"," * len(sizes)) for line in lines)
-    found = ask("trace", path, "--format", "json").json
+    found = ask("stats", "-r", "cuda_gpu_trace", path, "--format", "json").json
     assert said in found["notes"]
     operations = [row for row in found["rows"] if str(row["Name"]).startswith("[CUDA mem")]
     listed = ("Bytes (MB)", "Throughput (MB/s)")
@@ -353,7 +355,7 @@ def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> Non
     path = changed(whole, tmp_path / "a.sqlite", drop)
     report = NsysReport(path)
     assert report.nvtx_ranges.empty
-    assert any("has no column eventType" in note for note in report.notes)
+    assert any("has no column eventType" in note.reason for note in report.notes)
 
 
 @pytest.mark.parametrize("rows", ["1", FIRST])
@@ -390,10 +392,10 @@ def test_ids_that_are_missing_are_counted(
     assert [said for said in notes if note in said and said.startswith("2 ")]
 
 
-def test_work_of_no_process_has_a_utilization(tmp_path: Path) -> None:
+def test_work_of_no_process_has_shares_of_time(tmp_path: Path) -> None:
     update = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET globalPid = NULL"]
     path = changed(SAMPLE, tmp_path / "a.sqlite", update)
-    found = ask("utilization", path, "--format", "json").json
+    found = ask("breakdown", path, "--bins", "200", "--format", "json").json
     assert found["rows"]
     assert [note for note in found["notes"] if "have no process" in note]
 
@@ -420,7 +422,7 @@ def test_work_without_a_context_is_said(tmp_path: Path) -> None:
         f"1 rows of {KERNEL} have no context."
         in ask("gaps", path, "--format", "json").json["notes"]
     )
-    rows = ask("trace", path, "--format", "json").json["rows"]
+    rows = ask("stats", "-r", "cuda_gpu_trace", path, "--format", "json").json["rows"]
     assert [row["Ctx"] for row in rows if row["GrdX"]].count(None) == 1
 
 
@@ -442,5 +444,5 @@ def test_pages_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
     last, first = bytes(data[header + 8 : header + 12]), bytes(data[cell : cell + 4])
     data[header + 8 : header + 12], data[cell : cell + 4] = first, last
     path.write_bytes(data)
-    for command in ("kernels", "gaps", "breakdown", "trace"):
+    for command in ("kernels", "gaps", "breakdown", "memory"):
         assert "is damaged" in refused(command, path)

@@ -19,5 +19,5 @@ def test_variables_are_those_of_the_rows_that_count(tmp_path: Path) -> None:
     report = NsysReport(changed(original, tmp_path / "changed.sqlite", [lost]))
     kept = report.frame("memory_usage")
     assert kept.rows == whole.rows - 7
-    assert f"7 rows of {TABLE} have a size below 0 and are left out." in report.notes
+    assert f"7 rows of {TABLE} have a size below 0 and are left out." in map(str, report.notes)
     assert len(kept.labels("variable").codes) == kept.rows

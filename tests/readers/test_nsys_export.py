@@ -186,7 +186,8 @@ def test_without_nsys(bench: Bench) -> None:
     with pytest.raises(ToolNotFoundError) as caught:
         sqlite_of(bench.report)
     message = str(caught.value)
-    assert message.startswith(f"{bench.report}: nsys was not found (looked in PATH")
+    assert message.startswith(f"{bench.report}: nsys was not found\n")
+    assert "it is looked for in PATH" in message
     assert "Install Nsight Systems, or set NSIGHTPY_NSYS" in message
     assert f"nsys export --type sqlite {bench.report.name}" in message
     assert "nonetheless" not in message

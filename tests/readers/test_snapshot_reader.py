@@ -20,6 +20,7 @@ import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch import snapshot_decoder, snapshot_process
 from nsightpy.readers.torch.snapshot import read_snapshot
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from tests.support.reports import ask
 
 PROTOCOLS = range(6)
@@ -59,7 +60,7 @@ def test_every_protocol_of_a_snapshot_is_read(protocol: int, tmp_path: Path) -> 
     frames = read_snapshot(path)
     assert frames["allocator_events"].rows == len(Training().run().events)
     assert snapshot_process.is_snapshot_file(path)
-    assert isinstance(nsightpy.open_report(path), nsightpy.MemorySnapshot)
+    assert isinstance(nsightpy.open_report(path), MemorySnapshot)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

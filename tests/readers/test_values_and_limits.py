@@ -95,7 +95,10 @@ def test_listings_leave_out_what_has_no_time_or_size(
     path = changed(whole, tmp_path / "a.sqlite", untyped(table, damage))
     without = f"DELETE FROM {table} WHERE rowid = 1"
     other = changed(whole, tmp_path / "b.sqlite", untyped(table, without))
-    found, expected = (ask("trace", each, "--format", "json").json for each in (path, other))
+    found, expected = (
+        ask("stats", "-r", "cuda_gpu_trace", each, "--format", "json").json
+        for each in (path, other)
+    )
     assert found["rows"] == expected["rows"]
     assert any(note.startswith(f"1 rows of {table} have ") for note in found["notes"])
 
@@ -105,8 +108,10 @@ def test_listings_skip_row_numbers_that_no_row_has(tmp_path: Path) -> None:
     update = f"UPDATE {KERNEL} SET rowid = {10**15} WHERE rowid = (SELECT max(rowid) FROM {KERNEL})"
     path = changed(whole, tmp_path / "a.sqlite", [update])
     began = time.monotonic()
-    rows = ask("trace", path, "--format", "json").json["rows"]
-    assert len(rows) == len(ask("trace", whole, "--format", "json").json["rows"])
+    rows = ask("stats", "-r", "cuda_gpu_trace", path, "--format", "json").json["rows"]
+    assert len(rows) == len(
+        ask("stats", "-r", "cuda_gpu_trace", whole, "--format", "json").json["rows"]
+    )
     assert time.monotonic() - began < 20
 
 
@@ -184,20 +189,21 @@ def test_more_devices_streams_names_or_rows_than_there_may_be(
     path = full(tmp_path / "full.sqlite").write()
     requests = {
         limits.DEVICES: ("breakdown", "has 2 devices of processes, and 1 are"),
-        limits.STREAMS: ("launch-queues", "has 2 streams, and 1 are"),
+        limits.STREAMS: ("launches --by stream", "has 2 streams, and 1 are"),
         limits.NAMES: ("kernels", "has 3 names in one column, and 1 are"),
         limits.ROWS: ("kernels", "gave more than 1 rows"),
     }
-    for variable, (command, words) in requests.items():
+    for variable, (request, words) in requests.items():
+        command, *options = request.split()
         with monkeypatch.context() as patch:
             patch.setenv(variable, "1")
-            said = ask(command, path, expect=1).stderr
+            said = ask(command, path, *options, expect=1).stderr
             assert words in said
             assert variable in said
             patch.setenv(variable, "1000000")
-            ask(command, path)
+            ask(command, path, *options)
             patch.setenv(variable, "-1")
-            assert variable in ask(command, path, expect=2).stderr
+            assert variable in ask(command, path, *options, expect=2).stderr
 
 
 def test_memory_may_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,9 +302,10 @@ def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
     export.nvtx_start_end(99_000, 155_000, "crosses")
     path = export.write()
     assert (
-        "nests ranges more than 1,000 deep" in ask("trace", "--nvtx-ranges", path, expect=1).stderr
+        "nests ranges more than 1,000 deep"
+        in ask("stats", "-r", "nvtx_gpu_proj_trace", path, expect=1).stderr
     )
-    for words in (("modules",), ("nvtx", "--tree")):
+    for words in (("operators", "--by", "module"), ("nvtx", "--tree")):
         rows = ask(*words, path, "--format", "json").json["rows"]
         assert [rows[0].get(name) for name in ("module", "range") if name in rows[0]] == ["r0"]
     many = Labels(np.arange(2_000, dtype=np.int32), tuple(f"{n:099}" for n in range(2_000)))
@@ -360,8 +367,8 @@ def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
     update = f"UPDATE {table} SET gpuId = 'abc' WHERE rowid = 1"
     path = changed(whole, tmp_path / "a.sqlite", untyped(table, update))
     note = f"1 devices in {table} name no GPU."
-    for command in ("trace", "info"):
-        assert note in ask(command, path, "--format", "json").everything.decode(), command
+    for command in (("stats", "-r", "cuda_gpu_trace"), ("info",)):
+        assert note in ask(*command, path, "--format", "json").everything.decode(), command
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 from simulator import PRESETS, Export
 
-from nsightpy.commands.breakdown import FIELDS, breakdown
+from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.commands.breakdown.command import CAUSES, FIELDS, breakdown, budget_row
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.budget_plot import MOST, breakdown_figure
 from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.plots.memory_plot import memory_figure
-from nsightpy.results import Table
+from nsightpy.results import Table, Value
 from tests.support.reports import ask
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
@@ -44,51 +46,35 @@ def test_the_bars_are_the_budget_and_the_causes() -> None:
     figure = breakdown_figure(table)
     for place, row in enumerate(table.records()):
         # milliseconds
-        assert sum(widths(figure, 0)[place]) * 1e6 == pytest.approx(row["window_ns"])
-        absent = row["window_ns"] - row["compute_ns"]  # type: ignore[operator]
-        assert sum(widths(figure, 1)[place]) * 1e6 == pytest.approx(absent)
-        assert widths(figure, 0)[place][0] * 1e6 == pytest.approx(row["compute_ns"])
-    said = texts(figure)
-    assert "rank 3, dev 1" in said
-    assert "launch-starved" in said
+        budget, causes = ([width * 1e6 for width in widths(figure, n)[place]] for n in (0, 1))
+        assert sum(budget) == pytest.approx(row["window_ns"])
+        assert budget[0] == pytest.approx(row["compute_ns"])
+        assert sum(causes) == pytest.approx(row["idle_ns"])
+        assert causes[:2] == pytest.approx([row["launch_bound_ns"], row["host_gap_ns"]])
+    shown = texts(figure)
+    assert "rank 3, dev 1" in shown
+    assert "launch-bound" in shown
 
 
-def test_what_is_not_attributed_says_so() -> None:
-    figure = breakdown_figure(breakdown(str(SAMPLES / "single_process.sqlite")))
-    assert "not attributed: the notes say why" in texts(figure)
+def test_unknown_causes_are_no_bars() -> None:
+    table = breakdown(str(SAMPLES / "single_process.sqlite"))
+    causes = {field.name: None for field in CAUSES}
+    rows = tuple(tuple({**record, **causes}.values()) for record in table.records())
+    figure = breakdown_figure(replace(table, rows=rows))
+    assert "causes are not known: the notes say why" in texts(figure)
     assert widths(figure, 1) == []
 
 
 def test_many_devices_show_the_most_idle_ones() -> None:
-    def row(rank: int) -> tuple[int, ...]:
-        figures = [
-            1000,
-            1000 - rank,
-            800 - rank,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            rank,
-            rank,
-            0,
-            100,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ]
-        return (rank, 0, *figures)
+    def row(rank: int) -> tuple[Value, ...]:
+        budget = TimeBudget(0, 1_000, 1_000 - rank, 800 - rank, 0, 0, 0, 0, 0, 0)
+        return budget_row(rank, 0, budget, {"host-gap": rank})
 
     table = Table("breakdown", FIELDS, tuple(row(rank) for rank in range(MOST + 20)), ("a.sqlite",))
-    figure = breakdown_figure(table)
-    said = texts(figure)
-    assert f"the {MOST} most idle devices, 20 left out" in said
-    assert f"rank {MOST + 19}, dev 0" in said
-    assert "rank 1, dev 0" not in said
+    shown = texts(breakdown_figure(table))
+    assert f"the {MOST} most idle devices, 20 left out" in shown
+    assert f"rank {MOST + 19}, dev 0" in shown
+    assert "rank 1, dev 0" not in shown
 
 
 def test_no_rows_cannot_be_drawn() -> None:
@@ -158,7 +144,7 @@ def test_usage_without_a_capture_of_it(tmp_path: Path) -> None:
     assert any("--cuda-memory-usage=true" in note for note in table.notes)
     with pytest.raises(NsightpyError, match="cuda-memory-usage"):
         memory_figure(table)
-    answer = ask("memory", "--usage", paths[0], "-o", tmp_path / "a.png", expect=None)
+    answer = ask("memory-usage", paths[0], "-o", tmp_path / "a.png", expect=None)
     assert answer.code == 1
     assert not (tmp_path / "a.png").exists()
 

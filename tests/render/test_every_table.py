@@ -21,8 +21,8 @@ SAMPLES = "sample_reports"
 # What several ranks and a trace answer otherwise than one report of nsys; None: every question.
 JOBS = {
     "single_process.sqlite": None,
-    "training_4rank": ("ranks", "collectives", "imbalance", "iterations", "gaps", "headroom"),
-    "torch_2rank": ("operators", "modules", "iterations", "sync-waits", "graphs"),
+    "training_4rank": ("ranks", "collectives", "iterations", "gaps", "headroom"),
+    "torch_2rank": ("operators", "iterations", "gaps", "graphs"),
 }
 REAL = (
     "nsys/ddp_2rank_nccl_rtx3090_2026.3.sqlite",
@@ -37,14 +37,21 @@ NCU = f"{SAMPLES}/training_4rank.ncu.csv"
 SCREENS = ("summarize", "info", "findings", "compare", "roofline")
 # What is typed at least, and what splits a table.
 MORE = {
+    "breakdown": ("", "--bins 200"),
+    "gaps": ("", "--by gap", "--by call"),
+    "graphs": ("", "--by replay", "--by node"),
+    "launches": ("", "--by stream"),
     "collectives": ("", "--by node"),
     "headroom": (f"--ncu {NCU}",),
+    "instances": ("--of *forward*", "--of * --bins 20"),
     "kernels": ("", "--by stream,grid"),
     "memory": ("", "--by device,memory"),
-    "operators": ("", "--by shape"),
-    "pace": ("--of *forward*",),
-    "stats": ("-r cuda_gpu_sum", "-r nvtx_sum"),
-    "trace": ("", "--api", "--nvtx-ranges", "--launches"),
+    "operators": ("", "--by shape", "--by module"),
+    "ranks": ("", "--by kernel", "--by stage", "--by call"),
+    "stats": tuple(
+        f"-r {name}"
+        for name in ("cuda_gpu_sum", "nvtx_sum", "cuda_gpu_trace", "nvtx_gpu_proj_trace")
+    ),
 }
 QUESTIONS = [
     (command.name, more)
@@ -123,7 +130,7 @@ def answered(lines: list[str]) -> bool:
 
 def repeated(command: str, lines: list[str]) -> list[str]:
     """Rows that nobody can tell from the one before: their names were cut alike."""
-    if command in SCREENS or command in ("trace", "graphs", "launches"):
+    if command in SCREENS or command in ("stats", "graphs", "launches"):
         return []
     return [line for before, line in itertools.pairwise(lines) if line and line == before]
 

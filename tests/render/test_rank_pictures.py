@@ -36,15 +36,15 @@ def titles(figure: Figure) -> list[str]:
 
 def test_queues_of_all_ranks_are_on_one_clock(eight_ranks: Path) -> None:
     """All ranks begin an iteration together: their longest queues lie within one iteration."""
-    table = nsightpy.launch_queues(eight_ranks)
-    work = nsightpy.aligned_frame(eight_ranks, "kernels")
+    table = nsightpy.launches(eight_ranks, by="stream")
+    work = nsightpy.open(eight_ranks).events("kernels")
     low, high = work["start_ns"].min(), work["end_ns"].max()
     for one in table.series:
         assert one.times_ns[0] > low - 2_000_000
         assert one.times_ns[-1] < high + 10_000
     busiest = {row["rank"]: row["queue_max_at_ns"] for row in reversed(table.records())}
     assert len(busiest) == 8
-    figure = nsightpy.queue_figure(eight_ranks)
+    figure = nsightpy.launches_figure(eight_ranks, by="stream")
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
 
 
@@ -117,11 +117,11 @@ def test_bandwidth_with_waiting_is_that_of_nccl_tests_over_the_whole_duration() 
 def test_a_picture_of_the_job_with_every_command_that_draws(tmp_path: Path) -> None:
     """As png, svg and pdf."""
     for name, suffix, *more in (
-        ("utilization", "png"),
-        ("pace", "svg", "--of", "*gemm*"),
-        ("histogram", "pdf"),
+        ("breakdown", "png", "--bins", "200"),
+        ("instances", "svg", "--of", "*gemm*"),
+        ("instances", "pdf", "--of", "*", "--bins", "20"),
         ("collectives", "svg"),
-        ("launch-queues", "png"),
+        ("launches", "png", "--by", "stream"),
     ):
         target = tmp_path / f"{name}.{suffix}"
         ask(name, JOB, "-q", *more, "-o", target)

@@ -16,7 +16,7 @@ from nsightpy.output.headings import heading
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
 from nsightpy.render.text.shortening import short_names
 from nsightpy.render.text.terminal import console, print_table
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, View
 from tests.support.golden import check_golden
 from tests.support.reports import REPORTS, ask, needs_reports
 
@@ -26,13 +26,13 @@ TRAINING = "sample_reports/training_4rank"
 @pytest.mark.parametrize(
     ("field", "value", "shown"),
     [
-        (Field("busy_ns", "ns"), 1_300, "1.30 us"),
-        (Field("busy_ns", "ns"), 91, "91 ns"),
-        (Field("busy_ns", "ns"), None, "-"),
-        (Field("share_of_busy", "ratio", 4), 0.7777, "77.8"),
-        (Field("last_share", "ratio", 4), 0.00254, "0.25"),
+        (Field("busy_ns", "time"), 1_300, "1.30 us"),
+        (Field("busy_ns", "time"), 91, "91 ns"),
+        (Field("busy_ns", "time"), None, "-"),
+        (Field("share_of_busy", "share", 4), 0.7777, "77.8"),
+        (Field("last_share", "share", 4), 0.00254, "0.25"),
         (Field("max_over_mean", "ratio", 4), 1.0676, "1.07"),
-        (Field("mfu", "ratio", 4), 0.41, "41.0"),
+        (Field("mfu", "share", 4), 0.41, "41.0"),
         (Field("peak_bytes", "bytes"), 101_000_000, "101 MB"),
         (Field("delta_at_peak_bytes", "bytes"), 4, "+4 B"),
         (Field("Total (MB)", "MB", 3), 157.286, "157 MB"),
@@ -40,7 +40,7 @@ TRAINING = "sample_reports/training_4rank"
         (Field("busbw_gb_per_s", "GB/s", 3), 0.000749, "< 0.01"),
         (Field("busbw_gb_per_s", "GB/s", 3), 1708.376, "1,708"),
         (Field("straggler", "bool"), True, "yes"),
-        (Field("range", "text"), " ", "(no name)"),
+        (Field("range", "name"), " ", "(no name)"),
         (Field("domain", "text"), "", ""),
         (Field("report", "text"), "/a/b/c.sqlite", "c.sqlite"),
         (Field("model_flop_per_s", "flops/s"), 2.5e12, "2.50 TFLOP/s"),
@@ -51,30 +51,29 @@ def test_cells(field: Field, value: Value, shown: str) -> None:
 
 
 def test_moments_share_a_unit_and_keep_microseconds() -> None:
-    field = Field("start_ns", "ns")
+    field = Field("start_ns", "moment")
     assert cells(field, [1_234_567_891, 5_000]) == (("1.234568", "0.000005"), "s")
     assert cells(field, [2_000_500, None]) == (("2.001", "-"), "ms")
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "words"),
+    ("field", "words"),
     [
-        ("collectives", "busbw_gb_per_s", "bus GB/s"),
-        ("collectives", "duration_med_ns", "median"),
-        ("iterations", "duration_ns", "duration"),
-        ("roofline", "sol_compute_pct", "compute % of peak"),
-        ("kernels", "Total Time (ns)", "total"),
-        ("trace", "Duration (ns)", "Duration"),
-        ("anything", "some_new_ns", "some new"),
-        ("anything", "made_gb_per_s", "made GB/s"),
+        (Field("duration_ns", "time"), "duration"),
+        (Field("Total Time (ns)", "time", heading="total"), "total"),
+        (Field("Duration (ns)", "time"), "Duration"),
+        (Field("some_new_ns", "time"), "some new"),
+        (Field("made_gb_per_s", "GB/s"), "made GB/s"),
+        (Field("idle_share", "share"), "idle %"),
     ],
+    ids=lambda value: getattr(value, "name", value),
 )
-def test_headings(command: str, name: str, words: str) -> None:
-    assert heading(command, name) == words
+def test_headings(field: Field, words: str) -> None:
+    assert heading(field) == words
 
 
 def test_no_figure_has_a_tiny_unit_or_an_underscore() -> None:
-    for command in ("kernels", "launches", "breakdown", "collectives", "ranks", "imbalance"):
+    for command in ("kernels", "launches", "breakdown", "collectives", "ranks", "gaps"):
         shown = "\n".join(text_of(getattr(nsightpy, command)(TRAINING), 25, 160))
         assert not re.search(r"\b0\.000\d* (?:s|ms|us)\b", shown), command
         assert "_ns" not in shown
@@ -121,19 +120,21 @@ def text_of(table: Table, rows: int | None = None, width: int = 80) -> list[str]
 
 
 def test_a_table_without_rows_has_no_headings() -> None:
-    assert text_of(Table("kernels", (Field("Name", "text"),), ())) == ["no rows"]
+    assert text_of(Table("kernels", (Field("Name", "name"),), ())) == ["no rows"]
 
 
 def test_a_terminal_shows_a_page_of_rows_and_says_how_many_there_are() -> None:
-    fields = (Field("name", "text"), Field("count"))
+    fields = (Field("name", "name"), Field("count"))
     table = Table("launches", fields, tuple((f"kernel{n}", n) for n in range(1_000)))
     assert text_of(table, 25)[-1] == "and 975 more rows: --top 0 shows them"
     assert len(text_of(table)) == 1_002
+    assert text_of(table.first(3))[-1] == "and 997 more rows: --top 0 shows them"
 
 
 def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
-    fields = (Field("rank", "id"), Field("idle_ns", "ns"))
-    table = Table("breakdown", fields, tuple((n, 1_000 * (n % 10)) for n in range(100)))
+    fields = (Field("rank", "id"), Field("idle_ns", "time"))
+    rows = tuple((n, 1_000 * (n % 10)) for n in range(100))
+    table = Table("breakdown", fields, rows, view=View(worst="idle_ns"))
     lines = text_of(table, 10)
     assert [line.split()[0] for line in lines[2:-1]] == [str(n) for n in range(9, 100, 10)]
     assert lines[-1] == "and 90 more rows: --top 0 shows them (shown: where idle is largest)"

@@ -14,9 +14,9 @@ import nsightpy
 from nsightpy.analysis.intervals import union
 from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
 from nsightpy.analysis.timeline.picture import picture
-from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.frames import Labels
-from nsightpy.render.timeline.plot import caption, draw
+from nsightpy.render.timeline.plot import WIDTH, caption, draw
 from nsightpy.results.tracks import (
     COMMUNICATION,
     COMPUTE,
@@ -93,7 +93,7 @@ def timeline_of(tracks: list[Track], start: int, end: int) -> Timeline:
         start,
         end,
         "made up",
-        lambda: iter(tracks),
+        lambda _: iter(tracks),
         lambda: start,
         tuple(dict.fromkeys(track.place.report for track in tracks)),
     )
@@ -216,7 +216,7 @@ def test_a_capture_given_twice_is_drawn_once(tmp_path: Path) -> None:
 def test_pictures_agree_with_the_breakdown() -> None:
     table = breakdown(str(TRAINING / "train_rank0.sqlite"))
     (budget,) = table.records()
-    made = picture(nsightpy.timeline(str(TRAINING / "train_rank0.sqlite"), detail=False), 1000)
+    made = picture(nsightpy.timeline(str(TRAINING / "train_rank0.sqlite")), 1000)
     (row,) = made.rows
     window = int(budget["window_ns"] or 0)
     assert row.busy_share * window == pytest.approx(budget["busy_ns"])
@@ -265,8 +265,8 @@ def test_pictures_are_the_same_bytes_every_time(tmp_path: Path, suffix: str) -> 
 
 
 def test_the_figure_function_gives_a_figure() -> None:
-    figure = nsightpy.timeline_figure(str(TRAINING), rank=0, width=8)
-    assert figure.get_size_inches()[0] == 8
+    figure = nsightpy.timeline_figure(str(TRAINING), rank=0)
+    assert figure.get_size_inches()[0] == WIDTH
 
 
 @pytest.mark.parametrize("output", [(), ("-o", "x.doc"), ("-o", "-"), ("-o", "html")])

@@ -323,9 +323,9 @@ def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Bro
     page = tmp_path / "page.html"
     ask("timeline", counted(tmp_path), "-o", page)
     facts = chromium.open(page)
-    memory, sm, dram, queue = range(4)
+    memory, dram, sm, queue = range(4)
     assert facts["counters"] == [
-        ["Device memory, live", "SM Active", "DRAM Read Bandwidth", "queue: launched, not begun"]
+        ["Device memory, live", "DRAM Read Bandwidth", "SM Active", "queue: launched, not begun"]
     ]
 
     def mean(counter: int, start: int, end: int) -> float:
@@ -369,7 +369,7 @@ def test_hostile_marks_and_counters_stay_text(tmp_path: Path, chromium: Browser)
         Mark(kind, HOSTILE, HOSTILE, 0, 900, place, HOSTILE) for kind in (FINDING, ITERATION)
     )
     made = Timeline(
-        (place,), 0, 3000, "clock", lambda: iter([track]), lambda: 0, ("r",), [], lambda: marks
+        (place,), 0, 3000, "clock", lambda _: iter([track]), lambda: 0, ("r",), [], lambda: marks
     )
     page = tmp_path / "hostile.html"
     with page.open("wb") as file:

@@ -115,7 +115,7 @@ def hostile_timeline() -> Timeline:
     track = Track(place, (lane,))
     inputs = ("</title><script>alert(1)</script>.sqlite",)
     notes = ["</script><script>document.title='owned'</script>"]
-    return Timeline((place,), 0, 6000, "clock", lambda: iter([track]), lambda: 0, inputs, notes)
+    return Timeline((place,), 0, 6000, "clock", lambda _: iter([track]), lambda: 0, inputs, notes)
 
 
 def hostile_page(folder: Path) -> Path:

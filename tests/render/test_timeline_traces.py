@@ -134,9 +134,8 @@ def crossing_timeline() -> Timeline:
         Mark(FINDING, "about all of it", ""),
     )
     return Timeline(
-        *((place,), 5, 40, "clock", lambda: iter([track]), lambda: 5, ("r.sqlite",)),
-        iterations=lambda: iterations,
-        findings=findings,
+        *((place,), 5, 40, "clock", lambda _: iter([track]), lambda: 5, ("r.sqlite",)),
+        marks=lambda: (*findings, *iterations),
     )
 
 

@@ -15,7 +15,7 @@ from nsightpy.commands.headroom.command import headroom
 from nsightpy.commands.info.command import info
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage
-from nsightpy.commands.ranks import ranks
+from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.errors import UsageError
 from nsightpy.report_sets.rank_opening import open_ranks

@@ -67,7 +67,7 @@ def everything(path: Path, *, use_cache: bool = True) -> Said:
     said: Said = {name: rows(report.frame(name)) for name in system._SCHEMAS}
     said |= {"session": report.session, "pids": report.pids, "evidence": report.evidence}
     said |= {"start": report.capture_start, "tool": report.tool_version}
-    said["notes"] = sorted(report.notes)
+    said["notes"] = sorted(map(str, report.notes))
     return said
 
 

@@ -72,6 +72,10 @@ class Alignment:
     hosts: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    def ledger_ahead_ns(self, unit: int) -> int:
+        """What the ledger's times of a unit are more than its report's own."""
+        return self.fits[self.ledger.units[unit].clock].epoch_ns - self.base_ns
+
 
 def align(
     clocks: Sequence[Clock], logs: Sequence[CollectiveLog], mpi: Sequence[Frame] = ()

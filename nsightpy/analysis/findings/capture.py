@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import percent_text, placed
-from nsightpy.results import Finding, Value
+from nsightpy.results import Finding, Value, notes
 from nsightpy.units import format_count, format_time
 
 OPAQUE_SHARE = 0.01
@@ -20,20 +18,11 @@ LATE_SHARE = 0.5
 COPIES_SHARE = 0.05
 # From this part of a window on idle time must be explained.
 LEAST_UNEXPLAINED = 0.03
-NO_WORK = "holds no GPU work"
-# Of these only idle time is explained.
-_NO_CALLS = "No CUDA API calls"
-# What a capture says that makes figures wrong: not stock warnings about drivers and versions, and
-# not what is said of CPU samples, of the OS or of other counters, which no figure comes from.
-_LOSS = re.compile(
-    r"^nsys (?!.*(?:sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics))"
-    r"(?:error.*(?:CUDA|CUPTI)|(?:error|warning).*\b(?:lost|dropped|overflow|truncated))"
-    rf"|{_NO_CALLS}|left out: |repeats? the capture|is claimed"
-    r"|one job ran both|ranks without a report",
-    re.IGNORECASE,
+# What makes figures wrong; calls of CUDA explain idle time only.
+_LOSSES = (
+    *(notes.LOST, notes.LOST_RANGES, notes.FAILED, notes.NO_CALLS, notes.LEFT_OUT),
+    *(notes.REPEATED, notes.CLAIMED, notes.OTHER_PROGRAMS, notes.MISSING_RANKS),
 )
-_SEVERAL_JOBS = "cannot be one job"
-_PLACES = re.compile(r" \(looked in [^)]*\)")
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
     "fp32-gemm",
@@ -46,10 +35,10 @@ _AGREES_WITH_HEALTH = {
 
 def no_gpu_work(facts: Facts) -> list[Finding]:
     """Captures in which no GPU operation was recorded."""
-    problems = [problem for problem in facts.problems if NO_WORK in problem]
+    problems = _texts(facts, notes.NO_WORK)
     if not problems:
         return []
-    text = "; ".join(problem.removesuffix(".") for problem in problems[:MOST_PROBLEMS])
+    text = "; ".join(problems[:MOST_PROBLEMS])
     findings = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
     if facts.host:
         said = f"the CPU worked meanwhile, in {facts.host}"
@@ -79,7 +68,7 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
 
 def several_jobs(facts: Facts) -> list[Finding]:
     """Captures that are not of one job: figures of all of them together mean nothing."""
-    why = [problem.removesuffix(".") for problem in facts.problems if _SEVERAL_JOBS in problem]
+    why = _texts(facts, notes.OTHER_JOBS)
     if not why:
         return []
     text = f"{why[0]}: sums over them mean little; ask about one at a time"
@@ -90,11 +79,8 @@ def several_jobs(facts: Facts) -> list[Finding]:
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
     unexplained = [(device, time) for device in facts.used if (time := _unexplained_ns(device))]
-    problems = [
-        _PLACES.sub("", problem).removesuffix(".")
-        for problem in facts.problems
-        if _LOSS.search(problem) and (unexplained or _NO_CALLS not in problem)
-    ]
+    losses = [kind for kind in _LOSSES if unexplained or kind != notes.NO_CALLS]
+    problems = _texts(facts, *losses)
     if unexplained:
         device, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
         share = percent_text(time / device.budget.window_ns)
@@ -218,6 +204,11 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
 def _of_kernels(facts: Facts, command: str = "kernels") -> str:
     """A command about kernels where any were recorded one by one, else that about time."""
     return command if any(device.kernels.launches for device in facts.used) else "breakdown"
+
+
+def _texts(facts: Facts, *kinds: str) -> list[str]:
+    """What is said of the captures, of these kinds."""
+    return [str(note).removesuffix(".") for note in facts.problems if note.kind in kinds]
 
 
 def _plain(

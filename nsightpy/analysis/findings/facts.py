@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from nsightpy.analysis.findings.copy_use import CopyUses
 from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
+from nsightpy.results import Note, Said
 from nsightpy.units import format_time
 
 # What takes less of a window than this is no finding, and nothing is looked up for it.
@@ -23,8 +24,8 @@ LEAST_STEADY = 0.25
 # Commands whose figures are those of a finding where they are asked about its window.
 WINDOWED = frozenset(
     (
-        *("api", "breakdown", "collectives", "gaps", "imbalance", "kernels", "launches"),
-        *("launch-queues", "memory", "nvtx", "ranks", "sync-waits"),
+        *("api", "breakdown", "collectives", "gaps", "kernels", "launches", "memory", "nvtx"),
+        "ranks",
     )
 )
 
@@ -212,7 +213,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the checks look at. `problems` are those of the captures, each on one line.
+    """What the checks look at. `problems` is what is said of the captures.
 
     `host` says what the threads of captures without GPU work did, as CPU samples show.
     `report` and `options` are what a next command is about: files and the part of them;
@@ -221,14 +222,14 @@ class Facts:
 
     devices: Sequence[DeviceFacts]
     report: str = "REPORT"
-    problems: Sequence[str] = field(default_factory=tuple)
+    problems: Sequence[Note] = field(default_factory=tuple)
     kernels: int = 0
     unlaunched: int = 0
     options: str = ""
     of_iterations: bool = False
     has_ranges: bool = True
     has_collectives: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
     has_calls: bool = True
     host: str = ""
 

@@ -2,8 +2,7 @@
 
 Inside allocations and loading the cause is those. Long launching calls are `first-launch` where the
 kernel was launched for the first time, `exposed-h2d` or `exposed-d2h` where they copy to or from
-the device, else `host-gap`; so are all calls, long or not, in which the driver stages pageable
-memory.
+the device (those, too, that do not last long but stage pageable memory), else `host-gap`.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, and those of 100 us or more in OS calls
 for files and the like, but for the time that compiles (`first-launch`); time in MPI calls is
 `exposed-communication` in any; that of waiting for another device of the process is `imbalance`;

@@ -81,9 +81,9 @@ def _within(iterations: Iterations, time: Spans) -> Ints:
 
 
 def spread(iterations: Iterations) -> Spread | None:
-    """The spread of the steady iterations; None without any."""
+    """The spread of the steady iterations; None without several."""
     steady = iterations.duration[iterations.steady]
-    if len(steady) == 0:
+    if len(steady) < 2:
         return None
     return Spread(
         len(steady),

@@ -54,7 +54,7 @@ def choose_iterations(
         return _chosen(chosen, [*steps, *named], sequence, [*rejected, *levels])
     if few := few_engine_steps(ranges, work):
         rest = [*([_as_other(sequence)] if sequence else []), *rejected, *levels]
-        return IterationChoice(None, tuple(rest[:OTHERS]), why=few)
+        return IterationChoice(few, tuple(rest[:OTHERS]))
     if sequence is not None and all(_holds_steps(candidate, sequence) for candidate in named):
         return _chosen(sequence, named, None, [*rejected, *levels])
     if named:

@@ -35,7 +35,6 @@ from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints
-from nsightpy.units import counted, format_time
 
 COVERED = 0.5
 STEP_COVERED = 0.2
@@ -131,22 +130,17 @@ def from_nvtx(
     return steps, others, rejected[:OTHERS]
 
 
-def few_engine_steps(ranges: ProgramRanges, work: LaunchedWork) -> str:
-    """What is said of an inference engine's steps that are too few to repeat, but launched most of
-    the work: what repeats in it are their layers. Empty where there are none."""
-    for code in range(len(ranges.names)):
+def few_engine_steps(ranges: ProgramRanges, work: LaunchedWork) -> Candidate | None:
+    """An inference engine's steps that are too few to repeat, but launched most of the work: what
+    repeats in it are their layers. None where there are none."""
+    for code, name in enumerate(ranges.names):
         start, end = ranges.spans(code)
-        if not is_engine_step(ranges.names[code]) or len(start) >= REPEATS:
+        if not is_engine_step(name) or len(start) >= REPEATS:
             continue
         low, high = np.searchsorted(work.issued, start), np.searchsorted(work.issued, end)
         if int((high - low).sum()) > COVERED * len(work):
-            longest = format_time(float((end - start).max()))
-            return (
-                f"the capture holds {counted(len(start), 'step')} that the inference engine "
-                f"annotated ({ranges.names[code]!r}, {longest} on the host), and iterations need "
-                f"{REPEATS}"
-            )
-    return ""
+            return of_spans(NVTX, f"range {name!r}", start, end, work)
+    return None
 
 
 def _without_warm_up(ranges: ProgramRanges, work: LaunchedWork) -> LaunchedWork:

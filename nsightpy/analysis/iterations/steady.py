@@ -20,7 +20,7 @@ from nsightpy.analysis.iterations.sequences import find_levels
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
 from nsightpy.analysis.iterations.work import work_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.results import Abstention
+from nsightpy.results import Note, Said
 
 SLACK = 0.02
 SLACK_OF_FEW = 0.1
@@ -60,7 +60,7 @@ class Iterations:
     end: Ints
     kernels: Ints
     phase: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
     others: tuple[Other, ...] = ()
     kind: str = ""
     coverage: float = 0.0
@@ -257,5 +257,5 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
 
 
 def _none(why: str, others: Sequence[Other] = ()) -> Iterations:
-    notes = (Abstention(f"No iterations found: {why}.", *MARK_STEPS),)
+    notes = (Note(f"No iterations found: {why}.", *MARK_STEPS),)
     return replace(NONE, notes=notes, others=tuple(others))

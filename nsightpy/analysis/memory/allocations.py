@@ -130,16 +130,3 @@ def usage(events: Frame) -> Usage:
         before,
         freed_before,
     )
-
-
-def innermost(start: Ints, end: Ints, parent: Ints, times: Ints) -> Ints:
-    """The row of the innermost of one thread's ranges around each time; -1 for none.
-
-    Ranges by start; `parent` is the row of the range around each one, -1 for none.
-    """
-    place = np.searchsorted(start, times, side="right") - 1
-    while True:
-        over = (place >= 0) & (end[place] < times)
-        if not over.any():
-            return place
-        place[over] = parent[place[over]]

@@ -14,14 +14,15 @@ from nsightpy.frames import Ints
 class Holder:
     """What one allocator holds: at the peak, at the end, and of how many allocations it has made.
 
-    `name` is None where nothing says who allocated.
+    `name` is None where nothing says who allocated; the numbers in between where only sums are
+    known.
     """
 
     name: str | None
     at_peak_bytes: int
-    at_peak_allocations: int
-    allocations: int
-    largest_bytes: int
+    at_peak_allocations: int | None
+    allocations: int | None
+    largest_bytes: int | None
     at_end_bytes: int
 
 
@@ -48,6 +49,8 @@ def holders(
         )
         for code in np.flatnonzero(made).tolist()
     ]
-    return sorted(
-        held, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
-    )
+    return sorted(held, key=_most_at_peak)
+
+
+def _most_at_peak(holder: Holder) -> tuple[int, int, str]:
+    return -holder.at_peak_bytes, -(holder.largest_bytes or 0), str(holder.name)

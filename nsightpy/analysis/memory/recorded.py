@@ -28,8 +28,9 @@ class Recorded:
 
     `start` and `freed` are the events (0 to n - 1) that made and ended each; BEFORE and n stand
     for before the first and never. `times` (ns, n of them) are -1 where no clock was recorded.
-    `reserved` has n + 1 states. Of the counts, `unmatched` frees end nothing that was known,
-    `replaced` allocations ended unseen, `later` blocks were allocated after the last event.
+    `reserved` has n + 1 states. Frees that end nothing known are left out, and blocks that were
+    allocated after the last event; an allocation that was freed unseen ends where its address is
+    allocated again.
     """
 
     start: Ints
@@ -38,9 +39,6 @@ class Recorded:
     stack: Ints
     times: Ints
     reserved: Ints
-    unmatched: int = 0
-    replaced: int = 0
-    later: int = 0
 
     @property
     def events(self) -> int:
@@ -88,9 +86,8 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
     ended = np.full(len(places), count, dtype=np.int64)
     ended[follows - 1] = places[follows]
     lost = ~allocs & first
-    kept, unknown = blocks_before(address, allocs, first, blocks)
+    kept = blocks_before(address, blocks)
     size, stack = events.ints("bytes")[places], events.ints("stack")[places]
-    after_alloc = allocs[follows - 1]
     return Recorded(
         np.concatenate([np.full(len(kept) + np.count_nonzero(lost), BEFORE), places[allocs]]),
         np.concatenate([np.full(len(kept), count), places[lost], ended[allocs]]),
@@ -98,31 +95,14 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
         np.concatenate([blocks.ints("stack")[kept], np.full(lost.sum(), -1), stack[allocs]]),
         events.ints("start_ns"),
         _reserved(events, segments),
-        int(np.count_nonzero(~allocs[follows] & ~after_alloc)),
-        int(np.count_nonzero(allocs[follows] & after_alloc)),
-        unknown,
     )
 
 
-def blocks_before(
-    address: Ints, allocs: np.ndarray, first: np.ndarray, blocks: Frame
-) -> tuple[Ints, int]:
-    """The active blocks that no event of their address made, and how many came after them all.
-
-    address, allocs, first: the events by address and order, and where an address begins.
-    """
-    active = np.asarray([state.startswith("active") for state in blocks.labels("state").values])
-    codes = blocks.labels("state").codes
-    rows = np.flatnonzero(active[codes]) if len(active) else np.empty(0, dtype=np.int64)
-    if not len(address):
-        return rows, 0
-    starts = np.flatnonzero(first)
-    addresses = address[starts]
-    last_is_alloc = allocs[np.append(starts[1:], len(address)) - 1]
-    wanted = blocks.ints("address")[rows]
-    place = np.minimum(np.searchsorted(addresses, wanted), len(addresses) - 1)
-    seen = addresses[place] == wanted
-    return rows[~seen], int(np.count_nonzero(seen & ~last_is_alloc[place]))
+def blocks_before(address: Ints, blocks: Frame) -> Ints:
+    """The active blocks that no event of their address made."""
+    state = blocks.labels("state")
+    rows = np.flatnonzero(state.where(lambda name: name.startswith("active")))
+    return rows[~np.isin(blocks.ints("address")[rows], address)]
 
 
 def _reserved(events: Frame, segments: Frame) -> Ints:

@@ -53,7 +53,8 @@ class RangeTallies:
     `attributed_ns` for how long any of the latter ran, `busy_ns` any of both. `whole_busy_ns`: for
     how long anything ran. `unlaunched`: operations without a recorded call;
     `crossing`: ranges that end on another thread. `members`: where numbered ranges are folded, the
-    names (or paths) that each folded one stands for.
+    names (or paths) that each folded one stands for. `known`: whether calls that launch were
+    recorded; `outside_ns` of the `work_ns` of all operations was launched inside no range.
     """
 
     ranges: Tally
@@ -66,6 +67,9 @@ class RangeTallies:
     unlaunched: int
     crossing: int
     members: dict[str, frozenset[str]] = field(default_factory=dict)
+    known: bool = True
+    outside_ns: int = 0
+    work_ns: int = 0
 
 
 def tally_ranges(ranges: Frame) -> Tally:
@@ -161,4 +165,7 @@ def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
         sum(part.unlaunched for part in parts),
         sum(part.crossing for part in parts),
         members,
+        any(part.known for part in parts),
+        sum(part.outside_ns for part in parts),
+        sum(part.work_ns for part in parts),
     )

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, SEPARATOR, nest, paths
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE, innermost
-from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, Labels
 
 MODULE = "nn.Module: "
@@ -64,8 +62,6 @@ def module_paths(operators: Frame, functions: Frame) -> Labels:
 
 
 BACKWARD = "backward"
-BY = ("path", "domain")
-SUMS = ("calls", "host_total", "host_self", "device_total", "device_self", "attributed")
 
 
 def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
@@ -131,13 +127,3 @@ def _inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:
         rows = np.flatnonzero((depth == level) & (owner == NONE))
         owner[rows] = owner[parent[rows]]
     return owner
-
-
-def module_sums(modules: Frame) -> dict[Key, list[int]]:
-    """By path and domain the sums of SUMS, columns of `modules` but for the number of calls."""
-    groups = group_by(modules, BY)
-    columns = [np.ones(modules.rows, dtype=np.int64), *(modules.ints(name) for name in SUMS[1:])]
-    sums = np.zeros((len(groups.keys), len(columns)), dtype=np.int64)
-    for place, column in enumerate(columns):
-        np.add.at(sums[:, place], groups.codes, column)
-    return dict(zip(groups.keys, sums.tolist(), strict=True))

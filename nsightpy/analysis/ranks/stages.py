@@ -110,8 +110,8 @@ def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
         if mine.any():
             order = np.argsort(rows[mine], kind="stable")
             its = rows[mine][order]
-            zero = alignment.base_ns - alignment.fits[ledger.units[unit].clock].epoch_ns
-            starts, ends = ledger.starts[its] + zero, ledger.ends[its] + zero
+            ahead = alignment.ledger_ahead_ns(unit)
+            starts, ends = ledger.starts[its] - ahead, ledger.ends[its] - ahead
             streams = ledger.stream[its].astype(np.int64)
             exchanges[unit] = Exchanges(starts, ends, streams, waits[mine][order])
     return exchanges

@@ -20,7 +20,7 @@ from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
 from nsightpy.analysis.roofline.work import FlopRate, scalar_work
 from nsightpy.frames import Frame
-from nsightpy.results import Abstention
+from nsightpy.results import Note
 from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
     SCALAR,
@@ -35,32 +35,32 @@ _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 PROFILED, MAXIMUM = "profiled", "max"
 TITLES = "SOLBottleneck"
 ABSURD = 1e24
-_NO_FLOPS = Abstention(
+_NO_FLOPS = Note(
     "FLOPs were not collected: no roofline.",
     "Collect them with ncu --set roofline, or --section SpeedOfLight_RooflineChart.",
 )
-_NO_TIME = Abstention(
+_NO_TIME = Note(
     "no duration: FLOPs cannot become rates.", "Collect gpu__time_duration.sum with them."
 )
-_NO_LEVELS = Abstention(
+_NO_LEVELS = Note(
     "L2 and L1 traffic was not collected: their rooflines are absent.",
     "Collect it with ncu --set roofline, or "
     "--section SpeedOfLight_HierarchicalSingleRooflineChart.",
 )
-_NO_DRAM = Abstention(
+_NO_DRAM = Note(
     "DRAM traffic was not collected: no DRAM roofline.",
     "Collect it with ncu --section SpeedOfLight_RooflineChart, or "
     "--section MemoryWorkloadAnalysis.",
 )
-_INTEGRATED = Abstention(
+_INTEGRATED = Note(
     "this GPU shares the system's memory and counts no DRAM traffic: no DRAM roofline."
 )
-_TENSOR = Abstention(
+_TENSOR = Note(
     "the tensor pipe was active, and its FLOPs were not collected: the other points are lower "
     "bounds, and no verdict rests on them.",
     "ncu 2025.1 or later collects them with --set roofline.",
 )
-_NO_SPEED = Abstention(
+_NO_SPEED = Note(
     "speed of light was not collected: no class.", "Collect it with ncu --section SpeedOfLight."
 )
 _FLOP_COUNT = re.compile(
@@ -175,7 +175,7 @@ def _machine(launches: Frame, row: int, r: Readings, clock: str | float) -> tupl
 
 def _missing(
     r: Readings, works: Sequence[FlopRate], levels: Sequence[Traffic], tensor: bool, no_class: bool
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Why points are absent, and what would collect them."""
     missing = []
     if not works:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
 from nsightpy.results import rank_order
@@ -41,10 +41,9 @@ class KernelChoice:
 
     variant: Variant
     unit: ProfiledProcess
-    samples: tuple[Sample, ...]
+    sample: Sample
     instances: int
     total_ns: int
-    units: int = 1
     from_graph: bool = False
 
 
@@ -54,26 +53,14 @@ class Selection:
 
     `whole_ns`: GPU time of all variants that might have been chosen, in `variants` of them.
     `unreachable`: variants that the coverage asks for, but no launch of which ncu could find.
-    `over_budget`: variants left out because of the budget. `passes`: assumed, for one launch.
     `not_wanted`: variants that the coverage asks for, beyond what people run.
     """
 
     choices: tuple[KernelChoice, ...]
     whole_ns: int
     variants: int
-    passes: int
     unreachable: tuple[Variant, ...] = ()
-    over_budget: tuple[KernelChoice, ...] = field(default=())
     not_wanted: int = 0
-
-    @property
-    def launches(self) -> int:
-        return sum(len(choice.samples) for choice in self.choices)
-
-    @property
-    def cost(self) -> int:
-        """Passes over kernels: passes of one launch x launches."""
-        return self.passes * self.launches
 
     @property
     def covered_ns(self) -> int:
@@ -84,9 +71,9 @@ class Selection:
         return part_ns / self.whole_ns if self.whole_ns else 0.0
 
 
-def passes_of(metric_set: str, given: int | None = None) -> int:
-    """The passes assumed for one launch with this set of sections, unless they are given."""
-    return PASSES.get(metric_set, PASSES_OTHERWISE) if given is None else given
+def passes_of(metric_set: str) -> int:
+    """The passes assumed for one launch with this set of sections."""
+    return PASSES.get(metric_set, PASSES_OTHERWISE)
 
 
 def choose_kernels(
@@ -95,15 +82,11 @@ def choose_kernels(
     coverage: float = COVERAGE,
     top: int | None = None,
     most: int | None = None,
-    passes: int = PASSES_OTHERWISE,
-    budget: int | None = None,
 ) -> Selection:
-    """The fewest variants that cover that share of the time, or the top N; within the budget.
+    """The fewest variants that cover that share of the time, or the top N.
 
-    `most` bounds what the coverage asks for.
-
-    Every variant is profiled in one process: as few processes as possible, those with the most
-    chosen time first, lower ranks before higher ones.
+    `most` bounds what the coverage asks for. Every variant is profiled in one process: as few
+    processes as possible, those with the most chosen time first, lower ranks before higher ones.
     """
     by_variant: dict[Variant, list[tuple[ProfiledProcess, Portion]]] = defaultdict(list)
     for unit, portion in profiled:
@@ -114,12 +97,10 @@ def choose_kernels(
     enough = _enough([totals[v] for v in ranked], whole, coverage, top)
     kept = enough if most is None or top is not None else min(enough, most)
     wanted = ranked[:kept]
-    lost = tuple(v for v in wanted if not any(p.samples for _, p in by_variant[v]))
+    lost = tuple(v for v in wanted if not any(p.sample for _, p in by_variant[v]))
     homes = _homes({v: by_variant[v] for v in wanted if v not in lost}, totals)
-    choices = [_choice(v, homes[v], by_variant[v]) for v in wanted if v in homes]
-    paid = _within(choices, passes, budget)
-    affordable, over = tuple(choices[:paid]), tuple(choices[paid:])
-    return Selection(affordable, whole, len(ranked), passes, lost, over, enough - kept)
+    choices = tuple(_choice(v, homes[v], by_variant[v]) for v in wanted if v in homes)
+    return Selection(choices, whole, len(ranked), lost, enough - kept)
 
 
 def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None) -> int:
@@ -139,7 +120,7 @@ def _homes(
     parts: dict[Variant, list[tuple[ProfiledProcess, Portion]]], totals: dict[Variant, int]
 ) -> dict[Variant, ProfiledProcess]:
     """The process in which each variant is profiled."""
-    left = {v: {u for u, p in held if p.samples} for v, held in parts.items()}
+    left = {v: {u for u, p in held if p.sample} for v, held in parts.items()}
     homes: dict[Variant, ProfiledProcess] = {}
     while left:
         weight: dict[ProfiledProcess, int] = defaultdict(int)
@@ -156,25 +137,11 @@ def _homes(
 def _choice(
     variant: Variant, home: ProfiledProcess, parts: Sequence[tuple[ProfiledProcess, Portion]]
 ) -> KernelChoice:
-    samples = next(p.samples for unit, p in parts if unit == home)
     return KernelChoice(
         variant,
         home,
-        samples,
+        next(p.sample for unit, p in parts if unit == home and p.sample is not None),
         sum(portion.instances for _, portion in parts),
         sum(portion.total_ns for _, portion in parts),
-        len(parts),
         any(portion.from_graph for _, portion in parts),
     )
-
-
-def _within(choices: Sequence[KernelChoice], passes: int, budget: int | None) -> int:
-    """How many of the first choices the budget of passes allows."""
-    if budget is None:
-        return len(choices)
-    spent = 0
-    for count, choice in enumerate(choices):
-        spent += passes * len(choice.samples)
-        if spent > budget:
-            return count
-    return len(choices)

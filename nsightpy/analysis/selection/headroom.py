@@ -20,44 +20,11 @@ from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import VARIANT, Variant, variant_of
 from nsightpy.analysis.tally import Tally, tally
 from nsightpy.frames import Frame
-from nsightpy.results.rooflines import RooflineLaunch
 
-SPEED_OF_LIGHT = "speed of light"
 # Beyond this the two durations are not of the same thing.
 APART = 1.5
 _CLOCKS_APART = 1.1
 _UNEXPLAINED = 1.2
-
-
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """The roof that a launch came nearest to: achieved / roof, and which one it is."""
-
-    fraction: float
-    name: str
-
-    @property
-    def distance(self) -> float:
-        """What is left up to the roof, from 0 to 1."""
-        return min(max(1.0 - self.fraction, 0.0), 1.0)
-
-
-def nearest_roof(launch: RooflineLaunch) -> Roof | None:
-    """The roof nearest above what was achieved; None where unknown.
-
-    Points are left out where tensor work was not counted: they are lower bounds.
-    """
-    roofs = []
-    for point in launch.work if launch.tensor_pct is None else ():
-        if point.roof_fraction is not None:
-            roofs.append(Roof(point.roof_fraction, f"{point.precision} {point.level}".strip()))
-    for what, percent in (
-        ("compute", launch.speed.compute_pct),
-        ("memory", launch.speed.memory_pct),
-    ):
-        if percent is not None:
-            roofs.append(Roof(percent / 100, f"{what} {SPEED_OF_LIGHT}"))
-    return max(roofs, key=lambda roof: roof.fraction, default=None)
 
 
 @dataclass(frozen=True)

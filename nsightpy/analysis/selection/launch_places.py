@@ -12,7 +12,7 @@ that order; the order in which the GPU begins is another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 SHARED = ("static_shared_bytes", "dynamic_shared_bytes")
 NAMES = ("mangled_name", "base_name", "name")
 VARIANT = (*NAMES, *SHAPE, *SHARED)
+BASES = ("mangled", "function", "demangled")  # what ncu calls them
 UNKNOWN = ("", "[Unknown]")  # what old exports write for a name they do not have
 COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_id")
 
@@ -58,6 +59,12 @@ class Variant:
     size: int = -1
 
     @property
+    def surest_name(self) -> tuple[str, str]:
+        """How ncu is to find it: the kind of name (--kernel-name-base), and the name."""
+        names = zip(BASES, (self.mangled, self.base, self.name), strict=True)
+        return next((named for named in names if named[1]), ("demangled", self.name))
+
+    @property
     def order(self) -> tuple[object, ...]:
         """A total order: by name, then by geometry."""
         names = (self.name, self.mangled, self.base)
@@ -65,44 +72,33 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchCounts:
-    """How many launches of its process with the same name came before this one."""
-
-    mangled: int
-    function: int
-    demangled: int
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
-    """One launch: its duration, its places, why it was chosen (median or outlier), its geometry."""
+    """One launch: its duration, how many of its name came before it, its geometry."""
 
     duration_ns: int
-    places: LaunchCounts
-    role: str = "median"
-    shape: Variant | None = None
+    place: int
+    shape: Variant
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """One variant in one process: its weight, and the launches that stand for it.
+    """One variant in one process: its weight, and the launch that stands for it.
 
-    `instances` and `total_ns` are of the launches that were weighed. No samples where none of them
-    could be reached by ncu. `warm_up` launches were not considered.
+    `instances` and `total_ns` are of the launches that were weighed. No sample where none of them
+    could be reached by ncu.
     """
 
     variant: Variant
     pid: int
     instances: int
     total_ns: int
-    samples: tuple[Sample, ...]
-    warm_up: int = 0
+    sample: Sample | None = None
     from_graph: bool = False
 
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of a report in API order, with the group of each under every kind of name.
+    """The launches of a report in API order, each with its place among those of its surest name.
 
     `visible` are those that ncu's NVTX filter lets through: only they are counted by places.
     """
@@ -111,20 +107,13 @@ class Launches:
     variants: tuple[Variant, ...]
     variant: NDArray[np.int32]
     visible: Mask
-    places: tuple[Ints, Ints, Ints]
+    places: Ints
 
     @cached_property
     def units(self) -> Groups:
         """The launches grouped by process and variant."""
         columns = {"pid": self.frame["pid"], "variant": self.variant.astype(np.int64)}
         return group_by(Frame(columns), ("pid", "variant"))
-
-    def places_of(self, row: int) -> LaunchCounts:
-        return LaunchCounts(*(int(column[row]) for column in self.places))
-
-    def shapes_of(self, rows: Sequence[int]) -> list[Variant]:
-        """The geometries of some launches."""
-        return _shapes_at(self.frame, rows)
 
 
 def in_api_order(kernels: Frame) -> Ints:
@@ -141,9 +130,20 @@ def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
     if np.any(order[1:] < order[:-1]):
         kernels, seen = kernels.take(order), seen[order]
     codes, variants = _variants(kernels)
-    places = tuple(_places(group_by(kernels, ("pid", name)).codes, seen) for name in NAMES)
-    mangled, function, demangled = places
-    return Launches(kernels, variants, codes, seen, (mangled, function, demangled))
+    return Launches(kernels, variants, codes, seen, _named_places(kernels, seen))
+
+
+def _named_places(kernels: Frame, seen: Mask) -> Ints:
+    """For each launch, how many of its surest name came before it in its process."""
+    places = np.zeros(kernels.rows, dtype=np.int64)
+    left = np.ones(kernels.rows, dtype=np.bool_)
+    for name in NAMES:
+        named = left & ~kernels.labels(name).equals(UNKNOWN)
+        if named.any():
+            counted = _places(group_by(kernels, ("pid", name)).codes, seen)
+            places[named] = counted[named]
+        left &= ~named
+    return places
 
 
 def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
@@ -215,6 +215,11 @@ def _shapes_at(frame: Frame, rows: Sequence[int]) -> list[Variant]:
     return [variant_of(key) for key in some.tuples(*VARIANT)]
 
 
+def shaped(extent: Sequence[int]) -> str:
+    """A grid or block as 128x1x1."""
+    return "x".join(map(str, extent))
+
+
 def variant_of(key: Sequence[int | str | None]) -> Variant:
     """The variant of a group of kernels by VARIANT."""
     mangled, base, name, *numbers = key
@@ -238,91 +243,48 @@ def _ranks(codes: NDArray[np.int32], seen: Mask | None = None) -> Ints:
     return before - np.repeat(before[starts], np.diff(starts, append=len(codes)))
 
 
-def warm(done: Launches, warm_up: int) -> Mask:
-    """Mask of the launches that are no warm-up: not of the first ones of their variant and process.
-
-    The last launch of a variant always is warm.
-    """
-    groups = done.units
-    every = np.ones(done.frame.rows, dtype=np.bool_)
-    sizes = np.bincount(groups.codes, minlength=len(groups.keys))
-    cold = np.minimum(warm_up, sizes - 1)
-    hot: Mask = _places(groups.codes, every) >= cold[groups.codes]
-    return hot
-
-
-def standing(done: Launches, weighed: Mask, warm_up: int) -> Mask:
-    """Mask of the launches that may stand for their variant: those weighed that are no warm-up.
-
-    Where that leaves none of a variant, its last one that is weighed.
-    """
-    mask: Mask = weighed & warm(done, warm_up)
-    codes = done.units.codes
-    covered = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
-    covered[codes[mask]] = True
-    rows = np.flatnonzero(weighed & ~covered[codes])
-    last = np.full(len(covered), -1, dtype=np.int64)
-    last[codes[rows]] = rows
-    mask[last[last >= 0]] = True
-    return mask
-
-
-def portions(
-    done: Launches, weighed: Mask | None = None, *, warm_up: int = 1, outlier: bool = False
-) -> list[Portion]:
+def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:
     """The variants of every process, with representative launches.
 
     `weighed` masks the launches, in the order of `done.frame`, that count and may be chosen. The
-    first `warm_up` launches of a variant in its process are never chosen while others are there.
-    The one nearest the median of the rest represents it, the earliest of equals; with `outlier`
-    the slowest is added.
+    first launch of a variant in its process is never chosen while others are there. The one
+    nearest the median of the rest represents it, the earliest of equals.
     """
     groups, length = done.units, durations(done.frame)
+    warm = _places(groups.codes, np.ones(done.frame.rows, dtype=np.bool_)) > 0
     order = rows_by_group(groups.codes)
     if weighed is not None:
         order = order[weighed[order]]
-    hot = warm(done, warm_up)[order]
     graph = done.frame.ints("graph_node_id")[order] > 0
     counts = np.bincount(groups.codes[order], minlength=len(groups.keys))
     edges = np.concatenate([[0], np.cumsum(counts)]).tolist()
-    visible, lengths = done.visible[order], length[order]
-    made: list[Portion] = []
-    found: list[tuple[int, str, int]] = []
+    found: list[Portion] = []
     for (pid, variant), (low, high) in zip(groups.keys, pairwise(edges), strict=True):
         if low == high:
             continue
-        seen = visible[low:high]
-        usable = seen & hot[low:high]
-        places = np.flatnonzero(usable if usable.any() else seen) + low
-        for role, place in _representatives(lengths[places], outlier=outlier):
-            found.append((len(made), role, int(order[places[place]])))
-        made.append(
+        rows = order[low:high]
+        seen = rows[done.visible[rows]]
+        usable = seen[warm[seen]] if warm[seen].any() else seen[-1:]
+        found.append(
             Portion(
                 done.variants[int(variant or 0)],
                 int(pid or 0),
                 high - low,
-                int(lengths[low:high].sum()),
-                (),
-                high - low - int(np.count_nonzero(hot[low:high])),
+                int(length[rows].sum()),
+                _sample(done, length, usable),
                 bool(graph[low:high].any()),
             )
         )
-    shapes = done.shapes_of([row for _, _, row in found])
-    samples: dict[int, tuple[Sample, ...]] = {}
-    for (which, role, row), shape in zip(found, shapes, strict=True):
-        sample = Sample(int(length[row]), done.places_of(row), role, shape)
-        samples[which] = (*samples.get(which, ()), sample)
-    return [replace(portion, samples=samples.get(n, ())) for n, portion in enumerate(made)]
+    return found
 
 
-def _representatives(lengths: Ints, *, outlier: bool) -> list[tuple[str, int]]:
-    """The role and the place of the launches that stand for all; none without any."""
-    if len(lengths) == 0:
-        return []
+def _sample(done: Launches, length: Ints, rows: Ints) -> Sample | None:
+    """The launch nearest the median of these; None without any."""
+    if len(rows) == 0:
+        return None
+    lengths = length[rows]
     # twice the distance to the median, so that the mean of two middle values stays exact
-    middle = [(len(lengths) - 1) // 2, len(lengths) // 2]
+    middle = [(len(rows) - 1) // 2, len(rows) // 2]
     lower, upper = np.partition(lengths, middle)[middle]
-    nearest = int(np.argmin(np.abs(2 * lengths - (lower + upper))))
-    slowest = int(np.argmax(lengths))
-    more = outlier and lengths[slowest] > lengths[nearest]
-    return [("median", nearest), *([("outlier", slowest)] if more else [])]
+    row = int(rows[np.argmin(np.abs(2 * lengths - (lower + upper)))])
+    return Sample(int(length[row]), int(done.places[row]), _shapes_at(done.frame, [row])[0])

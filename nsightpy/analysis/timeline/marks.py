@@ -1,24 +1,59 @@
-"""Findings as marks on a timeline."""
+"""Iterations and findings as marks on a timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.results import Table, Value
-from nsightpy.results.tracks import FINDING, Mark, Place, Timeline
+from nsightpy.results.tracks import FINDING, ITERATION, Mark, Place
 from nsightpy.units import format_time
 
+# What a list of marks can be read with.
+MOST = 5_000
 
-def finding_marks(timeline: Timeline, findings: Table) -> tuple[Mark, ...]:
+
+def iteration_marks(processes: Sequence[Iterations]) -> list[Mark]:
+    """Each iteration from its first start to its last end over the processes.
+
+    Their times are on the clock of the timeline.
+    """
+    spans: dict[int, list[tuple[int, int, str]]] = {}
+    for iterations in processes:
+        each = zip(
+            iterations.start.tolist(), iterations.end.tolist(), iterations.phase, strict=True
+        )
+        for number, span in enumerate(each):
+            spans.setdefault(number, []).append(span)
+    sources = sorted({iterations.source for iterations in processes if iterations.source})
+    return [_iteration(number, spans[number], sources) for number in sorted(spans)[:MOST]]
+
+
+def _iteration(number: int, spans: Sequence[tuple[int, int, str]], sources: Sequence[str]) -> Mark:
+    lengths = sorted(end - start for start, end, _ in spans)
+    low, high = format_time(lengths[0]), format_time(lengths[-1])
+    ranks = f" on {len(spans)} ranks" if len(spans) > 1 else ""
+    length = low if low == high else f"{low} to {high}"
+    phases = "/".join(dict.fromkeys(phase for _, _, phase in spans))
+    return Mark(
+        ITERATION,
+        f"iteration {number}",
+        f"{phases}, {length}{ranks}; by {', '.join(sources)}",
+        min(start for start, _, _ in spans),
+        max(end for _, end, _ in spans),
+    )
+
+
+def finding_marks(places: Sequence[Place], findings: Table) -> list[Mark]:
     """The rows of the findings command, each at its worst place.
 
     Their times are on the common clock, as those of the timeline are.
     """
-    return tuple(_mark(timeline, record) for record in findings.records())
+    return [_finding(places, record) for record in findings.records()]
 
 
-def _mark(timeline: Timeline, record: dict[str, Value]) -> Mark:
-    place = _place(timeline.places, record["rank"], record["device"])
+def _finding(places: Sequence[Place], record: dict[str, Value]) -> Mark:
+    place = _place(places, record["rank"], record["device"])
     start, length = record["start_ns"], record["duration_ns"]
     span: tuple[int | None, int | None] = (None, None)
     if isinstance(start, int):

@@ -85,7 +85,7 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
     rows: dict[int, Row] = {}
     parts: dict[int, list[tuple[int, int, int]]] = {}
     left_out = 0
-    for track in timeline:
+    for track in timeline.tracks(False):
         place = timeline.places.index(track.place)
         row, missing = _row(track, grid, stacked)
         rows[place] = row

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Unpack
+from typing import Annotated
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import arrivals_of
@@ -12,41 +10,43 @@ from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped
 from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
 from nsightpy.commands.collectives import pairs
 from nsightpy.commands.collectives.notes import doubtful_note, notes_on, unmatched_note
-from nsightpy.errors import require_choice
-from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_part
-from nsightpy.query.request import Common, Request
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Option
+from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
-from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.results import Abstention, Field, Table, Value, fields_in
+from nsightpy.results import Field, Note, Row, Table
+from nsightpy.results.keys import COLLECTIVE, row_keys
 
 FIELDS = (
-    Field("operation", "text"),
-    Field("group", "text"),
-    Field("ranks"),
-    Field("instances"),
-    Field("bytes", "bytes"),
-    *fields_in("ns", "duration_med_ns", "transfer_med_ns", "jitter_med_ns", decimals=1),
-    Field("algbw_gb_per_s", "GB/s", 3),
-    Field("busbw_gb_per_s", "GB/s", 3),
-    Field("last_rank", "id"),
-    Field("last_share", "ratio", 4),
-    Field("abnormal"),
-    Field("busbw_with_wait_gb_per_s", "GB/s", 3),
+    Field("operation", "name", importance=1),
+    Field("group", "text", importance=2),
+    Field("ranks", importance=10),
+    Field("instances", heading="count", importance=4),
+    Field("bytes", "bytes", heading="size", importance=3),
+    Field("duration_med_ns", "time", 1, heading="median", importance=6),
+    Field("transfer_med_ns", "time", 1, heading="median transfer", importance=7),
+    Field("jitter_med_ns", "time", 1, heading="median jitter", importance=11),
+    Field("algbw_gb_per_s", "GB/s", 3, heading="alg GB/s", importance=12),
+    Field("busbw_gb_per_s", "GB/s", 3, heading="bus GB/s", importance=5),
+    Field("last_rank", "id", heading="last rank", importance=8),
+    Field("last_share", "share", 4, importance=9),
+    Field("abnormal", importance=13),
+    Field("busbw_with_wait_gb_per_s", "GB/s", 3, heading="bus GB/s with wait"),
 )
 NODE_FIELDS = (
-    Field("place", "text", own=True),
-    Field("operation", "text"),
-    *fields_in("count", "groups", "nodes", "instances"),
-    Field("bytes", "bytes", heading="total size"),
-    Field("transfer_ns", "ns", heading="total transfer"),
-    Field("busbw_gb_per_s", "GB/s", 3),
-    Field("wait_ns", "ns", heading="total wait"),
-    Field("wait_share", "ratio", 4),
+    Field("place", "text", own=True, importance=2),
+    Field("operation", "name", importance=1),
+    Field("groups", "count"),
+    Field("nodes", "count"),
+    Field("instances", "count", heading="count", importance=4),
+    Field("bytes", "bytes", heading="total size", importance=7),
+    Field("transfer_ns", "time", heading="total transfer", importance=6),
+    Field("busbw_gb_per_s", "GB/s", 3, heading="bus GB/s", importance=5),
+    Field("wait_ns", "time", heading="total wait", importance=8),
+    Field("wait_share", "share", 4, importance=3),
 )
-LAYOUTS = (FIELDS, NODE_FIELDS, pairs.FIELDS)
-SPLITS = ("group", "node", "pair")
-NO_SHARED = Abstention(
+NO_SHARED = Note(
     "No collectives were found on two ranks: where groups are is known of several ranks only.",
     "Give the reports of all ranks.",
 )
@@ -56,46 +56,57 @@ UNPLACED = (
 )
 
 
-@command_function
+@command(
+    layouts=(FIELDS, NODE_FIELDS, pairs.FIELDS),
+    keys=row_keys(COLLECTIVE, "operation", "bytes", "ranks"),
+    picture="nsightpy.render.plots.collectives_plot:collectives_figure",
+)
 def collectives(
-    reports: Paths, *, by: str = "group", top: int | None = None, **common: Unpack[Common]
-) -> Table:
-    """One row per operation, size and group of ranks, most time first.
+    *,
+    by: Annotated[
+        str,
+        Option(
+            "A row per group of ranks and size; for groups within a node and across nodes; or for "
+            "what each rank sent to each other one (experts, pipelines; a heat map as a picture).",
+            choices=("group", "node", "pair"),
+        ),
+    ] = "group",
+) -> Question[Table]:
+    """Most time first. bytes is S, the size of the whole operation (AllGather, ReduceScatter,
+    AllToAll: n times what one rank passes); transfer the shortest participant's duration, jitter
+    what a rank waits beyond it, all of them medians; algbw = S / transfer, busbw as nccl-tests
+    counts it, both in GB/s of 10^9 bytes. busbw_with_wait is that of the whole duration; it is
+    known for one rank alone, too. abnormal counts the instances far beyond the median of their
+    kind.
 
-    bytes is S, the size of the whole operation (AllGather, ReduceScatter, AllToAll: n times what
-    one rank passes); transfer the shortest participant's duration, jitter what a rank waits beyond
-    it; algbw = S / transfer, busbw as nccl-tests counts it, both in GB/s of 10^9 bytes.
-    busbw_with_wait is that of the whole duration; it is known for one rank alone, too. `by` node:
-    operations in groups within a node and across nodes, all sizes; transfer sums the shortest
-    participant of each instance, busbw is over that, wait adds all ranks, wait_share is its part
-    of their time in these operations. `by` pair: what each rank sent to each other one, where
-    sends or splits say; over_mean is over the mean of the group's pairs. Raises UsageError.
+    By node: transfer sums the shortest participant of each instance, busbw is over that, wait adds
+    all ranks, wait_share is its part of their time in these operations. By pair: over_mean is over
+    the mean of the group's pairs.
     """
-    require_choice("split", by, SPLITS)
-    request = Request.of(reports, **common)
     if by == "pair":
-        sent, said = pairs.pair_traffic(request)
-        return request.finish(Table("collectives", pairs.FIELDS, tuple(sent)).first(top), *said)
-    mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
-    results = once(request.ranks, mapped.results)
-    alignment = align_parts(results)
+        return pairs.question()
+    return Question(rank_part, _by_node if by == "node" else _by_group, identified=True)
+
+
+def _by_group(parts: Parts[RankPart]) -> Table:
+    alignment = align_parts(once(parts.ranks, parts.results))
     names = UnitNames.of(alignment)
-    if by == "node":
-        table, notes = _by_node(alignment, request.scope, names)
-        return request.finish(table.first(top), *notes, *alignment.notes)
-    seen = grouped_collectives(alignment, arrivals_of(alignment))
+    found = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [
-        collective for collective in seen if _wanted(request.scope, alignment, collective.units)
+        collective
+        for collective in found
+        if any(_is_shown(parts.scope, alignment, unit) for unit in collective.units)
     ]
     rows = tuple(_row(collective, names) for collective in shown)
-    notes = [*notes_on(shown, alignment, names), *alignment.notes]
-    return request.finish(Table("collectives", FIELDS, rows).first(top), *notes)
+    notes = (*notes_on(shown, alignment, names), *alignment.notes)
+    return Table("collectives", FIELDS, rows, notes=notes)
 
 
-def _by_node(alignment: Alignment, scope: Scope, names: UnitNames) -> tuple[Table, list[str]]:
-    """The table of groups within a node and across nodes."""
-    wanted = (n for n in range(len(alignment.ledger.units)) if _wanted(scope, alignment, (n,)))
-    by_node = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
+def _by_node(parts: Parts[RankPart]) -> Table:
+    alignment = align_parts(once(parts.ranks, parts.results))
+    units = range(len(alignment.ledger.units))
+    shown = frozenset(unit for unit in units if _is_shown(parts.scope, alignment, unit))
+    by_node = traffic_by_node(alignment, arrivals_of(alignment), shown)
     rows = tuple(
         (
             traffic.place,
@@ -111,22 +122,22 @@ def _by_node(alignment: Alignment, scope: Scope, names: UnitNames) -> tuple[Tabl
         )
         for traffic in by_node
     )
-    notes = [UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []
-    notes += [] if by_node else [NO_SHARED]
-    notes += [*doubtful_note(alignment, names), *unmatched_note(alignment)]
-    return Table("collectives", NODE_FIELDS, rows), notes
-
-
-def _wanted(scope: Scope, alignment: Alignment, places: Sequence[int]) -> bool:
-    units = [alignment.ledger.units[place] for place in places]
-    ranks = {alignment.clocks[unit.clock].rank for unit in units}
-    devices = {unit.device for unit in units}
-    return (scope.ranks is None or bool(ranks & scope.ranks)) and (
-        scope.devices is None or bool(devices & scope.devices)
+    notes = (
+        *([UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []),
+        *([] if rows else [NO_SHARED]),
+        *doubtful_note(alignment, UnitNames.of(alignment)),
+        *unmatched_note(alignment),
+        *alignment.notes,
     )
+    return Table("collectives", NODE_FIELDS, rows, notes=notes)
 
 
-def _row(collective: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
+def _is_shown(scope: Scope, alignment: Alignment, place: int) -> bool:
+    unit = alignment.ledger.units[place]
+    return scope.includes(alignment.clocks[unit.clock].rank, unit.device)
+
+
+def _row(collective: GroupedCollective, names: UnitNames) -> Row:
     return (
         collective.signature.operation,
         names.group(collective.units, collective.size),

@@ -10,8 +10,9 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
 from nsightpy.query.rank_alignment import UnitNames
-from nsightpy.results import Abstention
-from nsightpy.units import format_bytes, format_time, significant
+from nsightpy.results import Note
+from nsightpy.results.notes import Said
+from nsightpy.units import format_bytes, format_time, listed, significant
 
 # The same operation and size in another group is called slower from this ratio on.
 SLOWER_GROUP = 3.0
@@ -20,7 +21,7 @@ MOST_NOTES = 3
 
 def notes_on(
     seen: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames
-) -> list[str]:
+) -> list[Said]:
     """Everything that must be said of these collectives."""
     return [
         *_abnormal_notes(seen, names),
@@ -49,13 +50,11 @@ def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list
         ),
         key=lambda case: (case[0], case[1], case[2].start_ns),
     )
-    notes = []
-    for _, place, bad in worst[:MOST_NOTES]:
-        notes.append(
-            f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
-            f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
-        )
-    return notes
+    return [
+        f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
+        f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
+        for _, place, bad in worst[:MOST_NOTES]
+    ]
 
 
 def cause_of(bad: Abnormal, names: UnitNames) -> str:
@@ -87,11 +86,11 @@ def _slower_groups(seen: Sequence[GroupedCollective], names: UnitNames) -> list[
     return notes[:MOST_NOTES]
 
 
-def _size_notes(seen: Sequence[GroupedCollective]) -> list[str]:
+def _size_notes(seen: Sequence[GroupedCollective]) -> list[Said]:
     if not any(collective.signature.bytes < 0 for collective in seen):
         return []
     return [
-        Abstention(
+        Note(
             "No bandwidth where bytes is empty: the captures lack these sizes.",
             "They are in NCCL's NVTX payload: NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an "
             "export with `--include-json true` (nsys 2025 on).",
@@ -100,7 +99,7 @@ def _size_notes(seen: Sequence[GroupedCollective]) -> list[str]:
     ]
 
 
-def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[Said]:
     torn = {
         names.group(collective.units, collective.size): collective.size - len(collective.units)
         for collective in seen
@@ -108,32 +107,26 @@ def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[
     }
     if not torn:
         return []
-    shown = "; ".join(
-        f"{group}: {missing} missing" for group, missing in list(torn.items())[:MOST_NOTES]
-    )
+    parts = (f"{group}: {missing} missing" for group, missing in torn.items())
+    shown = listed(parts, MOST_NOTES, "; ")
     reason = f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."
-    return [Abstention(reason, "Profile every rank of the job and give all reports.")]
+    return [Note(reason, "Profile every rank of the job and give all reports.")]
 
 
-def doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
+def doubtful_note(alignment: Alignment, names: UnitNames) -> list[Said]:
     """Which groups are not known."""
     ledger = alignment.ledger
     shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()
     seen = [ledger.communicators[place] for place in shown]
-    several = list(
-        dict.fromkeys(
-            names.group(communicator.ranks, 0) for communicator in seen if communicator.doubtful
-        )
-    )
+    several = dict.fromkeys(names.group(each.ranks, 0) for each in seen if each.doubtful)
     if not several:
         return []
-    listed = "; ".join(several[:MOST_NOTES])
     reason = (
-        f"Groups are not known in {listed}: their collectives end as those of one group and of "
-        "several would, and are shown as one group's."
+        f"Groups are not known in {listed(several, MOST_NOTES, '; ')}: their collectives end as "
+        "those of one group and of several would, and are shown as one group's."
     )
     return [
-        Abstention(
+        Note(
             reason,
             "NCCL's NVTX payload names the groups.",
             "PyTorch 2.3 and later write the groups as arguments of NCCL's kernels.",

@@ -1,9 +1,9 @@
-"""What ranks sent to each other, over all reports of a request: rows and notes of `--by pair`."""
+"""What ranks sent to each other: the rows and notes of `--by pair`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from typing import TypeAlias
 
 from nsightpy.analysis.ranks.pairs import (
     COLUMNS,
@@ -16,24 +16,24 @@ from nsightpy.analysis.ranks.pairs import (
     received,
     sent_by,
 )
-from nsightpy.query.rank_alignment import group_text
-from nsightpy.query.request import Request
+from nsightpy.query.engine import Parts, Question
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Row
-from nsightpy.units import significant
+from nsightpy.results import Field, Note, Table
+from nsightpy.results.notes import Said
+from nsightpy.units import group_text, significant
 
 FIELDS = (
     Field("source_rank", "id"),
     Field("target_rank", "id"),
-    Field("operation", "text"),
-    Field("group", "text"),
-    Field("instances"),
+    Field("operation", "name", importance=1),
+    Field("group", "text", importance=2),
+    Field("instances", heading="count", importance=4),
     Field("bytes", "bytes", heading="total size"),
-    Field("largest_bytes", "bytes"),
+    Field("largest_bytes", "bytes", heading="largest"),
     Field("over_mean", "ratio", 3),
 )
-NOTHING = Abstention(
+NOTHING = Note(
     "What one rank sent to another is not recorded: it takes the receiver and the size of every "
     "NCCL send, or the splits of an all-to-all.",
     "NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with `--include-json true` (nsys "
@@ -45,40 +45,38 @@ UNCAPTURED = "?3 stands for rank 3 of a group that was not captured."
 UNEVEN = 1.25
 MOST_NOTES = 3
 
-Part = dict[tuple[int, Sender], Sent]
+Part: TypeAlias = dict[tuple[int, Sender], Sent]
 
 
-def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
-    """The rows of all pairs, most bytes first, and what must be said of them."""
-    scope = request.scope
-    everybody = scope.everybody
-    results = request.map(partial(_sent, scope=everybody), ranked=True).results
-    repeated = request.ranks.repeated
+def question() -> Question[Table]:
+    """What each rank sent to each other one, most bytes first."""
+    return Question(_sent, _table, identified=True)
+
+
+def _table(parts: Parts[Part]) -> Table:
+    repeated = parts.ranks.repeated
     senders: list[tuple[Name, Sender, Sent]] = []
-    for report, part in results:
+    for report, part in parts.results:
         for (pid, sender), sent in part.items() if report.path not in repeated else ():
             rank = report.rank_of(pid)[0]
             senders.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
-    pairs = pairs_of(senders)
-    groups = _groups(senders)
-    shown = [
-        pair
-        for pair in pairs
-        if scope.ranks is None or {pair.source, pair.target} & set(scope.ranks)
-    ]
-    rows: list[Row] = [
+    pairs, groups, ranks = pairs_of(senders), _groups(senders), parts.scope.ranks
+    rows = tuple(
         (
             *(pair.source, pair.target, pair.operation, groups[pair.communicator]),
             *(pair.instances, pair.bytes, pair.largest, pair.over_mean),
         )
-        for pair in shown
-    ]
-    return rows, _notes(pairs, groups)
+        for pair in pairs
+        if ranks is None or {pair.source, pair.target} & ranks
+    )
+    return Table("collectives", FIELDS, rows, notes=tuple(_notes(pairs, groups)))
 
 
-def _sent(report: SystemReport, *, scope: Scope) -> Part:
+def _sent(report: SystemReport, scope: Scope) -> Part:
+    """What the processes of a report sent, by process and communicator."""
     columns = dict.fromkeys((*COLUMNS, "device", "correlation_id", SENT))
-    return sent_by(scope.narrow(report, report.frame("collectives", tuple(columns))))
+    frame = report.frame("collectives", tuple(columns))
+    return sent_by(scope.everybody.narrow(report, frame))
 
 
 def _groups(senders: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
@@ -89,17 +87,15 @@ def _groups(senders: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
         members.setdefault(sender.communicator, set()).add(name)
         sizes[sender.communicator] = max(sizes.get(sender.communicator, 0), sender.size)
     return {
-        which: f"{group_text(list(names))},?"
-        if sizes[which] > len(names)
-        else group_text(list(names))
+        which: group_text(list(names)) + (",?" if sizes[which] > len(names) else "")
         for which, names in members.items()
     }
 
 
-def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
+def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[Said]:
     if not pairs:
         return [NOTHING]
-    uneven = []
+    uneven: list[tuple[float, str]] = []
     for (operation, communicator), by_rank in received(pairs).items():
         most = max(by_rank, key=lambda name: by_rank[name])
         whole = sum(by_rank.values())
@@ -107,5 +103,6 @@ def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
             over = by_rank[most] * len(by_rank) / whole
             said = f"{operation} in {groups[communicator]}: rank {most} receives"
             uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
+    uneven.sort(key=lambda entry: -entry[0])
     lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []
-    return [note for _, note in sorted(uneven, key=lambda entry: -entry[0])[:MOST_NOTES]] + lost
+    return [*(note for _, note in uneven[:MOST_NOTES]), *lost]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, TypeAlias, Unpack
 
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
 from nsightpy.analysis.comparison.gate import gated, noise_floor
@@ -21,54 +21,77 @@ from nsightpy.commands.compare.runs import (
     summaries,
 )
 from nsightpy.errors import NsightpyError, OutputError, UsageError
-from nsightpy.query.request import Common
-from nsightpy.query.signature import command_function
+from nsightpy.query.command import command
+from nsightpy.query.options import Common, Option
 from nsightpy.readers.baseline import read_baseline
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedSide, Comparison, Limits
+from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.results.run_summary import RunSummary
 from nsightpy.units import checked_time_ns
 
-FIELDS = COMPARE_FIELDS
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
-# What its document holds beside rows; see Comparison.members.
-MEMBERS = {
-    **{name: {"type": "string"} for name in ("unit", "spread")},
-    **dict.fromkeys(("limits", "gate", "noise"), _OBJECT),
-    "runs_needed": {"type": ["integer", "null"]},
-    **dict.fromkeys(("circumstances", "details", "next_steps"), _LIST),
-}
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", re.ASCII)
+Gate: TypeAlias = Annotated[
+    str | float | None, Option("What a change must pass to be one: 3%.  [1%]", "SHARE")
+]
+GateTime: TypeAlias = Annotated[str | int | None, Option("And in time: 50us.  [1us]", "TIME")]
+GateName: TypeAlias = Annotated[
+    str | None, Option("Gate a kernel, range or collective.  [step]", "NAME")
+]
+Baseline: TypeAlias = Annotated[
+    Path | str | None, Option("The side before, as --save-baseline kept it.", "FILE")
+]
+NewBaseline: TypeAlias = Annotated[
+    Path | str | None, Option("Keep the last side's runs in a new file.", "FILE")
+]
 SAME_FILE = "{name} is on both sides: a run is the same as itself."
 
 
-@command_function
+@command(
+    *COMPARE_FIELDS,
+    keys=(RowKey(KERNEL, ("name",), only=("section", "kernel")),),
+    members={
+        **{name: {"type": "string"} for name in ("unit", "spread")},
+        **dict.fromkeys(("limits", "gate", "noise"), _OBJECT),
+        "runs_needed": {"type": ["integer", "null"]},
+        **dict.fromkeys(("circumstances", "details", "next_steps"), _LIST),
+    },
+    text="nsightpy.render.comparison.text:print_comparison",
+    picture="nsightpy.render.comparison.plot:comparison_figure",
+    formats={
+        "markdown": "nsightpy.render.comparison.markdown:comparison_markdown",
+        "junit": "nsightpy.render.comparison.junit:comparison_junit",
+    },
+)
 def compare(
     before: Runs,
     after: Runs | None = None,
     *,
-    gate: str | float | None = None,
-    gate_ns: str | int | None = None,
-    gate_on: str | None = None,
-    strict: bool = False,
-    noise: bool = False,
-    baseline: Path | str | None = None,
-    save_baseline: Path | str | None = None,
-    overwrite: bool = False,
+    gate: Gate = None,
+    gate_ns: GateTime = None,
+    gate_on: GateName = None,
+    strict: Annotated[bool, Option("A gate that cannot tell fails, too.")] = False,
+    noise: Annotated[bool, Option("Runs of one thing: the floor for a gate.")] = False,
+    baseline: Baseline = None,
+    save_baseline: NewBaseline = None,
+    overwrite: Annotated[bool, Option("Over an older one of that name.", typed="")] = False,
+    top: Annotated[
+        int | None, Option("First N kernels, collectives and ranges; 0 is all.", "N", least=0)
+    ] = None,
     **common: Unpack[Common],
 ) -> Comparison:
-    """Runs before against runs after: each a report, or a folder as one rank set; times in ns.
+    """Each run is a report, or a folder as one rank set; four runs a side or more tell most.
 
     Compared is the step where all runs have iterations, else what repeats in all of them, else the
-    window; of ncu reports launches.
-    `before` and `after` are one run or several. With `baseline`, a file, they are the runs of that
-    file, and the first argument is what came `after`. `gate` ("3%" or 0.03) and `gate_ns` (50_000,
-    "50us") are what a change must pass to be one, and what must not be passed: `result.gate` tells
-    whether the step is slower, or what `gate_on` names; `strict`: fails, too, where one cannot
-    tell. `noise` compares halves of the runs with each other and gives the floor for a gate.
-    `save_baseline` is a file for the last side's runs, a new one but with `overwrite`; one side
-    alone is only kept. The
-    statistics are those of docs/comparison.md. Raises UsageError, ReportError for unreadable
-    reports, NsightpyError for runs without GPU work or with nothing in common.
+    window; of ncu reports launches. With a gate the exit code is 3, and `gate.failed` is true,
+    where the step (or --gate-on) is slower beyond both limits and its interval. --noise compares
+    halves of the runs with each other. The statistics are those of docs/comparison.md.
+
+    \b
+      nsightpy compare before.nsys-rep after.nsys-rep
+      nsightpy compare --gate 3% before/run* -- after/run*
+      nsightpy compare --save-baseline base.json run*
+      nsightpy compare --baseline base.json --gate 3% run*
     """
     limits = _limits(gate, gate_ns)
     sides = _sides(listed(before), listed(after), noise=noise, baseline=baseline is not None)
@@ -87,9 +110,9 @@ def compare(
     result = compare_sides(first, ComparedSide(tuple(side_runs[-1])), limits)
     _require_common(result)
     result = _noted(result, opened)
-    if gate is None and gate_ns is None and gate_on is None:
-        return result
-    return gated(result, limits, gate_on, strict)
+    if any(limit is not None for limit in (gate, gate_ns, gate_on)):
+        result = gated(result, limits, gate_on, strict)
+    return result.cut(top) if top else result
 
 
 def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:

@@ -21,7 +21,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.query.idle_time import FollowedWork, Work
+from nsightpy.query.launched_work import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
 OPERATOR_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "parent")

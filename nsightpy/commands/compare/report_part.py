@@ -24,15 +24,15 @@ from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_uni
 from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
 from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import FollowedWork, Work, followed_work
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.iteration_search import CallsRead, followed_calls
+from nsightpy.query.launched_work import FollowedWork, Work, followed_work
 from nsightpy.query.rank_alignment import RankPart, clocks_in
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.abstention import for_kind
+from nsightpy.results.notes import Said, texts
 
 Place = tuple[int, int]
 GRAPHS = ("start_ns", "end_ns", "pid", "device", "graph_id")
@@ -159,7 +159,7 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         collectives,
         begun,
         circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
-        tuple(for_kind(note, report.kind) for note in _notes(read, units)),
+        texts(_notes(read, units), report.kind),
     )
 
 
@@ -181,7 +181,9 @@ def _with_calls(
     ranges: Frame,
 ) -> _Read:
     """The work with its launches, and the iterations that follow from it."""
-    followed = followed_work(report, work, communicates, ends=True)
+    followed = (
+        followed_work(report, work, communicates, ends=True) if report.calls.recorded else None
+    )
     calls, waiting = followed_calls(report, followed)
     iterations = _iterations(report, scope, work, calls)
     return _Read(report, scope, work, communicates, followed, waiting, ranges, iterations)
@@ -287,9 +289,9 @@ def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) ->
     return began_in
 
 
-def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> list[str]:
+def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> list[Said]:
     """What must be said of the report: why it has no iterations, and what is not known."""
-    notes: list[str] = []
+    notes: list[Said] = []
     if read.followed is None and read.windows:
         notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
     if "step" not in units:

@@ -11,20 +11,23 @@ from typing import TypeAlias, Unpack, cast
 from nsightpy.commands.compare.merging import run_summary
 from nsightpy.commands.compare.ncu_runs import ncu_summaries
 from nsightpy.commands.compare.report_part import ReportPart, report_part
-from nsightpy.commands.info.ncu_rows import split_by_tool
+from nsightpy.commands.roofline.command import refuse_times
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.query.capture_advice import bearing_on
-from nsightpy.query.request import Common, Request, reading_options
+from nsightpy.query.options import Common
+from nsightpy.query.request import Request, reading_options
+from nsightpy.report_sets.by_tool import split_by_tool
 from nsightpy.report_sets.one_file_sets import open_ncu_reports
 from nsightpy.report_sets.rank_set import RankSet, map_runs
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
+from nsightpy.results.notes import texts
 from nsightpy.results.run_summary import KINDS, UNITS, RunSummary
 
-OneRun: TypeAlias = "str | Path | SystemReport | NcuReport | RankSet"
-Runs: TypeAlias = "OneRun | Iterable[OneRun]"
+OneRun: TypeAlias = str | Path | SystemReport | NcuReport | RankSet
+Runs: TypeAlias = OneRun | Iterable[OneRun]
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]
 def _open(run: OneRun, **common: Unpack[Common]) -> OpenRun:
     name = ", ".join(run.inputs) if isinstance(run, RankSet) else str(getattr(run, "path", run))
     systems, compute, snapshots = split_by_tool(run)
-    if snapshots:
+    if snapshots and not systems:
         problem = "is a memory snapshot"
         raise ReportError(name, problem, "`nsightpy memory-usage --diff A B` compares two of them.")
     if systems and compute:
@@ -70,10 +73,7 @@ def _open(run: OneRun, **common: Unpack[Common]) -> OpenRun:
         raise ReportError(name, problem, "a run is reports of one tool: give a folder of those.")
     if not compute:
         return OpenRun(name, Request.of(cast(RankSet, systems), **common))
-    for option in ("from_time", "to_time", "iteration", "nvtx"):
-        if common.get(option) is not None:
-            word = option.removesuffix("_time")
-            raise UsageError(f"reports of Nsight Compute have no timeline: --{word} means nothing")
+    refuse_times(common, "nvtx")
     return OpenRun(name, None, open_ncu_reports(compute, **reading_options(common)))
 
 
@@ -119,7 +119,7 @@ def summaries(
         run_summary(
             run.name,
             results,
-            [*bearing_on(request.ranks.notes, "compare"), *scope.notes],
+            texts([*bearing_on(request.ranks.notes, "compare"), *scope.notes]),
             [kind for kind in UNITS if kind in (kinds_of_run if every else common)],
         )
         for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)

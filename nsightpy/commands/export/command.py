@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 from nsightpy.commands.export.readme import readme, schema_json
-from nsightpy.errors import require_choice
 from nsightpy.frames import SCHEMAS, Frame
 from nsightpy.output.files import CONTENTS, output_folder
 from nsightpy.output.frame_files import FORMATS, write_frames
-from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.query.request import Common, Request
+from nsightpy.query.command import command
+from nsightpy.query.engine import Question, answer
+from nsightpy.query.options import Common, Option
+from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table
+from nsightpy.results.notes import texts
 
 FIELDS = (
     Field("frame", "text"),
@@ -27,37 +28,31 @@ FIELDS = (
     Field("file", "text"),
     Field("report", "text"),
 )
-# What --rank and its like choose from has these columns.
-_SPAN = ("start_ns", "end_ns", "pid")
 
 
-@command_function
+@command(*FIELDS)
 def export(
     reports: Paths,
     *,
-    output: str | Path,
-    file_format: str = "parquet",
-    force: bool = False,
+    output: Annotated[str | Path, Option("The folder to write.", "DIR", typed="--output -o")],
+    file_format: Annotated[
+        str, Option("Of the files.", typed="--format", choices=FORMATS)
+    ] = "parquet",
+    force: Annotated[bool, Option("Replace an earlier export in the folder.")] = False,
     **common: Unpack[Common],
 ) -> Table:
-    """Every frame of every report as a file in the folder `output`: a row for each.
-
-    `file_format`: parquet or csv. A frame is a folder with a file for each report that has rows of
-    it; rank and report come first, times are on the clock of all ranks (`nsightpy.aligned_frame`).
-    schema.json and README.md say what the columns are. `force`: replace an earlier export. Raises
-    OutputError.
+    """For DuckDB, polars or pandas: each frame is a folder (kernels, api_calls, ...) with a file
+    for each report that has rows of it. rank and report come first. schema.json and README.md say
+    what the columns are.
     """
-    require_choice("file format", file_format, FORMATS)
     request = Request.of(reports, **common)
     with output_folder(Path(output), force=force) as folder:
-        pids_of_reports = request.map(_pids, ranked=True).results
-        several = len(pids_of_reports) > 1
-        alignment = alignment_of(request.ranks) if several else None
-        clocks: list[ProcessClock] = [] if alignment is None else list(alignment.fits)
-        notes = [] if alignment is None else list(alignment.notes)
-        repeated = request.ranks.repeated if several else {}
+        parts = answer(request, Question(_pids, lambda parts: parts, identified=True, clock=True))
+        clocks = list(parts.clock.fits.values())
+        repeated = parts.ranks.repeated if len(parts.ranks) > 1 else {}
+        notes = list(parts.clock.notes)
         rows: list[Row] = []
-        for place, (report, _) in enumerate(pids_of_reports):
+        for place, (report, _) in enumerate(parts.results):
             if report.path in repeated:
                 continue
             if clocks and not any(clock.report == str(report.path) for clock in clocks):
@@ -65,41 +60,38 @@ def export(
                 continue
             for name in SCHEMAS:
                 file = f"{name}/{place:04d}-{_plain(report.path)}.{file_format}"
-                parts = _parts(report, name, request.scope, clocks)
-                if written := write_frames(parts, folder / file, file_format):
-                    rows.append((name, written, file, str(report.path)))
+                frames = _frames(report, name, request.scope, clocks)
+                if count := write_frames(frames, folder / file, file_format):
+                    rows.append((name, count, file, str(report.path)))
             report.close()
-        if request.scope.is_part or request.scope.devices or request.scope.ranks:
+        if request.scope.is_narrowed:
             notes.append("Frames about the capture itself are exported whole.")
         names = list(dict.fromkeys(str(row[0]) for row in rows))
-        table = request.finish(Table("export", FIELDS, tuple(rows)), *notes)
         files = [str(row[2]) for row in rows]
-        described = schema_json(files, names, table.inputs, table.notes)
+        written = (
+            f"{sum(int(row[1] or 0) for row in rows):,} rows in {len(rows):,} files are written."
+        )
+        table = request.finish(Table("export", FIELDS, tuple(rows)), written, *notes)
+        described = schema_json(files, names, table.inputs, texts(table.notes))
         (folder / CONTENTS).write_text(described, encoding="utf-8")
         (folder / "README.md").write_text(readme(names, file_format), encoding="utf-8")
     return table
 
 
-def _pids(report: SystemReport) -> list[int]:
+def _pids(report: SystemReport, _: Scope) -> list[int]:
     return report.pids
 
 
-def _parts(
-    report: SystemReport, name: str, scope: Scope, clocks: list[ProcessClock]
+def _frames(
+    report: SystemReport, name: str, scope: Scope, clocks: Sequence[ProcessClock]
 ) -> Iterator[Frame]:
     """The rows in scope of a frame of a report, those of a large one in parts."""
     for frame in report.parts(name):
-        made = ranked(report, _narrowed(report, frame, scope))
+        narrowed = ranked(report, scope.narrow_any(report, frame))
         if clocks:
             unknown = 0 if name == "cuda_events" else None
-            made = clock_aligned(made, report, clocks, unknown=unknown)
-        yield made
-
-
-def _narrowed(report: SystemReport, frame: Frame, scope: Scope) -> Frame:
-    if {*_SPAN, *scope.columns} - {"device", "correlation_id"} <= set(frame):
-        return scope.narrow(report, frame)
-    return frame
+            narrowed = clock_aligned(narrowed, report, clocks, unknown=unknown)
+        yield narrowed
 
 
 def _plain(path: Path) -> str:

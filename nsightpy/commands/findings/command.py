@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Unpack
 
 from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
@@ -16,55 +16,50 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.errors import ReportError
+from nsightpy.query.command import command
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
-from nsightpy.query.request import Common, Request
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Communication
+from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
-from nsightpy.query.signature import command_function
-from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Table, findings_table
+from nsightpy.results.findings import unsaid
 from nsightpy.units import listed
 
-FIELDS = FINDING_FIELDS
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
-_PROBLEMS = (
-    *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),
-    *(
-        "repeats the capture",
-        "repeat the capture",
-        "is claimed",
-        "cannot be one job",
-        "one job ran both programs",
-        "ranks without a report",
-    ),
-)
 
 
-@command_function
-def findings(
-    reports: Paths,
-    *,
-    top: int | None = None,
-    communication: Iterable[str] = (),
-    **common: Unpack[Common],
-) -> Table:
-    """What stands out, by severity and then by share of a window; bounds in ns.
+def _not_twice(table: Table) -> Table:
+    """The table for people: without the notes that are findings."""
+    return replace(table, notes=unsaid(table.notes, table.column("evidence")))
 
-    recoverable_ns is a ceiling: per iteration where the evidence says so, else for the window.
-    Ceilings of different findings overlap and must not be added.
+
+@command(*FINDING_FIELDS, people=_not_twice, text="nsightpy.render.text.findings:print_findings")
+def findings(*, communication: Communication = ()) -> Question[Table]:
+    """The most severe first (error, warning, info), in each the largest share of a device's window.
+
+    Each bound is a ceiling for that finding alone; ceilings overlap and must not be added. It is
+    per iteration where iterations are known, else for the whole window. docs/findings.md says of
+    every finding what it means and what to do.
     """
-    request = Request.of(reports, **common)
-    alone = len(request.ranks) == 1
-    work = partial(
-        _facts_of_report, communication=tuple(communication), scope=request.scope, alone=alone
+    return Question(partial(_facts, communication=tuple(communication)), _judged, ranked=True)
+
+
+def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> ReportFacts:
+    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+    return report_facts(
+        report, scope, work, report.frame("nvtx_ranges", RANGE_COLUMNS), communication
     )
-    results = request.map(work, ranked=True).results
-    facts = facts_of(request, results)
+
+
+def _judged(parts: Parts[ReportFacts]) -> Table:
+    facts = facts_of(parts.request, parts.results)
     problems = check_all(facts)
     nothing = [NOTHING] if facts.devices and not problems else []
-    return request.finish(findings_table(problems).first(top), *nothing, *facts.notes)
+    return replace(findings_table(problems), notes=(*nothing, *facts.notes))
 
 
 def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]) -> Facts:
@@ -75,7 +70,7 @@ def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts
         devices=list(devices.values()),
         kernels=sum(part.kernels for part in parts),
         report=typed_again(request.ranks.inputs),
-        problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
+        problems=[note for note in request.ranks.notes if note.kind],
         unlaunched=sum(part.unlaunched for part in parts),
         options=request.options,
         of_iterations=request.scope.iteration is not None,
@@ -113,11 +108,3 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
     except (ReportError, OSError):
         return False
     return {path.resolve() for path in files} == {Path(path).resolve() for path in inputs}
-
-
-def _facts_of_report(
-    report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
-) -> ReportFacts:
-    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    return report_facts(report, scope, work, ranges, communication, alone)

@@ -30,7 +30,7 @@ from nsightpy.query.device_gaps import (
     host_events,
 )
 from nsightpy.query.device_time import RankedBudget
-from nsightpy.query.idle_time import Work
+from nsightpy.query.launched_work import Work
 from nsightpy.query.steady_state import Steady
 from nsightpy.reports.system import SystemReport
 

@@ -122,10 +122,10 @@ def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask
         if device is None:
             continue
         rows = np.flatnonzero(ledger.unit == unit)
-        shift = _shift(alignment, unit)
+        ahead = alignment.ledger_ahead_ns(unit)
         window = device.budget.window
-        before = measure_before(window, ledger.starts[rows] - shift)
-        keep[rows] = measure_before(window, ledger.ends[rows] - shift) > before
+        before = measure_before(window, ledger.starts[rows] - ahead)
+        keep[rows] = measure_before(window, ledger.ends[rows] - ahead) > before
     return keep
 
 
@@ -140,13 +140,8 @@ def _awaited(alignment: Alignment, arrivals: Arrivals, place: int) -> Place:
 def _seen(alignment: Alignment, row: int, before: int = 0) -> Place:
     """A row of the ledger, and so many ns before it, in the own time of its report."""
     ledger = alignment.ledger
-    start = int(ledger.starts[row]) - _shift(alignment, int(ledger.unit[row]))
+    start = int(ledger.starts[row]) - alignment.ledger_ahead_ns(int(ledger.unit[row]))
     return Place(start - before, int(ledger.ends[row] - ledger.starts[row]) + before)
-
-
-def _shift(alignment: Alignment, unit: int) -> int:
-    """What the ledger's times of a unit are more than its report's own, in ns."""
-    return alignment.fits[alignment.ledger.units[unit].clock].epoch_ns - alignment.base_ns
 
 
 def _named(slow: SlowInstances, names: UnitNames, place: Place) -> SlowCollectives:

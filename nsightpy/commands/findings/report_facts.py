@@ -22,9 +22,9 @@ from nsightpy.query.device_gaps import (
     launched_idle_time,
     short_modules,
 )
-from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
-from nsightpy.query.idle_time import FollowedWork, Work, followed_work
+from nsightpy.query.device_time import RankedBudget, rank_budgets
 from nsightpy.query.iteration_search import followed_calls
+from nsightpy.query.launched_work import FollowedWork, Work, followed_work
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
@@ -49,7 +49,6 @@ class ReportFacts:
     has_ranges: bool = False
     has_calls: bool = False
     host: str = ""
-    notes: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
 
 
@@ -59,21 +58,18 @@ def report_facts(
     work: Work,
     ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
-    alone: bool = False,
-    causes: bool = False,
 ) -> ReportFacts:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `ranges` are those of NVTX. The collectives of a
-    report that is `alone` are looked at where nothing hides a material part. The budgets tell the
-    `causes` of idle time where that is wanted.
+    report that is alone are looked at where nothing hides a material part.
     """
-    source, rows, gaps, notes = _with_gaps(report, scope, work, ranges, communication, causes)
+    source, rows, gaps = _with_gaps(report, scope, work, ranges, communication)
     devices = device_facts(source, gaps, rows)
-    matters = bool(source.communicates.any()) and not (alone and _hidden(rows))
+    matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
     launch = source.launch
     return ReportFacts(
-        _rank_part(report, scope, communication, matters, alone),
+        _rank_part(report, scope, matters),
         devices,
         rows,
         source.steady,
@@ -82,7 +78,6 @@ def report_facts(
         has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
         has_calls=launch is not None,
         host="" if rows else _sampled(report),
-        notes=notes,
         shared=_shared(report, [row.place for row in rows]),
     )
 
@@ -93,15 +88,14 @@ def _with_gaps(
     work: Work,
     ranges: Frame | None,
     communication: tuple[str, ...],
-    causes: bool,
-) -> tuple[DeviceSource, Sequence[RankedBudget], dict[tuple[int, int], IdleGaps], tuple[str, ...]]:
-    """The work, the budgets of its places, their idle intervals, and notes.
+) -> tuple[DeviceSource, Sequence[RankedBudget], dict[tuple[int, int], IdleGaps]]:
+    """The work, the budgets of its places, and their idle intervals.
 
     The launches, larger than what is made of them, end with this.
     """
-    source, rows, idle, notes = _with_launches(report, scope, work, ranges, communication, causes)
+    source, rows, idle = _with_launches(report, scope, work, ranges, communication)
     windows = {row.place: row.budget.window for row in rows}
-    return source, rows, {} if idle is None else idle.gaps(source.waiting, windows), notes
+    return source, rows, {} if idle is None else idle.gaps(source.waiting, windows)
 
 
 def _with_launches(
@@ -110,25 +104,22 @@ def _with_launches(
     work: Work,
     ranges: Frame | None,
     communication: tuple[str, ...],
-    causes: bool,
-) -> tuple[DeviceSource, Sequence[RankedBudget], LaunchedIdleTime | None, tuple[str, ...]]:
+) -> tuple[DeviceSource, Sequence[RankedBudget], LaunchedIdleTime | None]:
     """The same with the idle time of the places at all times; the launching calls end with this."""
     communicates = is_communication(work.kernels.labels("name"), communication)
-    followed = followed_work(report, work, communicates, ends=True)
+    followed = (
+        followed_work(report, work, communicates, ends=True) if report.calls.recorded else None
+    )
     work = _launched(work, followed)
     calls, waiting = followed_calls(report, followed)
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     rows: Sequence[RankedBudget]
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
-    notes: tuple[str, ...] = ()
-    if causes:
-        rows, attribution = attributed(report, rows, followed)
-        notes = attribution.notes
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
-    return source, rows, launched_idle_time(work, followed), notes
+    return source, rows, launched_idle_time(work, followed)
 
 
 def _launched(work: Work, followed: FollowedWork | None) -> Work:
@@ -140,18 +131,12 @@ def _launched(work: Work, followed: FollowedWork | None) -> Work:
     return work._replace(kernels=Frame({**kept, "launch_ns": launch}))
 
 
-def _rank_part(
-    report: SystemReport,
-    scope: Scope,
-    communication: tuple[str, ...],
-    communicates: bool,
-    alone: bool,
-) -> RankPart:
+def _rank_part(report: SystemReport, scope: Scope, communicates: bool) -> RankPart:
     """The clocks of the processes, with the collectives, or without them the MPI calls."""
     if communicates:
-        return rank_part(report, scope=scope, communication=communication)
+        return rank_part(report, scope)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
-    return part if alone else replace(part, mpi=mpi_log(report))
+    return part if scope.alone else replace(part, mpi=mpi_log(report))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from nsightpy.analysis.selection.headroom import Roof, StepParts, nearest_roof, unlike
-from nsightpy.analysis.selection.headroom_join import LOOSE, Match, MeasuredKernel, match
-from nsightpy.analysis.selection.launch_places import Variant, variant_of
+from nsightpy.analysis.selection.headroom import StepParts, unlike
+from nsightpy.analysis.selection.headroom_join import LOOSE, Match, match
+from nsightpy.analysis.selection.launch_places import Variant, shaped, variant_of
 from nsightpy.analysis.tally import merge
-from nsightpy.commands.select.plan import shaped
 from nsightpy.results import Field, Table, Value
+from nsightpy.results.rooflines import Roof, RooflineVariant
 
 FIELDS = (
-    Field("name", "text"),
-    Field("share", "ratio", 4),
-    Field("nsys_med_ns", "ns", 1),
-    Field("ncu_ns", "ns"),
-    Field("sol_compute_pct", "%", 1),
-    Field("sol_memory_pct", "%", 1),
-    Field("roof_fraction", "ratio", 4),
-    Field("classification", "text"),
-    Field("ceiling_share", "ratio", 4),
-    Field("duration_ratio", "ratio", 2),
+    Field("name", "name", importance=1),
+    Field("share", "share", 4, heading="of time %", importance=3),
+    Field("nsys_med_ns", "time", 1, heading="nsys median", importance=5),
+    Field("ncu_ns", "time", heading="ncu time", importance=7),
+    Field("sol_compute_pct", "%", 1, heading="compute % of peak", importance=9),
+    Field("sol_memory_pct", "%", 1, heading="memory % of peak", importance=10),
+    Field("roof_fraction", "share", 4, heading="of roof %", importance=4),
+    Field("classification", "text", importance=6),
+    Field("ceiling_share", "share", 4, heading="gain at most %", importance=2),
+    Field("duration_ratio", "ratio", 2, heading="ncu / nsys"),
     Field("matched_by", "text", own=True),
     Field("roof", "text", own=True),
     Field("grid", "text", own=True),
     Field("block", "text", own=True),
-    Field("instances"),
+    Field("instances", heading="count", importance=8),
     Field("reason", "text", own=True),
 )
 
@@ -77,7 +77,7 @@ class Headroom(Table):
     kernels: tuple[Kernel, ...] = ()
     step_ns: int = 0
     unit: str = "step"
-    unmatched: tuple[MeasuredKernel, ...] = field(default_factory=tuple)
+    unmatched: tuple[RooflineVariant, ...] = ()
 
     @property
     def measured(self) -> tuple[Kernel, ...]:
@@ -99,10 +99,10 @@ class Headroom(Table):
         """
         alone = [
             {
-                "name": kernel.name,
-                "grid": kernel.grid,
-                "block": kernel.block,
-                "launches": kernel.count,
+                "name": kernel.first.name,
+                "grid": kernel.first.grid,
+                "block": kernel.first.block,
+                "launches": len(kernel.launches),
             }
             for kernel in self.unmatched
         ]
@@ -110,11 +110,9 @@ class Headroom(Table):
 
 
 def gains(
-    parts: Sequence[StepParts], measured: Sequence[MeasuredKernel], clock_hz: int
+    parts: Sequence[StepParts], measured: Sequence[RooflineVariant], clock_hz: int
 ) -> list[Kernel]:
     """The variants of all reports with their measurements, largest gain first."""
-    if not parts:
-        return []
     statistics = merge([part.times for part in parts]).statistics()
     made = []
     for group, key in enumerate(statistics.keys):
@@ -134,7 +132,7 @@ def gains(
                 int(statistics.instances[group]),
                 median,
                 matched,
-                None if typical is None else nearest_roof(typical),
+                None if typical is None else typical.nearest_roof,
                 reason,
             )
         )

@@ -13,12 +13,12 @@ from nsightpy.units import counted, format_time
 _NAME_WIDTH = 60
 
 
-def headroom_notes(made: Headroom, devices: int) -> list[str]:
+def headroom_notes(made: Headroom) -> list[str]:
     """The notes of a table of headroom, most important first."""
     return [
         *_matched(made),
         *_largest(made),
-        *_meaning(made, devices),
+        *_meaning(made),
         *_doubts(made),
         *_alone(made),
     ]
@@ -45,20 +45,12 @@ def _largest(made: Headroom) -> Iterator[str]:
     )
 
 
-def _meaning(made: Headroom, devices: int) -> Iterator[str]:
+def _meaning(made: Headroom) -> Iterator[str]:
     """What the shares are of, and the ceiling of all."""
-    step = made.step_ns
+    step, together = made.step_ns, made.ceiling_share
     if not step:
         return
-    windows = (
-        "the window of its device" if devices == 1 else f"the windows of {devices} devices added up"
-    )
-    yield (
-        f"share is of the {made.unit}: {format_time(step)}, {windows} (steady state where there "
-        "is one, else first start to last end). A ceiling is what reaching the nearest roof would "
-        "save at most, with the same work; never a forecast."
-    )
-    together = made.ceiling_share
+    yield f"share is of the {made.unit}: {format_time(step)} over the windows of all devices."
     if together is not None and len(made.measured) > 1:
         covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
         yield (
@@ -72,7 +64,7 @@ def _doubts(made: Headroom) -> Iterator[str]:
     roofless = [k for k in made.kernels if k.match is not None and k.roof is None]
     if roofless:
         why = dict.fromkeys(
-            text for k in roofless if k.match for text in k.match.measured.typical.missing
+            str(text) for k in roofless if k.match for text in k.match.measured.typical.missing
         )
         have = "has" if len(roofless) == 1 else "have"
         yield (
@@ -107,7 +99,8 @@ def _alone(made: Headroom) -> Iterator[str]:
             f"{made.unit} ({_first(named, 3)}); `nsightpy select` prints the commands for them."
         )
     if made.unmatched:
-        seen = [f"{_brief(k.base or k.name)} {k.grid} {k.block}" for k in made.unmatched]
+        launches = [kernel.first for kernel in made.unmatched]
+        seen = [f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches]
         yield (
             f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
             f"({_first(list(dict.fromkeys(seen)), 3)})."

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
-from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, snapshot_row, split_by_tool
-from nsightpy.query.request import Common, Request
-from nsightpy.query.signature import command_function
+from nsightpy.query.command import command
+from nsightpy.query.options import Common
+from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
+from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
+from nsightpy.report_sets.one_file_sets import open_ncu_reports
+from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in
+from nsightpy.results import Field, Row, Table, Value
+from nsightpy.results.notes import Note, texts
 
 FIELDS = (
-    Field("report", "text"),
-    Field("kind", "text", own=True),
-    Field("rank", "id"),
-    *fields_in("text", "rank_source", "host", "gpu"),
-    Field("devices"),
+    Field("report", "text", importance=1, width=30),
+    Field("kind", "text", own=True, importance=2),
+    Field("rank", "id", importance=3, place=1),
+    Field("rank_source", "text"),
+    Field("host", "text", importance=9),
+    Field("gpu", "text", heading="GPU", importance=4),
+    Field("devices", importance=5),
     Field("processes"),
-    *fields_in("text", "tool_version", "schema_version", "start_utc"),
-    Field("duration_ns", "ns"),
-    Field("kernels"),
-    Field("warnings", "text"),
+    Field("tool_version", "text"),
+    Field("schema_version", "text"),
+    Field("start_utc", "text", heading="start (UTC)", width=27),
+    Field("duration_ns", "time", importance=7),
+    Field("kernels", importance=6),
+    Field("warnings", "text", importance=8, width=40),
 )
 
 
@@ -44,27 +52,32 @@ class ReportInfo:
     start_utc: str | None
     duration_ns: int | None
     kernels: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
-@command_function
+@command(*FIELDS, text="nsightpy.render.text.terminal:print_cards")
 def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
-    """One row per report: rank and its evidence, host, GPUs, versions, length, warnings.
-
-    Of an Nsight Compute report: rank, GPU, version, how many launches, warnings. Of a memory
-    snapshot of PyTorch: rank, devices, warnings.
+    """With the evidence for the rank, and what to be careful about. Reports of Nsight Compute and
+    memory snapshots of PyTorch have a row, too.
     """
     systems, compute, snapshots = split_by_tool(reports)
-    rows, inputs, failures = ncu_rows(compute, **common) if compute else ([], [], [])
-    rows += map(snapshot_row, snapshots)
-    inputs += [str(snapshot.path) for snapshot in snapshots]
+    rows: list[Row] = []
+    inputs: list[str] = []
+    left_out: list[Note] = []
     if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
-        infos = request.map(report_info, ranked=True).results
-        rows = [*(_row(str(report.path), facts) for report, facts in infos), *rows]
-        inputs = [*request.ranks.inputs, *inputs]
-        failures = [*request.ranks.failure_notes, *failures]
-    return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
+        facts = request.map(report_info, ranked=True).results
+        rows = [_row(str(report.path), **_system_values(each)) for report, each in facts]
+        inputs, left_out = [*request.ranks.inputs], [*request.ranks.failure_notes]
+    if compute:
+        opened = open_ncu_reports(compute, **reading_options(common))
+        values = opened.map(_ncu_values).results
+        rows += [_row(str(report.path), **each) for report, each in values]
+        inputs, left_out = [*inputs, *opened.inputs], [*left_out, *opened.failure_notes]
+    for snapshot in snapshots:
+        rows.append(_row(str(snapshot.path), **_snapshot_values(snapshot)))
+        inputs.append(str(snapshot.path))
+    return Table("info", FIELDS, tuple(rows), tuple(inputs), texts(left_out))
 
 
 def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInfo:
@@ -101,37 +114,55 @@ def used_gpus(report: SystemReport, places: Collection[tuple[int, int]]) -> tupl
     return tuple(name for name in gpus if name)
 
 
-def _row(path: str, facts: ReportInfo) -> tuple[Value, ...]:
-    known = [rank for rank in facts.ranks if rank is not None]
-    return (
-        path,
-        facts.kind,
-        known[0] if len(known) == 1 else ",".join(map(str, sorted(known))) or None,
-        "; ".join(facts.rank_sources) or None,
-        facts.host or None,
-        gpu_text(facts.gpus) or None,
-        facts.devices,
-        len(facts.pids),
-        facts.tool_version or None,
-        facts.schema_version or None,
-        facts.start_utc,
-        facts.duration_ns,
-        facts.kernels,
-        " | ".join(facts.notes) or None,
-    )
-
-
-def overview(table: Table) -> Table:
-    """The same reports, one short row each, for people with many of them."""
-    wanted = ("rank", "report", "host", "gpu", "devices", "duration_ns", "kernels", "rank_source")
-    places = [table.columns.index(name) for name in wanted]
-    fields = tuple(table.fields[place] for place in places)
-    rows = (tuple(row[place] for place in places) for row in table.rows)
-    named = tuple((row[0], Path(str(row[1])).name, *row[2:]) for row in rows)
-    return Table("info", fields, named, table.inputs, table.notes)
-
-
 def gpu_text(names: tuple[str, ...]) -> str:
     """GPU names with how many of each: "2x NVIDIA H100, Tesla T4"."""
     counts = {name: names.count(name) for name in dict.fromkeys(names)}
     return ", ".join(f"{n}x {name}" if n > 1 else name for name, n in counts.items())
+
+
+def _row(report: str, **values: Value) -> Row:
+    """A row of a report; an empty text is not known."""
+    given = {"report": report, **values}
+    return tuple(None if (value := given.get(f.name)) == "" else value for f in FIELDS)
+
+
+def _system_values(facts: ReportInfo) -> dict[str, Value]:
+    ranks = [rank for rank in facts.ranks if rank is not None]
+    return {
+        "kind": facts.kind,
+        "rank": ranks[0] if len(ranks) == 1 else ",".join(map(str, sorted(ranks))),
+        "rank_source": "; ".join(facts.rank_sources),
+        "host": facts.host,
+        "gpu": gpu_text(facts.gpus),
+        "devices": facts.devices,
+        "processes": len(facts.pids),
+        "tool_version": facts.tool_version,
+        "schema_version": facts.schema_version,
+        "start_utc": facts.start_utc,
+        "duration_ns": facts.duration_ns,
+        "kernels": facts.kernels,
+        "warnings": " | ".join(map(str, facts.notes)),
+    }
+
+
+def _ncu_values(report: NcuReport) -> dict[str, Value]:
+    launches = report.frame("launches")
+    return {
+        "kind": "ncu",
+        "rank": report.rank,
+        "rank_source": report.rank_source,
+        "gpu": ", ".join(name for name in launches.labels("gpu").values if name),
+        "tool_version": report.tool_version,
+        "kernels": launches.rows,
+        "warnings": " | ".join(report.notes),
+    }
+
+
+def _snapshot_values(snapshot: MemorySnapshot) -> dict[str, Value]:
+    return {
+        "kind": "snapshot",
+        "rank": snapshot.rank,
+        "rank_source": snapshot.rank_source,
+        "devices": len(snapshot.devices),
+        "warnings": " | ".join([*snapshot.facts, *snapshot.notes]),
+    }

@@ -1,27 +1,40 @@
-"""mcp: the commands as read-only tools of agents, over stdio."""
+"""mcp: the commands as read-only tools of agents, over stdio, and the guide for agents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
+from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.errors import NsightpyError
-from nsightpy.query.signature import explained
+from nsightpy.query.command import command
+from nsightpy.query.options import Option, UseCache
 
 
-@explained
-def mcp(root: str | Path | Sequence[str | Path], *, use_cache: bool = True) -> None:
-    """Serve the commands over stdin and stdout, on the reports in the folders `root` alone.
+@command()
+def mcp(
+    *,
+    root: Annotated[
+        str | Path | Sequence[str | Path],
+        Option("A folder whose reports may be read; may be repeated.", "DIR", several=True),
+    ] = (),
+    skill: Annotated[bool, Option("Print the guide for agents (SKILL.md) instead.")] = False,
+    use_cache: UseCache = True,
+) -> str:
+    """Over stdin and stdout (the Model Context Protocol), until stdin ends.
 
-    It reads and never writes but for the cache of exports, opens no
-    connection, and ends with stdin. Raises UsageError for what is no folder, NsightpyError where
-    the package mcp is missing.
+    Only reports in the --root folders are read, wherever links lead; nothing is written but what
+    is kept of reports, no connection is opened, and rows are bounded: 50, or up to 1000 with top.
     """
+    if skill:
+        return guide()
     roots = Roots.of([root] if isinstance(root, str | Path) else root)
     if find_spec("mcp") is None:
         raise NsightpyError("`nsightpy mcp` needs the package mcp: pip install 'nsightpy[mcp]'")
     from nsightpy.commands.mcp.server import serve
 
     serve(roots, use_cache=use_cache)
+    return ""

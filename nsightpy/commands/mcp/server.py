@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nsightpy import __version__
+from nsightpy.command_table import COMMANDS
 from nsightpy.commands.mcp.bounds import bounded
+from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
 from nsightpy.commands.mcp.tools import Json, tools
-from nsightpy.commands.schema import described, schema
-from nsightpy.commands.skill import skill
-from nsightpy.errors import NsightpyError, ReportError, UsageError, unforeseen
+from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice, unforeseen
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import error_document
 
@@ -124,7 +124,7 @@ def _failed(error: NsightpyError) -> tuple[str, Json, bool]:
 def _own_schema(name: str) -> Json:
     if name != "schema":
         return _NO_ARGUMENTS
-    command = {"type": "string", "enum": list(described())}
+    command = {"type": "string", "enum": list(tools())}
     return {**_NO_ARGUMENTS, "properties": {"command": command}, "required": ["command"]}
 
 
@@ -136,9 +136,11 @@ def _own_answer(name: str, arguments: Mapping[str, Any], roots: Roots) -> Json |
     if unknown := sorted(arguments.keys() - allowed.keys()):
         raise UsageError(f"{name} takes no {unknown[0]}")
     if name == "skill":
-        return skill()
+        return guide()
     if name == "schema":
-        return schema(str(arguments.get("command", "")))
+        command = str(arguments.get("command", ""))
+        require_choice("command", command, tools())
+        return dict(COMMANDS[command].load().schema)
     paths = [str(path) for path in roots.reports()]
     document: Json = {
         "folders": [str(root) for root in roots.folders],

@@ -1,85 +1,63 @@
-"""The tools that agents get: the commands that answer in json, as their functions declare them."""
+"""The tools that agents get: the commands that answer in json, as they are declared."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import inspect
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
-from nsightpy.command_table import COMMANDS, Command
+from nsightpy.command_table import COMMANDS
 from nsightpy.commands.mcp.bounds import ROWS, bounded, row_count
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.errors import UsageError
-from nsightpy.output.formats import document_of, summary_document
-from nsightpy.query.parameters import SHARED
-from nsightpy.results import Summary, Table
+from nsightpy.output.formats import document_of
+from nsightpy.query.command import UNWRAPPED, Argument, Command
+from nsightpy.query.options import Option, Top
+from nsightpy.results import Table
 
 Json = dict[str, Any]
 
 # No tool takes these: where work is done, what is kept or written, what only a program can give.
-WITHHELD = frozenset(
-    (
-        *("dask", "jobs", "progress", "use_cache", "version"),
-        *("output", "overwrite", "force", "save_baseline"),
-    )
-)
-# Annotations of paths of several files, and of one.
-_PATHS = re.compile(r"\b(?:\w*Paths|Runs)\b")
-_PATH = re.compile(r"\bPath\b")
-_SHARED_WORDS = "Parameters that commands share:"
-# What a function raises is the message of a tool that failed.
-_RAISES = re.compile(r"\s*\bRaises [^.]*\.(?=\s|$)")
+WITHHELD = frozenset(("dask", "jobs", "progress", "use_cache", "overwrite", "save_baseline"))
+_REPORTS = Option("Paths in the allowed folders: reports, folders of them, or globs.")
 _TOP = f"First N rows: {ROWS.usual} without it, {ROWS.most} at most; total_rows says how many."
 _TYPES = {"boolean": bool, "integer": int, "number": int | float, "string": str, "array": list}
+_PYTHON = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A command as a tool: name, description and parameters come from its function."""
+    """A command as a tool: its name, description and parameters."""
 
-    command: Command
+    command: Command[Any]
 
     @property
     def name(self) -> str:
         return self.command.name
 
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        module = importlib.import_module(self.command.module)
-        function: Callable[..., Any] = getattr(module, self.command.function)
-        return function
-
     @property
     def description(self) -> str:
-        """What it answers: the line of the help, then the function's own words."""
-        text = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
-        return f"{self.command.help}\n\n{_RAISES.sub('', text).strip()}"
+        words = self.command.words.replace(UNWRAPPED, "")
+        return f"{self.command.help}\n\n{words}"
 
     @cached_property
-    def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters of the function that agents may give."""
-        every = inspect.signature(self.function).parameters
-        return {name: parameter for name, parameter in every.items() if name not in WITHHELD}
+    def arguments(self) -> dict[str, Argument]:
+        """The arguments that agents may give."""
+        given = {**self.command.positional, **self.command.own, **self.command.shared}
+        return {name: each for name, each in given.items() if name not in WITHHELD}
 
-    @property
+    @cached_property
     def input_schema(self) -> Json:
         """A JSON Schema of the arguments."""
-        properties = {
-            name: _property(name, parameter) for name, parameter in self.parameters.items()
-        }
-        properties["top"] = {"type": "integer", "minimum": 1, "description": _TOP}
-        required = [
-            n for n, parameter in self.parameters.items() if parameter.default is parameter.empty
-        ]
+        properties = {name: _property(each) for name, each in self.arguments.items()}
+        top = {**_property(Argument.of("top", Top)), "minimum": 1, "description": _TOP}
         return {
             "type": "object",
-            "properties": properties,
-            "required": required,
+            "properties": {**properties, "top": top},
+            "required": [n for n, each in self.arguments.items() if each.required],
             "additionalProperties": False,
         }
 
@@ -91,16 +69,20 @@ class Tool:
         """
         given = self._checked(arguments)
         rows = row_count(given.get("top"))
-        if "top" not in self.parameters:
+        if "top" not in self.arguments:
             given.pop("top", None)
-        for name, parameter in self.parameters.items():
-            if name in given and _is_path(name, parameter):
-                several = _are_paths(name, parameter)
+        for name in given.keys() & self.arguments.keys():
+            types = _types(self.arguments[name].type)
+            if Path in types:
+                several = Iterable in types
                 given[name] = _allowed(given[name], roots, several=several)
-        if "use_cache" in inspect.signature(self.function).parameters:
+        if "use_cache" in self.command.shared:
             given["use_cache"] = use_cache
+        answer = self.command(**given)
         counted = "top" in given  # by the command: of each rank where it splits by it
-        document = _document(self.function(**given), ROWS.most if counted else rows)
+        if isinstance(answer, Table):
+            answer = answer.first(ROWS.most if counted else rows)
+        document = document_of(answer)
         return bounded(document, max(len(document.get("rows", ())), rows, ROWS.usual))
 
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
@@ -113,7 +95,7 @@ class Tool:
                 raise UsageError(f"{self.name} takes no {name}{hint}")
         given = {name: value for name, value in arguments.items() if value is not None}
         for name, value in given.items():
-            _require_type(name, value, schema["properties"][name])
+            _require_type(name, value, schema["properties"][name]["type"])
         for name in schema["required"]:
             if not given.get(name):
                 raise UsageError(f"{self.name} needs {name}")
@@ -122,57 +104,35 @@ class Tool:
 
 def tools() -> dict[str, Tool]:
     """Every command that answers in json, by name, in the order of the help."""
-    return {command.name: Tool(command) for command in COMMANDS.values() if command.answers}
+    return {name: Tool(each.load()) for name, each in COMMANDS.items() if each.answers}
 
 
-def _document(result: object, rows: int) -> Json:
-    if isinstance(result, Summary):
-        return summary_document(result)
-    if not isinstance(result, Table):
-        raise TypeError(f"{type(result).__name__} is no answer in rows")
-    return document_of(result.first(rows))
+def _property(argument: Argument) -> Json:
+    """The JSON Schema of one argument."""
+    types = _types(argument.type)
+    about = argument.option or (_REPORTS if Path in types else Option(""))
+    several = ["array"] * (Iterable in types)
+    schema: Json = {"type": [*dict.fromkeys(_PYTHON[t] for t in types if t in _PYTHON), *several]}
+    if several:
+        schema["items"] = {"type": "string"}
+    if about.help:
+        schema["description"] = about.help
+    if about.choices:
+        schema["enum"] = list(about.choices)
+    if isinstance(argument.default, bool | int | float | str) and argument.default != "":
+        schema["default"] = argument.default
+    return schema
 
 
-def _property(name: str, parameter: inspect.Parameter) -> Json:
-    """The JSON Schema of one parameter, by its annotation."""
-    made: Json = {"type": _types(name, parameter)}
-    if "array" in made["type"]:
-        made["items"] = {"type": "string"}
-    if name in SHARED:
-        made["description"] = SHARED[name].meaning
-        if SHARED[name].choices:
-            made["enum"] = list(SHARED[name].choices)
-    elif _is_path(name, parameter):
-        made["description"] = "Paths in the allowed folders: reports, folders of them, or globs."
-    if isinstance(parameter.default, bool | int | float | str) and parameter.default != "":
-        made["default"] = parameter.default
-    return made
-
-
-def _types(name: str, parameter: inspect.Parameter) -> list[str]:
-    words = str(parameter.annotation)
-    if _is_path(name, parameter):
-        return ["array", "string"] if _are_paths(name, parameter) else ["string"]
-    types = [
-        kind
-        for kind, python in (
-            ("boolean", "bool"),
-            ("integer", "int"),
-            ("number", "float"),
-            ("string", "str"),
-            ("array", ("Iterable", "Sequence")),
-        )
-        if any(word in words for word in ([python] if isinstance(python, str) else python))
-    ]
-    return types or ["string"]
-
-
-def _is_path(name: str, parameter: inspect.Parameter) -> bool:
-    return _are_paths(name, parameter) or bool(_PATH.search(str(parameter.annotation)))
-
-
-def _are_paths(name: str, parameter: inspect.Parameter) -> bool:
-    return name == "reports" or bool(_PATHS.search(str(parameter.annotation)))
+def _types(annotation: Any) -> list[Any]:
+    """The types that it allows: plain ones, Iterable for several of something, Path for paths."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return [str]
+    types = [kind for each in inner for kind in _types(each)] or [annotation]
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return [Iterable, *(kind for kind in types if kind is Path)]
+    return types
 
 
 def _allowed(given: Any, roots: Roots, *, several: bool) -> Any:
@@ -183,8 +143,7 @@ def _allowed(given: Any, roots: Roots, *, several: bool) -> Any:
     return [path for text in texts for path in roots.allowed(text)]
 
 
-def _require_type(name: str, value: Any, schema: Json) -> None:
-    wanted = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+def _require_type(name: str, value: Any, wanted: Sequence[str]) -> None:
     fits = any(
         isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
         for kind in wanted

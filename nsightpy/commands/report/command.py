@@ -2,63 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Annotated, Any, Unpack
 
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again
+from nsightpy.commands.headroom.command import headroom
 from nsightpy.commands.info.command import info
-from nsightpy.commands.memory_usage.command import memory_usage
-from nsightpy.commands.report import ncu_sections, overview
-from nsightpy.commands.report.catalogue import MEMORY_USAGE, ORDER, QUESTIONS
-from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.inputs import Inputs, MixedPaths
-from nsightpy.commands.report.one_pass import OnePass, answers
-from nsightpy.commands.report.passed import passed_checks
-from nsightpy.commands.report.pictures import timeline_section
-from nsightpy.commands.report.questions import (
-    Context,
-    answer,
-    general_notes,
-    section_of,
-    shortened,
-    table_of,
+from nsightpy.commands.instances import instances
+from nsightpy.commands.kernels import kernels
+from nsightpy.commands.memory_usage.command import memory_usage, of_systems
+from nsightpy.commands.report import overview
+from nsightpy.commands.report.catalogue import (
+    BREAKDOWN,
+    CAPTURE,
+    ENTRIES,
+    HEADROOM,
+    INSTANCES,
+    MEMORY_USAGE,
+    ROOFLINE,
+    SELECT,
+    TIMELINE,
+    Entry,
 )
+from nsightpy.commands.report.comparison import with_comparison
+from nsightpy.commands.report.inputs import Inputs
+from nsightpy.commands.report.sections import Context, shortened
+from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.summarize.command import summarize
-from nsightpy.errors import ReportError, UsageError
-from nsightpy.query.rank_alignment import collective_part
-from nsightpy.query.request import Common, typed_options
-from nsightpy.query.signature import command_function
+from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.query.command import Command, command
+from nsightpy.query.engine import Parts, Question, answers
+from nsightpy.query.options import Common, Option
+from nsightpy.query.request import Request, reading_options, typed_options
+from nsightpy.report_sets.by_tool import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.results import Summary, Table
-from nsightpy.results.findings import findings_table
+from nsightpy.results import Summary, Table, findings_table
+from nsightpy.results.notes import texts
 from nsightpy.results.page import Page, Section
-from nsightpy.results.rooflines import Roofline
 from nsightpy.results.tracks import Timeline
 from nsightpy.results.verdict import verdict_of
-from nsightpy.units import counted
+
+# Of more instances of a kernel only the distribution is drawn.
+MOST_INSTANCES, BINS = 20_000, 60
+MEASURE = (
+    "No report of Nsight Compute is among the inputs. `{}` says which kernels are worth measuring "
+    "and prints the ncu commands; give their reports beside these."
+)
+NO_SYSTEM = "It needs a report of Nsight Systems or a PyTorch trace beside the measurements."
+TIMES = ("from_time", "to_time", "iteration")  # they mean nothing to ncu
+WRITER = "nsightpy.render.page.page:write_page"
 
 
-@command_function
+@command(files={".html": WRITER, ".htm": WRITER})
 def report(
-    reports: MixedPaths,
+    reports: AnyPaths,
     *,
-    before: Runs | None = None,
-    timeline: bool = False,
+    before: Annotated[Runs | None, Option("Runs to compare these with.", typed="")] = None,
+    timeline: Annotated[bool, Option("Embed the timeline, to zoom and search in.")] = False,
     **common: Unpack[Common],
 ) -> Page:
-    """Everything that the commands know of these reports, as the sections of one page.
+    """Reports of one job or traces of PyTorch; beside them, reports of Nsight Compute and memory
+    snapshots of PyTorch. Folders may hold all of them. The page has at most 1 MB without
+    --timeline, loads nothing, and can be read without JavaScript.
 
-    Reports of one job of Nsight Systems or traces of PyTorch, beside them what Nsight Compute
-    measured and memory snapshots of PyTorch, as far as there are some; folders may hold all of
-    them. With runs `before` each of the reports is a run, too, as of compare: the page is about the
-    first, and begins with what changed. `timeline` adds the timeline that can be zoomed.
-    `nsightpy.render.page.page.write_page` makes the file of it. Raises UsageError, ReportError, and
-    NsightpyError for runs that cannot be compared.
+    BEFORE... -- AFTER...: each report or folder is a run, as of compare; the page is about the
+    first one behind the --, and begins with what changed.
     """
     if before is not None:
         runs = listed(reports)  # type: ignore[arg-type]
@@ -67,121 +80,134 @@ def report(
         page = report(runs[0], timeline=timeline, **common)
         return with_comparison(page, before, runs, common)
     inputs = Inputs.of(reports, **common)
-    measured = ncu_sections.measured(inputs) if inputs.compute else None
     if inputs.ranks is None:
-        return _without_system(inputs, measured)
-    return _of_system(inputs, inputs.ranks, measured, embedded=timeline)
+        return _without_system(inputs)
+    return _of_system(inputs, inputs.ranks, embedded=timeline)
 
 
-def _of_system(
-    inputs: Inputs, ranks: RankSet, measured: Roofline | None, *, embedded: bool
-) -> Page:
-    """The page about reports of a whole system."""
-    together = OnePass.of(ranks)
-    together.want(collective_part)  # most of what several ranks are asked needs it
-    common = inputs.common
-    context = Context(common, typed_again(together.inputs), typed_options(common))
-    headroom = ncu_sections.headroom_question(measured, inputs, context)
-    questions = [
-        question for question in QUESTIONS if not (question is MEMORY_USAGE and inputs.snapshots)
-    ]
-    questions += [headroom] if measured is not None else []
-    asked: list[Callable[[OnePass], Any]] = [
-        partial(summarize, **common),
-        partial(info, **common),
-        partial(timeline_section, context=context, embedded=embedded),
-        *(partial(answer, question=question, common=common) for question in questions),
-    ]
-    answered = answers(together, asked)
-    summary: Summary = answered[0]
-    about: Table = answered[1]
-    drawn: tuple[Section, Timeline | None] = answered[2]
-    general = general_notes(together)
-    context = context.with_notes(general)
-    sections = [
-        section_of(question, table, context)
-        for question, table in zip(questions, answered[3:], strict=True)
-    ]
-    sections.append(ncu_sections.roofline_section(measured, inputs, context))
-    if measured is None:
-        sections.append(section_of(headroom, Table("headroom", (), ()), context))
-    if inputs.snapshots:
-        sections.append(snapshots_section(inputs, context))
+def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
+    """The page about reports of a whole system, which are read once for all questions."""
+    request = Request.of(ranks, **inputs.common)
+    questions: dict[Entry, Question[Any]] = {
+        entry: entry.command.question(**entry.asked)
+        for entry in ENTRIES
+        if entry.command.asks and entry not in (BREAKDOWN, TIMELINE, INSTANCES)
+    }
+    questions[TIMELINE] = TIMELINE.command.question(findings=False)
+    questions[INSTANCES] = _longest()
+    if not inputs.snapshots:
+        questions[MEMORY_USAGE] = replace(of_systems(), presented=memory_usage.presented)
+    summary, *others = answers(request, [summarize.question(), *questions.values()])
+    if isinstance(summary, NsightpyError):
+        raise summary
+    general = texts(request.notes, request.kind)
+    context = Context(typed_again(ranks.inputs), request.options, general)
+    budgets = replace(summary.sections["breakdown"], inputs=summary.inputs)
+    answer_of = dict(zip(questions, others, strict=True))
+    found = {entry.id: context.section(_typed(entry, a), a) for entry, a in answer_of.items()}
+    found |= _snapshots(inputs, context) | {
+        BREAKDOWN.id: context.section(BREAKDOWN, BREAKDOWN.command.presented(budgets)),
+        **_measured(inputs, context),
+        CAPTURE.id: _capture(info(ranks, **reading_options(inputs.common)), summary.notes, context),
+    }
     return Page(
-        title=title_of(together.inputs),
-        inputs=(*together.inputs, *_other_inputs(inputs, measured)),
+        title=title_of(ranks.inputs),
+        inputs=(*ranks.inputs, *inputs.others),
         verdict=verdict_of(summary),
-        facts=tuple(overview.facts_of(summary)),
+        facts=overview.facts_of(summary),
         cards=overview.cards_of(summary),
-        sections=(
-            overview.devices_section(summary, context),
-            drawn[0],
-            *sorted(sections, key=lambda section: ORDER.index(section.id)),
-            capture_section(about, [*general, *summary.notes], context),
-        ),
-        passed=passed_checks(summary),
+        sections=tuple(found[entry.id] for entry in ENTRIES),
+        passed=overview.passed_checks(summary),
         notes=shortened(general),
         header=dict(summary.header),
-        timeline=None if drawn[1] is None else _marked(drawn[1], summary),
+        timeline=_marked(answer_of[TIMELINE], summary) if embedded else None,
     )
 
 
-def _marked(timeline: Timeline, summary: Summary) -> Timeline:
-    """The timeline with the findings of the page as marks."""
-    return replace(timeline, findings=finding_marks(timeline, findings_table(summary.findings)))
+def _longest() -> Question[Any]:
+    """The instances of the kernel with the most time, which is known when kernels are ranked."""
+    ranked: Question[Any] = kernels.question()
+
+    def follow(parts: Parts[Any]) -> Any:
+        table: Any = ranked.combine(parts)
+        for kernel in table.first(1).records():
+            often = int(kernel["Instances"] or 0) > MOST_INSTANCES
+            bins = BINS if often else None
+            return instances.question(of=str(kernel["Name"]), kind="kernel", bins=bins)
+        return table
+
+    return replace(ranked, combine=follow, presented=instances.presented)
 
 
-def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:
-    """The page about measurements of ncu or memory snapshots alone."""
-    names = _other_inputs(inputs, measured)
-    context = Context(inputs.common, typed_again(names), typed_options(inputs.common))
-    sections = [snapshots_section(inputs, context)] if inputs.snapshots else []
-    if measured is not None:
-        sections.append(ncu_sections.roofline_section(measured, inputs, context))
-        missing = ncu_sections.NO_SYSTEM
-        sections.append(Section("headroom", "What there is to gain", missing=missing))
-        sections.append(capture_section(info(inputs.compute), measured.notes, context))
-    said = [
-        section.says for section in sections if not section.is_empty and section.id != "capture"
-    ]
-    return Page(
-        title=title_of(names),
-        inputs=names,
-        verdict=" ".join(said),
-        sections=tuple(sections),
-        notes=() if measured is None else shortened(measured.notes),
-    )
+def _typed(entry: Entry, answer: Any) -> Entry:
+    """The section with the name of the longest kernel among what is typed for it."""
+    if entry is not INSTANCES or not getattr(answer, "rows", ()):
+        return entry
+    return replace(entry, own={"of": shlex.quote(answer.column("name")[0]), "kind": "kernel"})
 
 
-def _other_inputs(inputs: Inputs, measured: Roofline | None) -> tuple[str, ...]:
-    snapshots = (str(getattr(snapshot, "path", snapshot)) for snapshot in inputs.snapshots)
-    return (*(() if measured is None else measured.inputs), *snapshots)
+def _marked(tracks: Timeline | NsightpyError, summary: Summary) -> Timeline | None:
+    """The timeline with the findings among its marks; None where there is nothing to draw."""
+    if isinstance(tracks, NsightpyError):
+        return None
+    marks = finding_marks(tracks.places, findings_table(summary.findings))
+    return replace(tracks, marks=lambda: (*marks, *tracks.marks()))
 
 
-def capture_section(about: Table, notes: Sequence[str], context: Context) -> Section:
-    """What each report is, and what has to be known to trust the figures."""
-    main = ("report", "rank", "host", "gpu", "devices", "tool_version", "duration_ns", "kernels")
-    unique = tuple(dict.fromkeys(notes))
-    said = f", with {counted(len(unique), 'note')}" if unique else ""
-    return Section(
-        "capture",
-        "About the capture",
-        says=f"{counted(len(about), 'report')}{said}.",
-        help="Which files the page is about, what made them, and what their figures lack.",
-        tables=(table_of("capture", about, main),),
-        notes=shortened(unique),
-        command=context.command("info"),
-    )
+def _measured(inputs: Inputs, context: Context) -> dict[str, Section]:
+    """What ncu measured, and what that leaves to gain of the reports; or how to measure."""
+    if not inputs.compute:
+        missing = MEASURE.format(context.command(SELECT))
+        return {e.id: Section(e.id, e.title, missing=missing) for e in (ROOFLINE, HEADROOM)}
+    kept: Any = {name: value for name, value in inputs.common.items() if name not in TIMES}
+    measured = roofline(inputs.compute, **ROOFLINE.own, **kept)
+    of_ncu = replace(context, typed=typed_again(measured.inputs))
+    gains = Section(HEADROOM.id, HEADROOM.title, missing=NO_SYSTEM)
+    if inputs.ranks is not None:
+        answer = answered(headroom, inputs.ranks, ncu=measured, **inputs.common)
+        gains = context.section(replace(HEADROOM, own={"ncu": of_ncu.typed}), answer)
+    return {ROOFLINE.id: of_ncu.section(ROOFLINE, measured), HEADROOM.id: gains}
 
 
-def snapshots_section(inputs: Inputs, context: Context) -> Section:
-    """The memory that snapshots know of."""
+def _snapshots(inputs: Inputs, context: Context) -> dict[str, Section]:
+    """The memory that snapshots know of, where there are some."""
+    if not inputs.snapshots:
+        return {}
     kept: Any = {name: value for name, value in inputs.common.items() if name != "nvtx"}
+    answer = answered(memory_usage, inputs.snapshots, **kept)
+    typed = typed_again([str(snapshot.path) for snapshot in inputs.snapshots])
+    return {MEMORY_USAGE.id: replace(context, typed=typed).section(MEMORY_USAGE, answer)}
+
+
+def answered(command: Command[Any], *reports: Any, **options: Any) -> Table | NsightpyError:
+    """What a command says of some reports; the error where they do not hold what it needs."""
     try:
-        answer: Table | ReportError = memory_usage(inputs.snapshots, **cast(Common, kept))
+        table: Table = command(*reports, **options)
     except ReportError as error:
-        answer = error
-    return section_of(MEMORY_USAGE, answer, context)
+        return error
+    return table
+
+
+def _without_system(inputs: Inputs) -> Page:
+    """The page about measurements of ncu or memory snapshots alone."""
+    context = Context(typed_again(inputs.others), typed_options(inputs.common))
+    found = _snapshots(inputs, context)
+    if inputs.compute:
+        found |= _measured(inputs, context)
+        table = info(inputs.compute, **reading_options(inputs.common))
+        found[CAPTURE.id] = _capture(table, found[ROOFLINE.id].notes, context)
+    return Page(
+        title=title_of(inputs.others),
+        inputs=inputs.others,
+        verdict=f"{' and '.join(inputs.kinds)}.",
+        sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
+    )
+
+
+def _capture(about: Table, notes: Sequence[object], context: Context) -> Section:
+    """What each report is, and what has to be known to trust the figures."""
+    section = context.section(CAPTURE, about)
+    return replace(section, notes=shortened(notes))
 
 
 def title_of(inputs: Sequence[str]) -> str:

@@ -9,22 +9,23 @@ from nsightpy.commands.compare.command import compare
 from nsightpy.commands.compare.runs import OneRun, Runs, listed
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.report.inputs import Inputs
-from nsightpy.commands.report.questions import shortened, table_of
+from nsightpy.commands.report.sections import shortened, table_of
 from nsightpy.output import sentences
-from nsightpy.query.request import Common, typed_options
+from nsightpy.query.options import Common
+from nsightpy.query.request import typed_options
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Table
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
 from nsightpy.results.page import Page, PagePicture, PageTable, Section
 
+PICTURE = "nsightpy.render.comparison.plot:comparison_figure"
 HELP = (
     "The changes of the parts add up to that of the whole; those of kernels, collectives and "
     "ranges lie within the parts. 1.1 is 10 % longer. The true ratio lies between least and most "
     "in 95 % of all cases, as far as the runs show their spread; slower and faster are said where "
     "all of that lies beyond the limits."
 )
-MAIN = ("name", "delta_ns", "before_ns", "after_ns", "ratio", "ratio_low", "ratio_high", "verdict")
 
 
 def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
@@ -70,7 +71,7 @@ def _section(comparison: Comparison, common: Common) -> Section:
         says=f"{sentences.answer(comparison)} ({sentences.confidence(comparison)}).",
         help=HELP,
         tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
-        pictures=(PagePicture("comparison", "comparison", comparison, "From before to after."),),
+        pictures=(PagePicture("comparison", PICTURE, comparison, "From before to after"),),
         notes=shortened(comparison.notes),
         command=" ".join(filter(None, command)),
     )
@@ -78,4 +79,4 @@ def _section(comparison: Comparison, common: Common) -> Section:
 
 def _table(name: str, title: str, rows: Sequence[ComparedQuantity]) -> PageTable:
     table = Table("compare", COMPARE_FIELDS, tuple(row.row for row in rows))
-    return table_of(f"comparison-{name}", table, MAIN, title=title)
+    return table_of(f"comparison-{name}", table, title=title)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.names import brief
+from nsightpy.query.options import Option
 from nsightpy.query.scope import numbers
 from nsightpy.results.rooflines import RooflineLaunch
 
+KernelName: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Only launches of this kernel, as ncu takes names; * stands for anything.",
+        "NAME|regex:RE",
+        typed="--kernel-name -k",
+    ),
+]
+LaunchId: TypeAlias = Annotated[
+    str | int | None, Option("Only launches with these ids: 3,7-9.", "SPEC", typed="--id")
+]
 REGEX = "regex:"
 _MOST, _WIDTH = 12, 60
 

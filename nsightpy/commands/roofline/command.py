@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
-from nsightpy.commands.roofline.choice import of_kernels
+from nsightpy.commands.roofline.choice import KernelName, LaunchId, of_kernels
 from nsightpy.commands.roofline.table import (
     FIELDS,
     ORIGIN,
@@ -21,87 +22,102 @@ from nsightpy.commands.roofline.table import (
     launch_rows,
     variant_rows,
 )
-from nsightpy.errors import ReportError, UsageError, require_choice
+from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
-from nsightpy.query.request import Common, reading_options
+from nsightpy.query.command import command
+from nsightpy.query.options import Common, NameStyle, Option, Top
+from nsightpy.query.request import reading_options
 from nsightpy.query.scope import numbers
-from nsightpy.query.signature import command_function
 from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.report_sets.one_file_sets import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
-from nsightpy.results import Field
-from nsightpy.results.abstention import reworded
+from nsightpy.results.keys import VARIANT, row_keys
+from nsightpy.results.notes import Note, Said
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
+from nsightpy.results.tables import with_notes
 
-NAMES = ("demangled", "base", "mangled")
-ROWS = ("launch", "variant")
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
-MORE_FIELDS = (*ORIGIN, *SPREAD)
-MEMBERS = {"kernels": {"type": "array", "items": {"type": "object"}}}
 
 
-@command_function
+@command(
+    *FIELDS,
+    more=(*ORIGIN, *SPREAD),
+    keys=row_keys(VARIANT, "kernel", "grid", "block"),
+    members={"kernels": {"type": "array", "items": {"type": "object"}}},
+    text="nsightpy.render.roofline.text:print_roofline",
+    picture="nsightpy.render.roofline.plot:roofline_figure",
+)
 def roofline(
     reports: NcuPaths,
     *,
-    clock: str | float = PROFILED,
-    ceilings: Path | str | None = None,
-    by: str = "launch",
-    name: str = "demangled",
-    kernel_name: str | None = None,
-    launch_id: str | int | None = None,
-    top: int | None = None,
+    by: Annotated[
+        str | None,
+        Option(
+            "Rows of each launch, or of each kernel and shape, at every precision and memory "
+            "level; without it people see one row for a kernel and shape.",
+            choices=("launch", "variant"),
+        ),
+    ] = None,
+    kernel_name: KernelName = None,
+    launch_id: LaunchId = None,
+    clock: Annotated[
+        str | float, Option("SM clock at which the peaks are meant.", "profiled|max|MHZ")
+    ] = PROFILED,
+    ceilings: Annotated[
+        Path | str | None, Option("Measured limits to draw: lines of name, value, unit.", "FILE")
+    ] = None,
+    name: NameStyle = "demangled",
+    top: Top = None,
     **common: Unpack[Common],
 ) -> Roofline:
-    """Every launch, precision and memory level: achieved, peak, intensity, roof; speed of light.
+    """Reads .ncu-rep and `ncu --csv`: what was achieved of each roof, speed of light, a verdict.
 
-    Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
-    of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
-    `top` keeps the longest launches or variants, `nvtx` those inside a range, `kernel_name` those
-    of a kernel (a name, * for anything, or regex:EXPRESSION), `launch_id` those with ids (3,7-9);
-    `name` is the one that is shown. Rows of several reports end with rank and report. `by`: launch,
-    or variant: the launch of median duration speaks for all of its kernel and shape, whose spread
-    ends the row. Raises UsageError and ReportError.
+    Rates are FLOP/s and bytes/s. Another clock moves the peaks of the SMs, never what was achieved.
+    Of a kernel and shape the launch of median duration speaks; --top keeps the longest. The picture
+    is the roofline and the speed-of-light bars.
     """
-    require_choice("name", name, NAMES)
-    require_choice("by", by, ROWS)
-    if common.get("from_time") is not None or common.get("to_time") is not None:
-        raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
-    if common.get("iteration") is not None:
-        raise UsageError("Nsight Compute reports have no timeline: --iteration means nothing")
-    wanted = parse_clock(clock)
-    measured = read_ceilings(ceilings) if ceilings is not None else ()
+    refuse_times(common)
     opened = _of_ranks(open_ncu_reports(reports, **reading_options(common)), common.get("rank"))
-    devices = numbers(common.get("device"), "device")
-    parts = opened.map(
-        partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
-    ).values
-    read = [launch for launches, _ in parts for launch in launches]
-    every = of_kernels(read, kernel_name, launch_id)
+    work = partial(
+        _read,
+        clock=parse_clock(clock),
+        devices=numbers(common.get("device"), "device"),
+        nvtx=common.get("nvtx"),
+    )
+    parts = opened.map(work).values
+    every = of_kernels([launch for part, _ in parts for launch in part], kernel_name, launch_id)
     kept = _longest(every, by, top)
     groups = variants(kept)
-    shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
-    notes = [*_launch_notes(kept), *_clock_notes(kept)]
     several = len(opened) > 1
-    extra: tuple[Field, ...] = ORIGIN if several else ()
     if by == "variant":
         extra, rows = SPREAD, variant_rows(groups, name)
     else:
-        rows = launch_rows(kept, name, several=several)
-    return Roofline(
+        extra, rows = ORIGIN * several, launch_rows(kept, name, several=several)
+    made = Roofline(
         "roofline",
         (*FIELDS, *extra),
         tuple(rows),
-        opened.inputs,
-        tuple(dict.fromkeys([*opened.failure_notes, *shared, *notes])),
         total_rows=_row_count(every, by),
         launches=tuple(kept),
         variants=groups,
-        ceilings=measured,
+        ceilings=read_ceilings(ceilings) if ceilings is not None else (),
         naming=name,
-        by=by,
+        by=by or "",
     )
+    shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
+    notes: list[Said] = [*opened.failure_notes, *shared, *_launch_notes(kept), *_clock_notes(kept)]
+    return with_notes(made, opened.inputs, notes)
+
+
+def refuse_times(common: Common, *more: str) -> None:
+    """Raise UsageError for options that mean nothing to reports of Nsight Compute."""
+    for name in ("from_time", "to_time", "iteration", *more):
+        if common.get(name) is not None:
+            option = name.removesuffix("_time")
+            raise UsageError(
+                f"reports of Nsight Compute have no timeline: --{option} means nothing"
+            )
 
 
 def parse_clock(clock: str | float) -> str | float:
@@ -125,8 +141,8 @@ def _read(
     if isinstance(nvtx, str):
         launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
     rooflines = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
-    mine = [
-        dataclasses.replace(
+    own = [
+        replace(
             launch,
             report=str(report.path),
             rank=report.rank,
@@ -135,7 +151,7 @@ def _read(
         for launch in rooflines
         if devices is None or launch.device in devices
     ]
-    return mine, report.notes
+    return own, report.notes
 
 
 def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
@@ -163,7 +179,9 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
     return kept
 
 
-def _longest(launches: list[RooflineLaunch], by: str, top: int | None) -> list[RooflineLaunch]:
+def _longest(
+    launches: list[RooflineLaunch], by: str | None, top: int | None
+) -> list[RooflineLaunch]:
     """All launches; the longest, in the order of the reports, or those of the first variants."""
     if top is None:
         return launches
@@ -173,7 +191,7 @@ def _longest(launches: list[RooflineLaunch], by: str, top: int | None) -> list[R
     return [launches[place] for place in sorted(places)]
 
 
-def _row_count(launches: Sequence[RooflineLaunch], by: str) -> int:
+def _row_count(launches: Sequence[RooflineLaunch], by: str | None) -> int:
     """The rows of so many launches: one for each point, one for a launch without any."""
     if by == "variant":
         launches = [variant.typical for variant in variants(launches)]
@@ -182,25 +200,22 @@ def _row_count(launches: Sequence[RooflineLaunch], by: str) -> int:
 
 def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
     """The reports' own notes, each once, with how many reports it is about."""
-    counts = {note: notes.count(note) for note in dict.fromkeys(notes)}
+    counts = Counter(notes)
     if reports == 1:
         return list(counts)
     return [f"{note} ({count} of {reports} reports)" for note, count in counts.items()]
 
 
-def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
+def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[Note]:
     """Why points are missing and what to know of those that are there, with the launches' count."""
-    texts = [text for launch in launches for text in (*launch.missing, *launch.remarks)]
+    said = [*(n for each in launches for n in each.missing)]
+    said += [Note(remark) for each in launches for remark in each.remarks]
     notes = []
-    for text in dict.fromkeys(texts):
-        count = texts.count(text)
-        some = "" if count == len(launches) else f"{count} of {len(launches)}: "
-        notes.append(reworded(text, partial(_of_launches, some)))
+    for note, count in Counter(said).items():
+        few = f"{count} of {len(launches)}: {note.reason}"
+        text = few if count < len(launches) else f"{note.reason[0].upper()}{note.reason[1:]}"
+        notes.append(replace(note, reason=text))
     return notes
-
-
-def _of_launches(some: str, text: str) -> str:
-    return f"{some}{text}" if some else f"{text[0].upper()}{text[1:]}"
 
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:

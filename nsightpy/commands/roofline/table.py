@@ -12,30 +12,30 @@ Row: TypeAlias = "tuple[Value, ...]"
 
 FIELDS = (
     Field("id", "id"),
-    Field("kernel", "text"),
+    Field("kernel", "name", importance=1),
     Field("grid", "text", own=True),
     Field("block", "text", own=True),
     Field("device", "id"),
-    Field("precision", "text", own=True),
-    Field("level", "text", own=True),
-    Field("flops_per_s", "flops/s"),
+    Field("precision", "text", own=True, importance=7),
+    Field("level", "text", own=True, importance=8),
+    Field("flops_per_s", "flops/s", heading="performance"),
     Field("peak_flops_per_s", "flops/s"),
     Field("bytes_per_s", "bytes/s"),
     Field("peak_bytes_per_s", "bytes/s"),
     Field("arithmetic_intensity", "flops/byte"),
     Field("roof_flops_per_s", "flops/s"),
-    Field("roof_fraction", "share"),
-    Field("sol_compute_pct", "%"),
-    Field("sol_memory_pct", "%"),
-    Field("classification", "text"),
-    Field("duration_ns", "ns"),
+    Field("roof_fraction", "share", heading="of roof %", importance=3),
+    Field("sol_compute_pct", "%", heading="compute % of peak", importance=5),
+    Field("sol_memory_pct", "%", heading="memory % of peak", importance=6),
+    Field("classification", "text", importance=4),
+    Field("duration_ns", "time", importance=2),
 )
 # Which report a row is from, added when there are several.
 ORIGIN = (Field("rank", "id"), Field("report", "text"))
 # Over how many launches a variant's row speaks, and how they spread.
 SPREAD = (
     Field("launches"),
-    *fields_in("ns", "total_ns", "min_ns", "max_ns"),
+    *fields_in("time", "total_ns", "min_ns", "max_ns"),
     Field("min_flops_per_s", "flops/s"),
     Field("max_flops_per_s", "flops/s"),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,26 +18,17 @@ START_END = "StartEnd"
 MOST_RANGES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class NvtxFilter:
-    """Which kernels (rows of the frame asked about) ncu would see; None: all of them."""
+def range_filter(
+    report: SystemReport, kernels: Frame, text: str | None
+) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
+    """What --nvtx-include takes for RANGE[@DOMAIN], and which kernels ncu then sees.
 
-    include: tuple[str, ...] = ()
-    visible: NDArray[np.bool_] | None = None
-
-    def without_mask(self) -> NvtxFilter:
-        """The same for other reports and processes."""
-        return replace(self, visible=None)
-
-
-def range_filter(report: SystemReport, kernels: Frame, text: str | None) -> NvtxFilter:
-    """The filter for RANGE[@DOMAIN]; a launch is inside when its API call is.
-
-    Push/pop ranges hold the launches of their own thread, start/end ranges those of the process.
+    A launch is inside when its API call is: push/pop ranges hold the launches of their own thread,
+    start/end ranges those of the process. Nothing, and None for all of them, without a text.
     Raises MissingDataError when there is no such range.
     """
     if text is None:
-        return NvtxFilter()
+        return (), None
     ranges = report.frame("nvtx_ranges", RANGES)
     meant = named(text, ranges)
     if meant is None:
@@ -60,7 +49,7 @@ def range_filter(report: SystemReport, kernels: Frame, text: str | None) -> Nvtx
     seen = belongs(kernels, call_keys(calls, ranges.take(~is_open)))
     for row in np.flatnonzero(is_open).tolist():
         seen |= belongs(kernels, _started_in(calls, ranges, row))
-    return NvtxFilter(tuple(sorted(set(include))), seen)
+    return tuple(sorted(set(include))), seen
 
 
 def _started_in(calls: Frame, ranges: Frame, row: int) -> NDArray[np.int64]:

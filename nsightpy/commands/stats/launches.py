@@ -1,90 +1,110 @@
-"""cuda_kern_exec_sum: API, queue and kernel time of launches, by thread, device and names."""
+"""cuda_kern_exec_sum and cuda_kern_exec_trace: API, queue and kernel time of launches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.ranking import spread
-from nsightpy.analysis.tally import Statistics, tally
-from nsightpy.commands.kernels import named, wanted
-from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread_fields
+from nsightpy.analysis.ranking import figure, part, spread
+from nsightpy.commands.stats.operations import kernel_names, named
+from nsightpy.commands.stats.reports import Listing, Sum, known, named_by
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.capture_advice import CUDA
+from nsightpy.query.engine import Parts
+from nsightpy.query.request import without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row
+from nsightpy.results.keys import KERNEL, row_keys
 
-_KERNELS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
+_SHAPES = ("grid", "block")
+_KERNELS = ("pid", "device", "correlation_id", *(f"{s}_{axis}" for s in _SHAPES for axis in "xyz"))
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
-# numbers of processes and devices are of one report
-_BY = ("pid", "tid", "device", "api", "kernel", "report")
 
 
-def _phases(report: SystemReport, scope: Scope, label: str) -> Tallies:
-    """Durations of all of it, the call, the queue (where there was one), the kernel."""
-    kernels = scope.narrow(report, report.frame("kernels", wanted(scope, _KERNELS, label)))
-    names = named(kernels, label)
+def _launches(report: SystemReport, scope: Scope, label: str) -> Frame:
+    """Kernels with the calls that launched them, by their start; others are left out.
+
+    `total`, `api`, `queue`: how long all of it, the call and the wait for the GPU took; the queue
+    is below 0 where the kernel began before the call returned.
+    """
+    kernels = named(scope.read(report, "kernels", (*_KERNELS, *kernel_names(label))), label)
     calls = report.frame("api_calls", _CALLS)
     rows = launch_rows(kernels, calls)
-    done = rows != NO_LAUNCH
-    kernels, calls = kernels.take(done), calls.take(rows[done])
-    keys = Frame(
+    launched = np.flatnonzero(rows != NO_LAUNCH)
+    launched = launched[np.argsort(calls.ints("start_ns")[rows[launched]], kind="stable")]
+    kernels, calls = kernels.take(launched), calls.take(rows[launched])
+    begin, back = calls.ints("start_ns"), calls.ints("end_ns")
+    queue = kernels.ints("start_ns") - back
+    return Frame(
         {
-            "pid": kernels["pid"],
+            **kernels,
             "tid": calls["tid"],
-            "device": kernels["device"],
-            "api": calls["name"],
-            "kernel": Labels(names.codes[done], names.values),
+            "function": calls["name"],
+            "call_start_ns": begin,
+            "total": np.maximum(back, kernels.ints("end_ns")) - begin,
+            "api": back - begin,
+            "queue": queue,
+            "queued": np.where(queue > 0, queue, -1),
+            # numbers of processes and devices are of one report
             "report": Labels.constant(str(report.path), kernels.rows),
         }
     )
-    groups = group_by(keys, _BY)
-    begin, back = calls.ints("start_ns"), calls.ints("end_ns")
-    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-    queued = np.flatnonzero(start > back)
-    waited = group_by(keys.take(queued), _BY)
-    return (
-        tally(groups.codes, np.maximum(back, end) - begin, groups.keys),
-        tally(groups.codes, back - begin, groups.keys),
-        tally(waited.codes, (start - back)[queued], waited.keys),
-        tally(groups.codes, end - start, groups.keys),
+
+
+def _listed(report: SystemReport, scope: Scope, label: str) -> Iterator[Frame]:
+    frame = _launches(report, scope, label)
+    returned = frame.ints("call_start_ns") + frame.ints("api")
+    shapes = {
+        shape: named_by(frame, [f"{shape}_{axis}" for axis in "xyz"], _shape) for shape in _SHAPES
+    }
+    queue_start = known(returned, frame.ints("queue") >= 0)
+    yield Frame({**frame, **shapes, "queue_start_ns": queue_start})
+
+
+def _shape(*sizes: int) -> str:
+    """Three sizes in one text, four places each, as nsys writes them; "" where one is missing."""
+    return " ".join(f"{size:4d}" for size in sizes) if all(sizes) else ""
+
+
+def _unlaunched(parts: Parts[Any]) -> list[str]:
+    """The note on kernels of which none has a recorded launch."""
+    reports = [report for report, _ in parts.results]
+    lost = sum(parts.scope.read(report, "kernels").rows for report in reports)
+    return [without_launch_call(f"{lost:,} kernels", "left out")] if lost else []
+
+
+SUMS = {
+    "cuda_kern_exec_sum": Sum(
+        _launches,
+        ("pid", "tid", "device", "function", "name", "report"),
+        (
+            part("pid", "PID"),
+            part("tid", "TID"),
+            part("device", "DevId"),
+            figure("Count", "instances"),
+            figure("QCount", "instances", "queued"),
+            *spread("T", of="total"),
+            *spread("A", of="api"),
+            *spread("Q", of="queued"),
+            *spread("K"),
+            part("function", "API Name"),
+            part("name", "Kernel Name"),
+        ),
+        measures=("total", "api", "queued", "duration"),
+        identity=row_keys(KERNEL, "Kernel Name"),
+        reasons=_unlaunched,
     )
-
-
-def _shown(parts: Sequence[Statistics]) -> Shown:
-    whole, api, queue, kernel = parts
-    place = {key: group for group, key in enumerate(queue.keys)}
-    order = whole.by_total()
-    rows: list[Row] = []
-    for group in order:
-        pid, tid, device, function, name, _ = whole.keys[group]
-        waited = place.get(whole.keys[group])
-        count = 0 if waited is None else int(queue.instances[waited])
-        in_queue = (None,) * 5 if waited is None else spread(queue, waited)
-        phases = (*spread(whole, group), *spread(api, group), *in_queue, *spread(kernel, group))
-        instances = int(whole.instances[group])
-        rows.append((pid, tid, device, instances, count, *phases, function, name))
-    fields = (
-        *(Field(name, "id") for name in ("PID", "TID", "DevId")),
-        Field("Count"),
-        Field("QCount"),
-        *(field for phase in "TAQK" for field in spread_fields(phase)),
-        Field("API Name", "text"),
-        Field("Kernel Name", "text"),
-    )
-    return fields, rows
-
-
-SUMMARIES = {
-    "cuda_kern_exec_sum": Summary(
-        "Launches: all of it (T), the call (A), the queue (Q) and the kernel (K).",
-        _phases,
-        _shown,
-        CUDA,
-        tallies=4,
+}
+LISTINGS = {
+    "cuda_kern_exec_trace": Listing(
+        _listed,
+        "API Start (ns)=call_start_ns, API Dur (ns)=api, Queue Start (ns)=queue_start_ns, "
+        "Queue Dur (ns)=queue>-1, Kernel Start (ns)=start_ns, Kernel Dur (ns)=duration, "
+        "Total Dur (ns)=total, PID=pid, TID=tid, DevId=device, API Function=function, "
+        "GridXYZ=grid, BlockXYZ=block, Kernel Name=name",
+        identity=row_keys(KERNEL, "Kernel Name"),
+        reasons=_unlaunched,
     )
 }

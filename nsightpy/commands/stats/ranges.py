@@ -1,16 +1,14 @@
-"""Summaries of NVTX ranges: nvtx_sum and its kin, nvtx_kern_sum, nvtx_gpu_proj_sum."""
+"""NVTX ranges: nvtx_sum and its kin, by kernel, and projected onto the GPU; sums and traces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from nsightpy.analysis import ranking
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import consecutive
-from nsightpy.analysis.nvtx.nesting import PUSH_POP
+from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, Nesting, nest
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -18,171 +16,213 @@ from nsightpy.analysis.nvtx.projection import (
     launched,
     project,
 )
-from nsightpy.analysis.ranking import spread
-from nsightpy.analysis.tally import Statistics, tally
-from nsightpy.commands.kernels import named as kernel_names, wanted as kernel_columns
-from nsightpy.commands.stats.summary import (
-    Shown,
-    Summary,
-    Tallies,
-    spread_fields,
-    times,
+from nsightpy.analysis.ranking import (
+    Column,
+    Ranking,
+    durations,
+    figure,
+    nsys_field,
+    part,
+    spread,
 )
-from nsightpy.commands.trace.projections import projected_ranges
-from nsightpy.frames import Frame, Labels
+from nsightpy.commands.stats.operations import kernel_names, named
+from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Sum, by_time, named_by
+from nsightpy.errors import TooMuchError
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.capture_advice import CUDA_NVTX
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, fields_in
+from nsightpy.results.keys import KERNEL, row_keys
 
 START_END = "StartEnd"
+_OPERATIONS = ("kernels", "memory_operations")
 
 
-def _ranges(report: SystemReport, scope: Scope) -> Frame:
-    return named(scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS)))
+def _ranges(report: SystemReport, scope: Scope, _: str = "", *, style: str = "") -> Frame:
+    """Ranges in scope under the names that nsys gives them: domain:name."""
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(ranges.labels("style").equals([style])) if style else ranges
+    return _with_domains(ranges)
 
 
-def named(ranges: Frame) -> Frame:
-    """Ranges with the column `range`: domain:name, as nsys writes it."""
-    groups = group_by(ranges, ("domain", "name"))
-    texts = tuple(f"{domain}:{name}" for domain, name in groups.keys)
-    return Frame({**ranges, "range": Labels(groups.codes, texts)})
+def _with_domains(ranges: Frame) -> Frame:
+    return Frame({**ranges, "name": named_by(ranges, ("domain", "name"), "{}:{}".format)})
 
 
-def _durations(report: SystemReport, scope: Scope, _: str, *, style: str = "") -> Tallies:
-    ranges = _ranges(report, scope)
-    if not style:
-        return (ranking.tally_durations(ranges, ("style", "range")),)
-    mine = ranges.take(ranges.labels("style").equals([style]))
-    return (ranking.tally_durations(mine, ("range",)),)
+def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Frame:
+    """Kernels, once for each of the ranges that launched them, inner and outer.
 
-
-def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Tallies:
-    """Durations of kernels by the ranges that launched them, inner and outer; instances of both.
-
-    An instance of a range counts for a kernel when it launched that kernel.
+    `first` is 0 in the first row of an instance of a range and a kernel's name.
     """
     ranges = _ranges(report, scope)
-    columns = kernel_columns(scope, OPERATION_COLUMNS, label)
-    kernels = scope.narrow(report, report.frame("kernels", columns))
-    names = kernel_names(kernels, label)
+    kernels = named(
+        scope.read(report, "kernels", (*OPERATION_COLUMNS, *kernel_names(label))), label
+    )
     done = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
     projected = project(ranges, done)
     low, high = done.first[projected.low], done.first[projected.high]
-    count = high - low
-    instance = np.repeat(np.arange(ranges.rows), count)
-    kernel = done.rows[consecutive(low, count)]
-    inside, ran = ranges.take(instance), kernels.take(kernel)
-    keys = Frame(
+    instance = np.repeat(np.arange(ranges.rows), high - low)
+    ran = kernels.take(done.rows[consecutive(low, high - low)])
+    names = ran.labels("name").merged()
+    pairs = instance * len(names.values) + names.codes
+    first = np.full(len(pairs), -1, dtype=np.int64)
+    first[np.unique(pairs, return_index=True)[1]] = 0
+    inside = ranges.take(instance).select(("style", "pid", "tid"))
+    times = ran.select(("start_ns", "end_ns"))
+    name = ranges.labels("name").take(instance)
+    return Frame({**times, **inside, "range": name, "kernel": names, "first": first})
+
+
+def _nested(ranges: Frame, nesting: Nesting) -> Frame:
+    """Ranges with the number of each (from 1 on), of that around it (0: none), and its level."""
+    numbers = np.arange(1, ranges.rows + 1, dtype=np.int64)
+    columns = {"id": numbers, "parent": nesting.parent - ROOT, "level": nesting.level}
+    return Frame({**_with_domains(ranges), **columns})
+
+
+def _projections(report: SystemReport, scope: Scope) -> tuple[Frame, Ints]:
+    """The ranges in scope that end on their thread and launched something in it; all parents.
+
+    For nsys the innermost range around another is its parent, whatever their domains and styles;
+    children are those that launched something.
+    """
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
+    parts = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in _OPERATIONS]
+    done = launched(Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS))
+    projected = project(ranges, done)
+    whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
+    nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
+    above = nesting.parent[projected.found]
+    figures = {
+        "projected_ns": projected.start,
+        "projected": projected.length,
+        "operations": projected.operations,
+        "children": np.bincount(above[above != ROOT], minlength=ranges.rows),
+    }
+    every = Frame({**_nested(ranges, nesting), **figures})
+    return scope.narrow(report, every.take(projected.found)), every.ints("parent")
+
+
+def _projected(report: SystemReport, scope: Scope, _: str) -> Frame:
+    return _projections(report, scope)[0]
+
+
+def _in_projected_order(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
+    ranges, parents = _projections(report, scope)
+    order = np.lexsort((-ranges.ints("projected"), ranges.ints("projected_ns")))
+    return _with_stacks(ranges.take(order), parents)
+
+
+def _on_host(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
+    """Push/pop ranges by start, with the time of those inside them."""
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(ranges.labels("style").equals([PUSH_POP])).ordered()
+    # what a thread pushed last is popped first, whatever its domain
+    nesting = nest(Frame({**ranges, "domain": Labels.constant("", ranges.rows)}))
+    inner = np.flatnonzero(nesting.parent != ROOT)
+    above = nesting.parent[inner]
+    inside = np.zeros(ranges.rows, dtype=np.int64)
+    np.add.at(inside, above, durations(ranges)[inner])
+    children = np.bincount(above, minlength=ranges.rows)
+    every = _nested(ranges, nesting)
+    every = Frame(
         {
-            **{name: inside[name] for name in ("range", "style", "pid", "tid")},
-            "kernel": Labels(names.codes[kernel], names.values),
+            **every,
+            "inside": inside,
+            "own": durations(ranges) - inside,
+            "children": children,
+            "tree": named_by(every, ("level", "name"), lambda level, name: f"{'--' * level}{name}"),
         }
     )
-    groups = group_by(keys, tuple(keys))
-    # each pair of an instance and a kernel's name once
-    pairs = np.unique(groups.codes.astype(np.int64) * max(ranges.rows, 1) + instance)
-    once = (pairs // max(ranges.rows, 1)).astype(np.int32)
-    return (
-        tally(groups.codes, ranking.durations(ran), groups.keys),
-        tally(once, np.ones(len(once), dtype=np.int64), groups.keys),
+    return _with_stacks(scope.narrow(report, every), every.ints("parent"))
+
+
+def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
+    """Ranges, some at a time, with the ids of those around each and its own: :1:2."""
+    if ranges.ints("level").max(initial=0) >= MOST_LISTED:
+        raise TooMuchError(f"nests ranges more than {MOST_LISTED:,} deep: too many to list")
+    for some in ranges.in_parts(BATCH_ROWS):
+        stacks = tuple(_stack(number, parents) for number in some.ints("id").tolist())
+        yield Frame({**some, "stack": Labels(np.arange(some.rows, dtype=np.int32), stacks)})
+
+
+def _stack(number: int, parents: Ints) -> str:
+    stack = ""
+    while number:
+        stack, number = f":{number}{stack}", int(parents[number - 1])
+    return stack
+
+
+def _average(label: str, measure: str) -> Column:
+    """The mean of a number, ties to even."""
+    mean = partial(Ranking.figure, name="mean", of=measure)
+    return Column(
+        nsys_field(f"Avg {label}"),
+        lambda ranking: [round(float(value or 0), 1) for value in mean(ranking)],
     )
 
 
-def _kernels_shown(parts: Sequence[Statistics]) -> Shown:
-    durations, instances = parts
-    made = dict(zip(instances.keys, instances.instances.tolist(), strict=True))
-    order = durations.by_total()
-    rows: list[Row] = []
-    for group in order:
-        name, style, pid, tid, kernel = durations.keys[group]
-        counts = (made[durations.keys[group]], int(durations.instances[group]))
-        total = int(durations.total[group])
-        rows.append((name, style, pid, tid, *counts, total, *spread(durations, group), kernel))
-    fields = (
-        Field("NVTX Range", "text"),
-        Field("Style", "text"),
-        Field("PID", "id"),
-        Field("TID", "id"),
-        Field("NVTX Inst"),
-        Field("Kern Inst"),
-        Field("Total Time (ns)", "ns"),
-        *spread_fields(),
-        Field("Kernel Name", "text"),
-    )
-    return fields, rows
+def _by_time(records: str = CUDA_NVTX, style: str = "") -> Sum:
+    keys = {"name": "Range"} if style else {"style": "Style", "name": "Range"}
+    return by_time(partial(_ranges, style=style), keys=keys, records=records, on_host=True)
 
 
-def _projected(report: SystemReport, scope: Scope, _: str) -> Tallies:
-    """Of ranges that launched something: projected and host time, operations, level, children."""
-    whole, projected, nesting, children = projected_ranges(report, scope)
-    some = np.flatnonzero(projected.found)
-    figures = {
-        "projected": projected.length[some],
-        "operations": projected.operations[some],
-        "level": nesting.level[some],
-        "children": children[some],
-    }
-    mine = scope.narrow(report, Frame({**named(whole.take(some)), **figures}))
-    groups = group_by(mine, ("range", "style"))
-    lasted = ranking.durations(mine)
-    return tuple(
-        tally(groups.codes, values, groups.keys)
-        for values in (mine.ints("projected"), lasted, *(mine.ints(n) for n in list(figures)[1:]))
-    )
-
-
-def _projected_shown(parts: Sequence[Statistics]) -> Shown:
-    projected, lasted, operations, level, children = parts
-    order = projected.by_total()
-    rows: list[Row] = [
-        (
-            *projected.keys[g],
-            int(projected.total[g]),
-            int(lasted.total[g]),
-            int(projected.instances[g]),
-            *spread(projected, g),
-            int(operations.total[g]),
-            *(round(float(part.mean[g]), 1) for part in (operations, level, children)),
-        )
-        for g in order
-    ]
-    fields = (
-        Field("Range", "text"),
-        Field("Style", "text"),
-        Field("Total Proj Time (ns)", "ns"),
-        Field("Total Range Time (ns)", "ns"),
-        Field("Range Instances"),
-        *spread_fields("Proj "),
-        Field("Total GPU Ops"),
-        *fields_in("count", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child", decimals=1),
-    )
-    return fields, rows
-
-
-def _sum(help_: str, style: str = "") -> Summary:
-    labels = ("Range",) if style else ("Style", "Range")
+SUMS = {
+    "nvtx_sum": _by_time(),
+    "nvtx_pushpop_sum": _by_time(style=PUSH_POP),
     # record_function makes none that end on another thread
-    records = "-t nvtx" if style == START_END else CUDA_NVTX
-    return Summary(help_, partial(_durations, style=style), times(*labels), records)
-
-
-SUMMARIES = {
-    "nvtx_sum": _sum("NVTX ranges by host time."),
-    "nvtx_pushpop_sum": _sum("Push/pop ranges by host time.", PUSH_POP),
-    "nvtx_startend_sum": _sum("Start/end ranges by host time.", START_END),
-    "nvtx_kern_sum": Summary(
-        "Kernels by the NVTX ranges that launched them, inner and outer.",
+    "nvtx_startend_sum": _by_time("-t nvtx", START_END),
+    "nvtx_kern_sum": Sum(
         _by_kernel,
-        _kernels_shown,
-        CUDA_NVTX,
-        tallies=2,
+        ("range", "style", "pid", "tid", "kernel"),
+        (
+            part("range", "NVTX Range"),
+            part("style", "Style"),
+            part("pid", "PID"),
+            part("tid", "TID"),
+            figure("NVTX Inst", "instances", "first"),
+            figure("Kern Inst", "instances"),
+            figure("Total Time (ns)", "total"),
+            *spread(),
+            part("kernel", "Kernel Name"),
+        ),
+        records=CUDA_NVTX,
+        measures=("duration", "first"),
+        identity=row_keys(KERNEL, "Kernel Name"),
     ),
-    "nvtx_gpu_proj_sum": Summary(
-        "NVTX ranges projected onto the GPU.",
+    "nvtx_gpu_proj_sum": Sum(
         _projected,
-        _projected_shown,
-        CUDA_NVTX,
-        tallies=5,
+        ("name", "style"),
+        (
+            part("name", "Range"),
+            part("style", "Style"),
+            figure("Total Proj Time (ns)", "total", "projected"),
+            figure("Total Range Time (ns)", "total"),
+            figure("Range Instances", "instances"),
+            *spread("Proj ", of="projected"),
+            figure("Total GPU Ops", "total", "operations"),
+            _average("GPU Ops", "operations"),
+            _average("Range Lvl", "level"),
+            _average("Num Child", "children"),
+        ),
+        records=CUDA_NVTX,
+        measures=("projected", "duration", "operations", "level", "children"),
+    ),
+}
+_NESTED = "Lvl=level, NumChild=children, RangeId=id, ParentId=parent>0, RangeStack=stack"
+LISTINGS = {
+    "nvtx_gpu_proj_trace": Listing(
+        _in_projected_order,
+        "Name=name, Projected Start (ns)=projected_ns, Projected Duration (ns)=projected, "
+        "Orig Start (ns)=start_ns, Orig Duration (ns)=duration, Style=style, PID=pid, TID=tid, "
+        f"NumGPUOps=operations, {_NESTED}",
+        records=CUDA_NVTX,
+    ),
+    "nvtx_pushpop_trace": Listing(
+        _on_host,
+        "Start (ns)=start_ns, End (ns)=end_ns, Duration (ns)=duration, DurChild (ns)=inside, "
+        f"DurNonChild (ns)=own, Name=name, PID=pid, TID=tid, {_NESTED}, NameTree=tree",
+        records=CUDA_NVTX,
     ),
 }

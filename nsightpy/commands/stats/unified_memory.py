@@ -1,148 +1,134 @@
-"""Summaries of unified memory: um_sum, um_total_sum and um_cpu_page_faults_sum."""
+"""Sums of unified memory: um_sum, um_total_sum and um_cpu_page_faults_sum."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.ranking import MEGA, durations
-from nsightpy.analysis.tally import Key, Statistics, Tally, tally
-from nsightpy.commands.stats.summary import Shown, Summary, Tallies
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.analysis.ranking import MEGA, Column, Ranking, durations, figure, nsys_field, part
+from nsightpy.commands.stats.reports import Sum
+from nsightpy.frames import Frame, Labels, constant
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row
+from nsightpy.results import Value
 from nsightpy.units import round_half_up
 
-_COPIES = ("start_ns", "end_ns", "pid", "device", "correlation_id", "operation", "bytes", "address")
-_FAULTS = ("start_ns", "end_ns", "pid", "device", "address", "faults", "instruction")
+_COPIES = ("pid", "device", "correlation_id", "operation", "bytes", "address")
+_FAULTS = ("pid", "device", "address", "faults", "instruction")
 _MIGRATIONS = {
     "HtoD": "[CUDA memcpy Unified Host-to-Device]",
     "DtoH": "[CUDA memcpy Unified Device-to-Host]",
 }
 _SIDES = ("CPU", "GPU")
-RECORDS = "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
+_MEASURES = ("moved", "length", *_MIGRATIONS, *_SIDES)
+_CPU = "--cuda-um-cpu-page-faults=true"
 
 
-def _by_place(report: SystemReport, scope: Scope, _: str, *, by: tuple[str, ...] = ()) -> Tallies:
-    """Bytes moved in each direction, faults of each side, durations of what was moved."""
-    copies = _of_report(report, scope, "memory_operations", _COPIES)
-    moved = [
-        copies.take(copies.labels("operation").equals([name])) for name in _MIGRATIONS.values()
-    ]
-    faults = _of_report(report, scope, "page_faults", _FAULTS)
-    on_gpu = faults.ints("device") >= 0
-    sides = [faults.take(~on_gpu), faults.take(on_gpu)]
-    both = Frame.concatenate(moved)
-    placed = [part.take(part.ints("address") != 0) for part in (both, faults)]
-    return (
-        *(_sizes(part, by) for part in moved),
-        *(_tally(part, by, part.ints("faults")) for part in sides),
-        _tally(both, by, durations(both)),
-        *(_tally(part, (), part.ints("address")) for part in placed),
+def _pages(report: SystemReport, scope: Scope, _: str) -> Frame:
+    """Migrations and page faults by address; what a row is not about is -1.
+
+    HtoD, DtoH: bytes that moved so; moved: either; length: how long that took; CPU, GPU: faults of
+    that side; placed: the address, where it is known.
+    """
+    copies = scope.read(report, "memory_operations", _COPIES)
+    copies = copies.take(copies.labels("operation").equals(tuple(_MIGRATIONS.values())))
+    faults = scope.read(report, "page_faults", _FAULTS)
+    operation, sizes = copies.labels("operation"), copies.ints("bytes")
+    on_gpu, count = faults.ints("device") >= 0, faults.ints("faults")
+    moves = {way: np.where(operation.equals([n]), sizes, -1) for way, n in _MIGRATIONS.items()}
+    moves |= {"moved": np.maximum(sizes, 0), "length": durations(copies)}
+    sides = {"CPU": np.where(on_gpu, -1, count), "GPU": np.where(on_gpu, count, -1)}
+    sides |= {"moved": constant(0, faults.rows)}
+    both = Frame.concatenate(
+        [
+            Frame(
+                {
+                    **frame.select(("address", "pid")),
+                    **dict.fromkeys(_MEASURES, constant(-1, frame.rows)),
+                    **measures,
+                }
+            )
+            for frame, measures in ((copies, moves), (faults, sides))
+        ]
     )
+    address = both.ints("address")
+    placed = np.where(address != 0, address, -1)
+    # addresses and numbers of processes are of one report
+    return Frame({**both, "placed": placed, "report": Labels.constant(str(report.path), both.rows)})
 
 
-def _of_report(report: SystemReport, scope: Scope, name: str, columns: tuple[str, ...]) -> Frame:
-    """A frame in scope, with the report: addresses and numbers of processes are of one report."""
-    frame = scope.narrow(report, report.frame(name, columns))
-    return Frame({**frame, "report": Labels.constant(str(report.path), frame.rows)})
+def _instructions(report: SystemReport, scope: Scope, _: str) -> Frame:
+    faults = scope.read(report, "page_faults", _FAULTS)
+    return faults.take(faults.ints("device") < 0)
 
 
-def _sizes(moved: Frame, by: tuple[str, ...]) -> Tally:
-    """The sizes that are known; no group where there are none."""
-    known = moved.take(moved.ints("bytes") >= 0)
-    if moved.rows and not known.rows:
-        return tally(np.zeros(0, dtype=np.int32), known.ints("bytes"), ())
-    return _tally(known, by, known.ints("bytes"))
-
-
-def _tally(frame: Frame, by: tuple[str, ...], values: Ints) -> Tally:
-    if not by:
-        return tally(np.zeros(frame.rows, dtype=np.int32), values, ((),))
-    groups = group_by(frame, by)
-    return tally(groups.codes, values, groups.keys)
-
-
-def _pages_shown(parts: Sequence[Statistics]) -> Shown:
-    """Pages by what was moved of them, then by faults, then by address."""
-    totals = [_totals(part) for part in parts[:5]]
-    rows: list[Row] = []
-    every = set[Key]().union(*totals)
-    figures = {key: [part.get(key) for part in totals] for key in every}
-    moved = {key: (sums[0] or 0) + (sums[1] or 0) for key, sums in figures.items()}
-    for key in sorted(every, key=lambda key: (-moved[key], *key)):
-        *sizes, at_cpu, at_gpu, length = figures[key]
-        rate = None
-        if length and any(size is not None for size in sizes):
-            rate = round_half_up(moved[key] * 1e9 / length / MEGA, 3)
-        rows.append((_hex(key[0]), *map(_megabytes, sizes), at_cpu, at_gpu, rate, key[1]))
-    fields = (
-        Field("Virtual Address", "text"),
-        *(Field(f"{way} Migration Size (MB)", "MB", 3) for way in _MIGRATIONS),
-        *(Field(f"{side} Page Faults") for side in _SIDES),
-        Field("Migration Throughput (MB/s)", "MB/s", 3),
-        Field("PID", "id"),
-    )
-    return fields, rows
-
-
-def _total_shown(parts: Sequence[Statistics]) -> Shown:
-    fields = (
-        *(Field(f"Total {way} Migration Size (MB)", "MB", 3) for way in _MIGRATIONS),
-        # in NVIDIA's words
-        *(Field(name) for name in ("Total CPU Page Faults", "Total GPU PageFaults")),
-        *(Field(f"{which} Virtual Address", "text") for which in ("Minimum", "Maximum")),
-    )
-    *sizes, at_cpu, at_gpu, _ = (_totals(part).get(()) for part in parts[:5])
-    ends = [part for part in parts[5:] if part.keys]
-    if not ends:
-        return fields, []
-    low = min(int(part.minimum[0]) for part in ends)
-    high = max(int(part.maximum[0]) for part in ends)
-    return fields, [(*map(_megabytes, sizes), at_cpu, at_gpu, _hex(low), _hex(high))]
-
-
-def _totals(part: Statistics) -> dict[Key, int]:
-    return dict(zip(part.keys, part.total.tolist(), strict=True))
-
-
-def _megabytes(size: int | None) -> float | None:
-    return None if size is None else round_half_up(size / MEGA, 3)
-
-
-def _hex(address: int | str | None) -> str | None:
+def _hex(address: Value) -> str | None:
     """An address as nsys writes it, None where it is not known; above 2^63 they are negative."""
     return f"0x{int(address) & 2**64 - 1:X}" if address else None
 
 
-def _instructions(report: SystemReport, scope: Scope, _: str) -> Tallies:
-    faults = scope.narrow(report, report.frame("page_faults", _FAULTS))
-    mine = faults.take(faults.ints("device") < 0)
-    return (_tally(mine, ("instruction",), mine.ints("faults")),)
-
-
-def _instructions_shown(parts: Sequence[Statistics]) -> Shown:
-    (statistics,) = parts
-    rows: list[Row] = [
-        (int(statistics.total[g]), _hex(statistics.keys[g][0])) for g in statistics.by_total()
+def _rate(ranking: Ranking) -> list[Value]:
+    """MB/s of migrations, where a size is known."""
+    totals = [ranking.figure("total", of) for of in ("moved", "length", *_MIGRATIONS)]
+    return [
+        round_half_up(moved * 1e9 / length / MEGA, 3)
+        if moved is not None and length and sizes != [None, None]
+        else None
+        for moved, length, *sizes in zip(*totals, strict=True)
     ]
-    return (Field("CPU Page Faults"), Field("CPU Instruction Address", "text")), rows
 
 
-_PAGES = partial(_by_place, by=("address", "pid", "report"))
-SUMMARIES = {
-    "um_sum": Summary("Unified memory by page.", _PAGES, _pages_shown, RECORDS, tallies=7),
-    "um_total_sum": Summary(
-        "Migrations of unified memory and page faults.", _by_place, _total_shown, RECORDS, tallies=7
+def _address(label: str, values: Callable[[Ranking], Sequence[Value]]) -> Column:
+    return Column(nsys_field(label), lambda ranking: [*map(_hex, values(ranking))])
+
+
+def _sizes(before: str = "") -> tuple[Column, ...]:
+    return tuple(figure(f"{before}{way} Migration Size (MB)", "total", way) for way in _MIGRATIONS)
+
+
+_BOTH = f"{_CPU} --cuda-um-gpu-page-faults=true"
+SUMS = {
+    "um_sum": Sum(
+        _pages,
+        ("address", "pid", "report"),
+        (
+            _address("Virtual Address", partial(Ranking.part, name="address")),
+            *_sizes(),
+            *(figure(f"{side} Page Faults", "total", side) for side in _SIDES),
+            Column(nsys_field("Migration Throughput (MB/s)"), _rate),
+            part("pid", "PID"),
+        ),
+        records=_BOTH,
+        measures=_MEASURES,
     ),
-    "um_cpu_page_faults_sum": Summary(
-        "Page faults of processors by instruction.",
+    "um_total_sum": Sum(
+        _pages,
+        (),
+        (
+            *_sizes("Total "),
+            # in NVIDIA's words
+            figure("Total CPU Page Faults", "total", "CPU"),
+            figure("Total GPU PageFaults", "total", "GPU"),
+            _address(
+                "Minimum Virtual Address", partial(Ranking.figure, name="minimum", of="placed")
+            ),
+            _address(
+                "Maximum Virtual Address", partial(Ranking.figure, name="maximum", of="placed")
+            ),
+        ),
+        records=_BOTH,
+        measures=("placed", *_MIGRATIONS, *_SIDES),
+    ),
+    "um_cpu_page_faults_sum": Sum(
         _instructions,
-        _instructions_shown,
-        "--cuda-um-cpu-page-faults=true",
+        ("instruction",),
+        (
+            figure("CPU Page Faults", "total", "faults"),
+            _address("CPU Instruction Address", partial(Ranking.part, name="instruction")),
+        ),
+        records=_CPU,
+        measures=("faults",),
     ),
 }

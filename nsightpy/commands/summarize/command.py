@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from functools import partial
-from typing import Unpack
+from dataclasses import replace
+from typing import Annotated
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.tally import merge
-from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS, budget_row, suspect_note
+from nsightpy.commands.breakdown.command import budget_row
 from nsightpy.commands.findings.command import facts_of
 from nsightpy.commands.summarize.sections import (
-    COLLECTIVE_FIELDS,
-    GAP_FIELDS,
-    HEADER_FIELDS,
-    IDLE_FIELDS,
-    NVTX_FIELDS,
-    RANK_FIELDS,
+    SECTIONS,
+    Part,
     collectives_section,
     gap_section,
     header_of,
@@ -30,60 +27,61 @@ from nsightpy.commands.summarize.sections import (
     read_part,
     steady_text,
 )
-from nsightpy.query.device_time import budget_order
-from nsightpy.query.request import Common, Request
-from nsightpy.query.signature import command_function
-from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, findings_table, with_notes
+from nsightpy.query.command import command
+from nsightpy.query.device_gaps import NO_CALLS
+from nsightpy.query.device_time import suspect_note
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Option
+from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, rank_order
+from nsightpy.results.keys import KERNEL, row_keys
+from nsightpy.results.notes import abstentions, texts
 
 TOP_KERNELS = 5
-HEADER = HEADER_FIELDS
-# The tables of the sections, by name.
-SECTIONS = {
-    "ranks": RANK_FIELDS,
-    "breakdown": BREAKDOWN_FIELDS,
-    "kernels": ranking.time_fields(),
-    "collectives": COLLECTIVE_FIELDS,
-    "memory": ranking.memory_fields(),
-    "nvtx": NVTX_FIELDS,
-    "findings": FINDING_FIELDS,
-    "idle": IDLE_FIELDS,
-    "gaps": GAP_FIELDS,
-}
 
 
-@command_function
-def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Summary:
-    """Everything that matters first, in sections; times in ns, sizes in bytes.
+@command(*FINDING_FIELDS, sections=SECTIONS, text="nsightpy.render.text.summary:print_summary")
+def summarize(
+    *,
+    top: Annotated[int | None, Option("First N kernels; 0 is all of them.", "N", least=0)] = None,
+) -> Question[Summary]:
+    """Where a steady state is known, all but the header are about it.
 
-    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings,
-    next_steps, idle, gaps. Where a steady state is known, all but header are about it.
+    csv, markdown and parquet hold the findings; json holds every section by name: header, ranks,
+    breakdown, kernels, collectives, memory, nvtx, findings, next_steps, idle, gaps.
     """
-    request = Request.of(reports, **common)
-    alone = len(request.ranks) == 1
-    mapped = request.map(partial(read_part, scope=request.scope, alone=alone), ranked=True)
-    parts = mapped.values
-    budgets = sorted((row for part in parts for row in part.facts.budgets), key=budget_order)
-    kernel_statistics = merge([part.kernels for part in parts]).statistics()
-    facts = facts_of(request, [(report, part.facts) for report, part in mapped.results])
-    problems = tuple(check_all(facts))
-    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    kernels = TOP_KERNELS if top is None else top or sys.maxsize
+
+    def combine(parts: Parts[Part]) -> Summary:
+        return _summary(parts, kernels)
+
+    return Question(read_part, combine, ranked=True)
+
+
+def _summary(parts: Parts[Part], kernels: int) -> Summary:
+    request, values = parts.request, parts.values
+    facts = facts_of(request, [(report, part.facts) for report, part in parts.results])
+    devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
+    budgets = [budget_row(d.rank, d.device, d.budget, d.idle.causes or None) for d in devices]
+    statistics = merge([part.kernels for part in values]).statistics()
+    ranked = ranking.ranked("kernels", ranking.KERNELS, {"duration": statistics}).first(kernels)
     sections = {
-        "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),
-        "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
-        "kernels": ranking.rank_by_time("kernels", kernel_statistics, ()).first(top or TOP_KERNELS),
-        "collectives": collectives_section([part.collectives for part in parts]),
-        "memory": memory_section(parts),
-        "nvtx": ranges_section([part.ranges for part in parts]),
+        "ranks": ranks_section([(str(report.path), part) for report, part in parts.results]),
+        "breakdown": Table("breakdown", SECTIONS["breakdown"], tuple(budgets)),
+        "kernels": replace(ranked, identity=row_keys(KERNEL, "Name")),
+        "collectives": collectives_section([part.collectives for part in values]),
+        "memory": memory_section(values),
+        "nvtx": ranges_section([part.ranges for part in values]),
         "idle": idle_section(facts),
         "gaps": gap_section(facts),
     }
-    idle = (note for part in parts for note in part.facts.notes)
+    problems = tuple(check_all(facts))
+    doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
         *request.said,
+        *(error.left_out for error in parts.failures),
         *map(suspect_note, doubtful),
-        *idle,
+        *(NO_CALLS for part in values if part.facts.devices and not part.facts.has_calls),
         *facts.notes,
         *sections["memory"].notes,
         *request.scope.notes,
@@ -91,21 +89,16 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     return Summary(
         inputs=request.ranks.inputs,
         header={
-            **header_of(request, parts),
-            "steady": steady_text(facts, parts),
+            **header_of(request, values),
+            "steady": steady_text(facts, values),
             "before": outside_text(facts),
         },
         sections=sections,
         findings=problems,
         next_steps=_next_steps(problems, sections, facts),
-        notes=tuple(dict.fromkeys(map(request.worded, notes))),
+        notes=texts(notes, request.kind),
+        abstentions=abstentions(notes, request.kind),
     )
-
-
-def summary_findings(summary: Summary) -> Table:
-    """The findings of a summary as a table."""
-    table = findings_table(summary.findings)
-    return with_notes(table, summary.inputs, summary.notes)
 
 
 def _next_steps(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
@@ -15,78 +15,79 @@ from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
-from nsightpy.query.device_time import (
-    budget_order,
-    doubtful_names,
-    read_work,
-)
+from nsightpy.query.device_time import budget_order, doubtful_names, read_work
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in
+from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in
+from nsightpy.results.keys import MEMORY, RANGE, row_keys
 
 TOP_RANGES = 4
-HEADER_FIELDS = (
-    Field("reports"),
-    Field("gpu", "text"),
-    *fields_in("count", "devices", "processes", "ranks"),
-    *fields_in("text", "hosts", "tool_version", "start_utc"),
-    Field("duration_ns", "ns"),
-    Field("kernels"),
-    Field("outside_ns", "ns"),
-    Field("steady", "text"),
-    Field("before", "text"),
-)
 # The columns of kernels that the rankings need.
 TALLIED = ("start_ns", "end_ns", "pid", "device", "name")
-COLLECTIVE_FIELDS = (
-    Field("operation", "text"),
-    Field("group", "text"),
-    Field("ranks"),
-    Field("instances"),
-    Field("bytes", "bytes"),
-    Field("duration_med_ns", "ns", 1),
-    Field("total_ns", "ns"),
-)
-NVTX_FIELDS = (
-    Field("range", "text"),
-    Field("domain", "text"),
-    Field("style", "text", own=True),
-    Field("instances"),
-    Field("total_range_ns", "ns"),
-    Field("range_med_ns", "ns", 1),
-)
-IDLE_FIELDS = (
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("idle_ns", "ns"),
-    *(Field(f"{cause.replace('-', '_')}_ns", "ns") for cause in ALL_CAUSES),
-)
-GAP_FIELDS = (
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("start_ns", "ns"),
-    Field("duration_ns", "ns"),
-    Field("share_of_window", "ratio", 4),
-    Field("cause", "text", own=True),
-    Field("host_activity", "text"),
-)
 # From this part of a device's window on its longest idle interval matters.
 LEAST_GAP = 0.05
-RANK_FIELDS = (
-    Field("rank", "id"),
-    Field("report", "text"),
-    Field("host", "text"),
-    Field("device", "id"),
-    Field("rank_source", "text"),
-)
+_PLACE = (Field("rank", "id"), Field("device", "id"))
+SECTIONS: Mapping[str, tuple[Field, ...]] = {
+    "header": (
+        Field("reports"),
+        Field("gpu", "text"),
+        *fields_in("count", "devices", "processes", "ranks"),
+        *fields_in("text", "hosts", "tool_version", "start_utc"),
+        Field("duration_ns", "time"),
+        Field("kernels"),
+        Field("outside_ns", "time"),
+        *fields_in("text", "steady", "before"),
+    ),
+    "ranks": (
+        Field("rank", "id"),
+        *fields_in("text", "report", "host"),
+        Field("device", "id"),
+        Field("rank_source", "text"),
+    ),
+    "breakdown": BREAKDOWN_FIELDS,
+    "kernels": ranking.fields_of(ranking.KERNELS),
+    "collectives": (
+        Field("operation", "name", importance=1, place=-1),
+        Field("group", "text"),
+        Field("ranks", importance=5),
+        Field("instances", heading="count", importance=3),
+        Field("bytes", "bytes"),
+        Field("duration_med_ns", "time", 1, heading="median", importance=4),
+        Field("total_ns", "time", importance=2, place=1),
+    ),
+    "memory": ranking.fields_of(ranking.MEMORY),
+    "nvtx": (
+        Field("range", "name", importance=1, place=-1),
+        Field("domain", "text", importance=5),
+        Field("style", "text", own=True),
+        Field("instances", heading="count", importance=3),
+        Field("total_range_ns", "time", heading="host time", importance=2, place=1),
+        Field("range_med_ns", "time", 1, heading="median", importance=4),
+    ),
+    "findings": FINDING_FIELDS,
+    "idle": (
+        *_PLACE,
+        Field("idle_ns", "time"),
+        *(Field(f"{cause.replace('-', '_')}_ns", "time") for cause in ALL_CAUSES),
+    ),
+    "gaps": (
+        *_PLACE,
+        Field("start_ns", "moment"),
+        Field("duration_ns", "time"),
+        Field("share_of_window", "share", 4),
+        Field("cause", "text", own=True),
+        Field("host_activity", "name"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -104,18 +105,11 @@ class Part:
     doubtful: list[str]
 
 
-def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
+def read_part(report: SystemReport, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
-    facts = report_facts(
-        report,
-        scope,
-        read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS),
-        ranges,
-        alone=alone,
-        causes=True,
-    )
-    work = read_work(report, scope, MEMORY_COLUMNS)
+    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+    facts = report_facts(report, scope, work, ranges)
     extent = extent_of_frames(work.kernels.rows, work)
     # one window for one answer: that of the findings
     kernels = in_steady(scope.narrow(report, work.kernels).select(TALLIED), facts.steady)
@@ -157,7 +151,7 @@ def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
             source = "; ".join(part.info.rank_sources) or None
             rows.append((budget.rank, path, part.info.host or None, budget.device, source))
     rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
-    return Table("ranks", RANK_FIELDS, tuple(rows))
+    return Table("ranks", SECTIONS["ranks"], tuple(rows))
 
 
 def collectives_section(tallies: Sequence[Tally]) -> Table:
@@ -183,15 +177,17 @@ def collectives_section(tallies: Sequence[Tally]) -> Table:
         for group, key in enumerate(statistics.keys)
     ]
     rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
-    # sizes are not known here, so that the keys would not be those of `collectives`
-    return Table("collectives", COLLECTIVE_FIELDS, tuple(rows), identity=())
+    # no keys: sizes are not known here, so that they would not be those of `collectives`
+    return Table("collectives", SECTIONS["collectives"], tuple(rows))
 
 
 def memory_section(parts: Sequence[Part]) -> Table:
     """Copies and memory sets by time."""
     time, sizes = (merge([part.memory[which] for part in parts]).statistics() for which in (0, 1))
     fastest = max((part.fastest_memory for part in parts), default=0)
-    return believable(ranking.rank_memory(time, sizes), fastest)
+    measures = {"duration": time, "bytes": sizes}
+    table = believable(ranking.ranked("memory", ranking.MEMORY, measures), fastest)
+    return replace(table, identity=row_keys(MEMORY, "Operation"))
 
 
 def ranges_section(tallies: Sequence[Tally]) -> Table:
@@ -202,7 +198,8 @@ def ranges_section(tallies: Sequence[Tally]) -> Table:
         for g, key in enumerate(statistics.keys)
     ]
     rows.sort(key=lambda row: (-int(row[4] or 0), str(row[0]), str(row[1])))
-    return Table("nvtx", NVTX_FIELDS, tuple(rows[:TOP_RANGES]))
+    keys = row_keys(RANGE, "range", "domain")
+    return Table("nvtx", SECTIONS["nvtx"], tuple(rows[:TOP_RANGES]), identity=keys)
 
 
 def idle_section(facts: Facts) -> Table:
@@ -212,7 +209,7 @@ def idle_section(facts: Facts) -> Table:
         if device.idle.causes:
             causes = map(device.caused_ns, ALL_CAUSES)
             rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
-    return Table("idle", IDLE_FIELDS, tuple(rows))
+    return Table("idle", SECTIONS["idle"], tuple(rows))
 
 
 def gap_section(facts: Facts) -> Table:
@@ -233,7 +230,7 @@ def gap_section(facts: Facts) -> Table:
         if share >= LEAST_GAP:
             place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
             rows.append((device.rank, device.device, *place, share, gap.cause, gap.host))
-    return Table("gaps", GAP_FIELDS, tuple(rows))
+    return Table("gaps", SECTIONS["gaps"], tuple(rows))
 
 
 def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:

@@ -24,15 +24,17 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
-from nsightpy.results import Abstention
+from nsightpy.results import Note, notes
 
-NO_WORK = Abstention(
+NO_WORK = Note(
     "The capture holds no GPU work: no kernel, copy or graph tables.",
     "Profile with `-t cuda`, and check that the program ran on a GPU during the capture.",
+    kind=notes.NO_WORK,
 )
-NO_CALLS = Abstention(
+NO_CALLS = Note(
     "No CUDA API calls were recorded: launches cannot be analysed.",
     "`nsys profile -t cuda` records them.",
+    kind=notes.NO_CALLS,
 )
 _LONGEST = 200
 _WORTH = ("warning", "error")
@@ -40,33 +42,44 @@ _WORTH = ("warning", "error")
 _RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buffer", re.IGNORECASE)
 # Says only that a process did not use a library.
 _NOT_USED = re.compile(r"Does the process use")
+# What nsys says that makes figures wrong: not of CPU samples, of the OS or of other counters, which
+# no figure comes from.
+_LOST = re.compile(r"\b(?:lost|dropped|overflow|truncated)", re.IGNORECASE)
+_OF_NO_FIGURE = re.compile(
+    r"sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics", re.IGNORECASE
+)
+_MAY_LACK = re.compile(
+    r"not all|(?:have not|not have) been|\b(?:lost|dropped|missing|overflow|truncated)",
+    re.IGNORECASE,
+)
+_OF_CUDA = re.compile(r"CUDA|CUPTI", re.IGNORECASE)
+_OF_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 
 
-def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -> list[str]:
+def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -> list[Note]:
     """Notes on one export with these active processes, most important first, each on one line."""
-    notes: list[str] = []
+    said: list[Note] = []
     if not any(export.has(table) for table in GPU_TABLES):
-        notes.append(NO_WORK)
+        said.append(NO_WORK)
     elif not export.holds_rows(KERNEL):
-        notes.append("The capture holds no kernels of their own.")
+        said.append(Note("The capture holds no kernels of their own."))
     if launches := export.count(GRAPH_TRACE):
         reason = f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
         reason += "recorded one by one."
-        notes.append(Abstention(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
+        said.append(Note(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
     if any(export.has(table) for table in GPU_TABLES):
         if not export.has(RUNTIME):
-            notes.append(NO_CALLS)
+            said.append(NO_CALLS)
         if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
-            notes.append("The export does not describe its GPUs: model and limits are unknown.")
+            reason = "The export does not describe its GPUs: model and limits are unknown."
+            said.append(Note(reason))
     if not export.has("StringIds"):
-        notes.append(
-            "The export has no StringIds table: names are shown by number, and what communicates "
-            "counts as compute."
-        )
-    return notes + diagnostic_notes(diagnostics, pids)
+        reason = "The export has no StringIds table: names are shown by number, and what "
+        said.append(Note(f"{reason}communicates counts as compute."))
+    return said + diagnostic_notes(diagnostics, pids)
 
 
-def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[str]:
+def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[Note]:
     """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
     severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
     lines = [" ".join(value.split()) for value in text.values]
@@ -74,10 +87,23 @@ def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[str]:
     worth = severity.equals(_WORTH) & np.asarray([*relevant, False])[text.codes]
     rows = np.flatnonzero(worth & np.isin(about, [0, *pids])).tolist()
     said_once = dict.fromkeys((severity[row], lines[text.codes[row]]) for row in rows)
-    return [
-        f"nsys {kind}: {line if len(line) <= _LONGEST else line[: _LONGEST - 1] + '…'}"
-        for kind, line in said_once
-    ]
+    return [_of_nsys(kind, line) for kind, line in said_once]
+
+
+def _of_nsys(severity: str, line: str) -> Note:
+    """What nsys said, and what it means for figures."""
+    wrong = not _OF_NO_FIGURE.search(line) and (
+        bool(_LOST.search(line)) or (severity == "error" and bool(_OF_CUDA.search(line)))
+    )
+    kinds = (notes.LOST, notes.LOST_RANGES) if wrong else (notes.PARTIAL, notes.PARTIAL_RANGES)
+    if _MAY_LACK.search(line):
+        kind = kinds[1] if _OF_RANGES.search(line) else kinds[0]
+    else:
+        kind = notes.FAILED if wrong else notes.DIAGNOSTIC
+    return Note(
+        f"nsys {severity}: {line if len(line) <= _LONGEST else line[: _LONGEST - 1] + '…'}",
+        kind=kind,
+    )
 
 
 # Priority and name by process and thread.
@@ -110,7 +136,8 @@ class Capture:
     """What an export says of its capture. `ranks`: of its processes, `launched`: of itself.
 
     `host_pids`: the processes where none has GPU work or CUDA calls. `thread_names`: process,
-    thread, priority, name. `said`: notes, an abstention as its two parts.
+    thread, priority, name. `notes`: what a reader of any figure must know about
+    the capture.
     """
 
     session: Session
@@ -121,17 +148,12 @@ class Capture:
     processes: dict[int, str]
     thread_names: list[_Thread]
     host_pids: list[int]
-    said: list[list[str]]
+    notes: list[Note]
 
     @property
     def threads(self) -> ThreadNames:
         """Priority and name by process and thread."""
         return {(pid, tid): (priority, name) for pid, tid, priority, name in self.thread_names}
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of any figure must know about the capture."""
-        return [Abstention(*parts) if len(parts) > 1 else parts[0] for parts in self.said]
 
 
 def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Capture:
@@ -139,7 +161,6 @@ def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Cap
     threads = thread_names(export)
     hosts = [] if cuda_pids else host_pids(export)
     pids = cuda_pids or hosts
-    notes = capture_notes(export, diagnostics, pids)
     return Capture(
         session(export),
         capture_start(export, diagnostics),
@@ -148,8 +169,5 @@ def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Cap
         process_names(export, pids),
         [(*thread, *named) for thread, named in threads.items()],
         hosts,
-        [
-            list(note.record().values()) if isinstance(note, Abstention) else [note]
-            for note in notes
-        ],
+        capture_notes(export, diagnostics, pids),
     )

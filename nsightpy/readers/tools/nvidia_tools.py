@@ -102,8 +102,9 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
         )
         raise ToolNotFoundError(
             spec.name,
-            f"{spec.name} was not found (looked in PATH, {', '.join(globs)}{broken})",
-            f"Install {spec.product}, or set {spec.variable} to the path of its {spec.name}.",
+            f"{spec.name} was not found",
+            f"Install {spec.product}, or set {spec.variable} to the path of its {spec.name}: it is "
+            f"looked for in {', '.join(('PATH', *globs))}{broken}.",
         )
     # One that answers goes before one that does not; PATH comes first and max keeps the first.
     _, version, path = max(ranked, key=lambda entry: entry[:2])

@@ -36,7 +36,7 @@ from nsightpy.readers.torch.events import (
 from nsightpy.readers.torch.header import Header
 from nsightpy.readers.torch.pieces import Pieces
 from nsightpy.readers.torch.tables import TraceTables
-from nsightpy.results import Abstention
+from nsightpy.results import Note, Said, notes as kinds
 
 PROFILER = "PyTorch profiler"
 _HOST = (CALL, OPERATOR, RANGE, PYTHON)
@@ -63,7 +63,7 @@ class TraceFacts:
     rank: int | None
     pids: tuple[int, ...]
     process_names: dict[int, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     frames: tuple[str, ...] = ()
 
 
@@ -108,7 +108,7 @@ def _no_trace(path: Path, pieces: Pieces, damage: Damage) -> ReportError:
 
 
 def _trace(
-    path: Path, tables: TraceTables, raw: dict[str, Frame], header: Header, notes: list[str]
+    path: Path, tables: TraceTables, raw: dict[str, Frame], header: Header, notes: list[Note]
 ) -> Trace:
     zero = _zero(raw)
     for kind, table in raw.items():
@@ -132,7 +132,7 @@ def _trace(
     for name in ("kernels", "memory_operations"):
         check_places(path, by_name[name])
         if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
-            notes.append(f"{unplaced:,} rows of {name} name no device.")
+            notes.append(Note(f"{unplaced:,} rows of {name} name no device."))
     by_name = {name: _ordered(name, frame) for name, frame in by_name.items()}
     used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
     by_name["devices"] = gpu.devices(header.gpus, used)
@@ -169,9 +169,10 @@ def _zero(raw: dict[str, Frame]) -> int:
     return min(beginnings or [starts[kind] for kind in _AT_ANY_TIME if kind in starts])
 
 
-NO_WORK = Abstention(
+NO_WORK = Note(
     "The trace holds no GPU work: no kernel, copy or memory set.",
     "Record with `ProfilerActivity.CUDA`, and check that the program ran on a GPU meanwhile.",
+    kind=kinds.NO_WORK,
 )
 MERGED = (
     "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
@@ -225,23 +226,18 @@ def _values(columns: Iterable[Ints]) -> set[int]:
     return {int(value) for column in columns for value in np.unique(column)}
 
 
-def restored(note: str) -> str:
-    """A note as it was said, of one that was kept as a text."""
-    return NO_WORK if note == NO_WORK else note
-
-
-def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[str]:
+def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[Note]:
     """What is said of events that are there, and of work that is not."""
     nameless = sum(int(raw[kind].labels("name").equals([""]).sum()) for kind in _GPU_WORK)
     unsized = sum(int(np.count_nonzero(raw[kind].ints("bytes") < 0)) for kind in (COPY, SET))
-    notes = {
+    notes: dict[Said, object] = {
         f"{nameless:,} kernels, copies and memory sets have no name.": nameless,
         f"{unsized:,} copies and memory sets have no size.": unsized,
         f"the trace holds the GPU work of {len(gpu_pids)} processes.": len(gpu_pids) > 1,
         MERGED: _is_merged(raw[CALL]),
         NO_WORK: not gpu_pids,
     }
-    return [note for note, holds in notes.items() if holds]
+    return [kinds.as_note(note) for note, holds in notes.items() if holds]
 
 
 def _is_merged(calls: Frame) -> bool:
@@ -253,7 +249,9 @@ def _is_merged(calls: Frame) -> bool:
     return bool((shared & (pairs[0][1:] != 0)).any())
 
 
-def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: Header) -> list[str]:
+def _damage_notes(
+    tables: TraceTables, pieces: Pieces, damage: Damage, header: Header
+) -> list[Note]:
     """What is said of a trace that is not whole."""
     notes = []
     if pieces.cut_off:
@@ -280,4 +278,4 @@ def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: H
         notes.append(f"values that are no number count as not recorded ({parts}).")
     if header.torn and not pieces.cut_off:
         notes.append("the header is damaged: nothing of it is known.")
-    return notes
+    return list(map(Note, notes))

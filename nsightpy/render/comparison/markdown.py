@@ -21,7 +21,7 @@ NAME_WIDTH = 90
 _SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
 
 
-def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
+def comparison_markdown(result: Comparison) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
     if result.noise is not None:
         lines = [*_verdict(result), "", f"Runs: {code(sentences.noise_runs(result))}"]
@@ -30,12 +30,12 @@ def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
     changed = sentences.contributors(result)
     if changed:
         title = "Kernels and collectives that contribute most"
-        lines += _folded(title, _quantities(changed, top or MOST_ROWS))
+        lines += _folded(title, _quantities(changed, result.top or MOST_ROWS))
     if result.ranges:
         title = "Ranges: their time lies within the parts above"
         lines += _folded(title, _quantities(result.ranges, MOST_RANGES))
     if result.notes:
-        lines += _folded("Notes", [f"- {_words(note)}" for note in result.notes])
+        lines += _folded("Notes", [f"- {_words(str(note))}" for note in result.notes])
     return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
 

@@ -41,13 +41,13 @@ _BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s)\b|%)"), "\u00a0"
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
 
 
-def print_comparison(result: Comparison, out: Console, top: int | None = None) -> None:
-    """Print the comparison in the console's width; `top` rows of kernels and collectives."""
+def print_comparison(result: Comparison, out: Console, _: int | None = None) -> None:
+    """Print the comparison in the console's width."""
     width = out.width if out.width < UNLIMITED else PIPED_WIDTH
     for line in _head(result, width):
         out.print(line)
     # names are cut on a terminal only
-    for title, section in _sections(result, out.width, top):
+    for title, section in _sections(result, out.width):
         out.print()
         out.print(_styled(shorten(title, width), "bold"))
         for line in section:
@@ -110,7 +110,7 @@ def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
         yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
 
 
-def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
+def _sections(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:
     if result.noise is not None:
         command = f"nsightpy compare {sentences.gate_options(result)} BEFORE... -- AFTER..."
         yield "Next", _next([(command, "a gate on this floor")], width)
@@ -123,14 +123,14 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
         )
     changed = sentences.contributors(result)
     if changed:
-        table = quantities_table(changed, width, top or MOST_ROWS)
+        table = quantities_table(changed, width, result.top or MOST_ROWS)
         yield _contributors_title(result, changed), table
     if result.ranges:
         yield (
             "Ranges: their time lies within the parts above",
-            quantities_table(result.ranges, width, top or MOST_RANGES),
+            quantities_table(result.ranges, width, result.top or MOST_RANGES),
         )
-    named = other_rows(changed, top or MOST_ROWS)
+    named = other_rows(changed, result.top or MOST_ROWS)
     if named:
         titles = dict.fromkeys(
             "new or gone" if quantity.change in (NEW, GONE) else "under another name"

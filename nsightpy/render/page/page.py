@@ -21,7 +21,7 @@ from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.render.page.columns import columns_of
 from nsightpy.render.page.pictures import drawn
 from nsightpy.render.timeline.page import embed, policy_hashes
-from nsightpy.results import Table, finding_record
+from nsightpy.results import finding_record
 from nsightpy.results.page import SCHEMA, Page, PageTable, Section
 
 LIMIT = 1_000_000
@@ -100,8 +100,7 @@ def _cuts(pictures: Mapping[str, Markup | None]) -> Iterator[tuple[int, Sequence
 
 def _cut(page: Page, rows: int) -> Page:
     def shorter(shown: PageTable) -> PageTable:
-        table: Table = replace(shown.table, rows=shown.table.rows[: max(rows, shown.keeps)])
-        return replace(shown, table=table)
+        return replace(shown, table=shown.table.first(max(rows, shown.keeps)))
 
     def cut(section: Section) -> Section:
         return replace(section, tables=tuple(map(shorter, section.tables)))
@@ -161,7 +160,7 @@ def page_data(page: Page) -> dict[str, Any]:
         "header": dict(page.header),
         "findings": [finding_record(card.finding) for card in page.cards],
         "sections": [_section(section) for section in page.sections],
-        "passed": [{"id": name, "says": says} for name, says in page.passed],
+        "passed": [{"id": name} for name in page.passed],
         "notes": list(page.notes),
     }
     return dict(_harmless(finite(document)))
@@ -183,7 +182,7 @@ def _table(shown: PageTable) -> dict[str, Any]:
     return {
         "id": shown.id,
         "title": shown.title,
-        "columns": [{"name": field.name, "unit": field.unit} for field in shown.table.fields],
+        "columns": [{"name": field.name, "unit": field.kind} for field in shown.table.fields],
         "rows": [list(row) for row in shown.table.rows],
         "total": shown.total,
     }

@@ -1,4 +1,4 @@
-"""The picture of `nsightpy breakdown`: a budget bar per device, why it had no compute, iterations.
+"""The picture of `nsightpy breakdown`: a budget bar per device, why it was idle, iterations.
 
 Returns a matplotlib Figure. Parts differ by hatch as well as by colour.
 """
@@ -20,6 +20,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
 )
 from nsightpy.render.plots.iterations_plot import device_bars, mean_panel
+from nsightpy.render.plots.utilization_plot import utilization_figure
 from nsightpy.render.timeline.plot import COLORS
 from nsightpy.results import Table, Value, ns_of
 from nsightpy.units import format_time, time_unit_for
@@ -47,19 +48,26 @@ BUDGET: tuple[Part, ...] = (
     ("communication beside copies", "#f0b48a", "xxxx"),
     ("idle", "#e4e4e4", ""),
 )
+# Idle time by cause: the commonest have colours of their own, the others share the last.
 CAUSES: tuple[Part, ...] = (
-    ("launch-starved", "#e69f00", ""),
-    ("blocking", "#cc79a7", "////"),
-    ("dependency-stalled", "#8e7cc3", "\\\\\\\\"),
-    ("not attributed", "#e4e4e4", ""),
+    ("launch-bound", "#e69f00", ""),
+    ("host-gap", "#cc79a7", "////"),
+    ("sync-drain", "#8e7cc3", "\\\\\\\\"),
+    ("first-launch", "#56b4e9", ""),
+    ("allocation", "#f0e442", "xxxx"),
+    ("unified-memory", "#009e73", "////"),
+    ("queued", "#bbbbbb", ""),
+    ("other", "#e4e4e4", ""),
 )
 
 
 def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
     """Draw the table of `nsightpy.breakdown`, and below it that of `nsightpy.iterations`, if given.
 
-    Raises NsightpyError when there are no devices.
+    Shares over time are drawn as heat maps. Raises NsightpyError when there are no devices.
     """
+    if "busy_share" in table.columns:
+        return utilization_figure(table)
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "devices"))
     records, left_out = _shown(table.records())
@@ -79,7 +87,7 @@ def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
         )
         causes = inch_axes(figure, LEFT + panel + GAP, BOTTOM + below, panel, bars)
         _panel(
-            causes, records, [_causes(record) for record in records], CAUSES, "time without compute"
+            causes, records, [_causes(record) for record in records], CAUSES, "idle time by cause"
         )
         causes.set_yticks([])
         if iterations is not None and iterations.rows:
@@ -114,11 +122,12 @@ def _budget(record: Record) -> list[int] | None:
 
 
 def _causes(record: Record) -> list[int] | None:
-    """The causes; None where nothing is attributed."""
-    if record["launch_starved_ns"] is None:
+    """Idle time by cause; None where no cause is known."""
+    named = [f"{name.replace('-', '_')}_ns" for name, *_ in CAUSES[:-1]]
+    if record[named[0]] is None:
         return None
-    names = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
-    return [ns_of(record, name) for name in names]
+    parts = [ns_of(record, name) for name in named]
+    return [*parts, ns_of(record, "idle_ns") - sum(parts)]
 
 
 def _panel(
@@ -188,7 +197,7 @@ def _legend(axes: Axes, parts: Sequence[Part], inches: float) -> None:
 def _said(record: Record, row: list[int] | None, parts: Sequence[Part]) -> str:
     """What stands beside a bar."""
     if row is None:
-        return "not attributed: the notes say why"
+        return "causes are not known: the notes say why"
     window = ns_of(record, "window_ns")
     if parts is BUDGET:
         return f"{_percent(row[0], window)} compute, {_percent(row[-1], window)} idle"

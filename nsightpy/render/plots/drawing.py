@@ -144,7 +144,7 @@ def nothing_to_draw(table: Table, what: str) -> str:
     """The message where a picture would be empty: of which reports, and what their notes say."""
     named = ", ".join(table.inputs[:3]) + (", ..." if len(table.inputs) > 3 else "")
     start = f"{named}: " if named else ""
-    return "\n  ".join([f"{start}no {what} to draw", *table.notes])
+    return "\n  ".join([f"{start}no {what} to draw", *map(str, table.notes)])
 
 
 def distinct_names(names: Sequence[str], width: int) -> list[str]:

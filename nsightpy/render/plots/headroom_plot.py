@@ -70,11 +70,9 @@ class Spot:
     doubtful: bool
 
 
-def headroom_figure(
-    made: Table, *, title: str | None = None, together: float | None = None
-) -> Figure:
-    """Draw a result of `nsightpy.headroom`; `together` is its ceiling of all, of 1."""
-    spots = spots_of(made)
+def headroom_figure(made: Table, *, title: str | None = None) -> Figure:
+    """Draw a result of `nsightpy.headroom`."""
+    spots, together = spots_of(made), getattr(made, "ceiling_share", None)
     unit = getattr(made, "unit", "step")
     with drawing():
         head = title or f"Headroom: share of the {unit} against the nearest roof"

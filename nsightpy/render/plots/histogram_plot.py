@@ -1,93 +1,58 @@
-"""The picture of `nsightpy histogram`: durations on one logarithmic axis, coloured by mode."""
+"""Durations of names on one logarithmic axis, coloured by mode; a panel a name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.errors import NsightpyError
-from nsightpy.render.plots.drawing import (
-    INK,
-    SMALL,
-    distinct_names,
-    drawing,
-    headed_figure,
-    inch_axes,
-    nothing_to_draw,
-    plain_axes,
-    reports_name,
-)
+from nsightpy.render.plots.drawing import INK, SMALL, distinct_names, inch_axes, plain_axes
 from nsightpy.render.plots.panels import COLORS
-from nsightpy.results.series import DurationModes, Histogram
-from nsightpy.units import counted, format_time
+from nsightpy.results.series import Durations
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM, SPACE, PANEL = 8.5, 0.7, 0.25, 0.7, 0.5, 0.5, 0.75
-PANELS = 12
+PANEL, SPACE, BOTTOM = 0.75, 0.5, 0.5
 # Modes with figures in the heading of a panel.
 FIGURES = 5
 HEADROOM = 1.08
 
-Row = tuple[int, int, int, int]
+
+def histograms_height(names: int) -> float:
+    """How many inches the panels of so many names take."""
+    return BOTTOM + names * PANEL + (names - 1) * SPACE
 
 
-def histogram_figure(table: Histogram) -> Figure:
-    """Draw the result of `nsightpy.histogram`. Raises NsightpyError when it has no rows."""
-    if not table.rows:
-        raise NsightpyError(nothing_to_draw(table, "durations"))
-    shown = table.modes[:PANELS]
-    names = distinct_names([mode.name for mode in shown], 70)
-    bins = {mode.name: _bins(table, mode.name) for mode in shown}
-    low = min(rows[0][0] or rows[0][1] / 2 for rows in bins.values())
-    high = max(rows[-1][1] for rows in bins.values())
-    height = TOP + BOTTOM + len(shown) * PANEL + (len(shown) - 1) * SPACE
-    with drawing():
-        heading = f"Durations: {reports_name(table.inputs, 60)}"
-        figure = headed_figure(WIDTH, height, LEFT, heading, 0.22)
-        for number, (mode, name) in enumerate(zip(shown, names, strict=True)):
-            bottom = height - TOP - PANEL - number * (PANEL + SPACE)
-            axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, PANEL)
-            _panel(axes, mode, bins[mode.name])
-            axes.set_xscale("log")
-            axes.set_xlim(low / 1.06, high * 1.06)
-            title = f"{name}, {counted(mode.instances, 'instance')}\n{_said(mode)}"
-            axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
-            _ticks(axes, labelled=number == len(shown) - 1)
-    return figure
+def draw_histograms(
+    figure: Figure, durations: Sequence[Durations], left: float, width: float
+) -> None:
+    """The panels from the lower edge of a figure upwards, in inches."""
+    titles = distinct_names([one.name for one in durations], 70)
+    low = min(one.bins[0].low_ns or one.bins[0].high_ns / 2 for one in durations)
+    high = max(one.bins[-1].high_ns for one in durations)
+    for below, (one, name) in enumerate(zip(reversed(durations), reversed(titles), strict=True)):
+        axes = inch_axes(figure, left, BOTTOM + below * (PANEL + SPACE), width, PANEL)
+        _panel(axes, one)
+        axes.set_xscale("log")
+        axes.set_xlim(low / 1.06, high * 1.06)
+        modes = "median" if len(one.counts) == 1 else f"{len(one.counts)} modes:"
+        text = f"{modes} {one.modes_text(FIGURES)}"
+        title = f"{name}, {counted(one.instances, 'instance')}\n{text}"
+        axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
+        _ticks(axes, labelled=below == 0)
 
 
-def _said(modes: DurationModes) -> str:
-    """The modes with most instances, each with its median and share."""
-    number = len(modes.medians_ns)
-    if number == 1:
-        return f"median {format_time(modes.medians_ns[0])}"
-    pairs = sorted(zip(modes.counts, modes.medians_ns, strict=True), reverse=True)[:FIGURES]
-    shown = sorted(
-        (ns, f"{format_time(ns)} ({100 * n / modes.instances:.2g} %)") for n, ns in pairs
-    )
-    rest = f" and {number - len(shown)} more" if number > len(shown) else ""
-    return f"{number} modes: {', '.join(text for _, text in shown)}{rest}"
-
-
-def _bins(table: Histogram, name: str) -> list[Row]:
-    """Low, high, count and mode of each bin of a name."""
-    places = [table.columns.index(column) for column in ("low_ns", "high_ns", "count", "mode")]
-    rows = (row for row in table.rows if row[0] == name)
-    return [tuple(int(row[at] or 0) for at in places) for row in rows]  # type: ignore[misc]
-
-
-def _panel(axes: Axes, modes: DurationModes, bins: list[Row]) -> None:
+def _panel(axes: Axes, one: Durations) -> None:
     """The bins as shares in per cent, coloured by mode; a line and its figures at each mode."""
-    lows = [low or high / 2 for low, high, _, _ in bins]
-    widths = [high - low for low, (_, high, _, _) in zip(lows, bins, strict=True)]
-    heights = [100 * count / modes.instances for _, _, count, _ in bins]
-    colours = [COLORS[(mode - 1) % len(COLORS)] for *_, mode in bins]
+    lows = [each.low_ns or each.high_ns / 2 for each in one.bins]
+    widths = [each.high_ns - low for low, each in zip(lows, one.bins, strict=True)]
+    heights = [100 * each.count / one.instances for each in one.bins]
+    colours = [COLORS[each.mode % len(COLORS)] for each in one.bins]
     axes.bar(lows, heights, widths, align="edge", color=colours, linewidth=0, alpha=0.8)
-    top = max(heights)
-    axes.set_ylim(0, HEADROOM * top)
-    for median in modes.medians_ns:
+    axes.set_ylim(0, HEADROOM * max(heights))
+    for median in one.medians_ns:
         axes.axvline(max(median, 0.5), color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
     axes.set_ylabel("share (%)", fontsize=SMALL)
     plain_axes(axes)

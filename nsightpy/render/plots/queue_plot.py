@@ -1,4 +1,4 @@
-"""The picture of `nsightpy launch-queues`: how many operations waited over time, by stream."""
+"""The picture of `nsightpy launches --by stream`: how many operations waited over time."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nsightpy.render.plots.panels import (
     finish_panel,
     panel_figure,
 )
+from nsightpy.results import Table
 from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import counted, format_count, time_unit_for
 
@@ -33,14 +34,14 @@ CELLS, ROW = 400, 0.12
 Place = tuple[int | None, int]
 
 
-def queue_figure(table: QueueLengths) -> Figure:
-    """Draw the result of `nsightpy.launch_queues`. Raises NsightpyError when there is nothing.
+def queue_figure(table: Table) -> Figure:
+    """Draw the result of `nsightpy.launches` by stream. Raises NsightpyError when there is nothing.
 
     A panel a device with a line a stream, all on one axis of time; of many devices a heat map of
     each one's longest queue.
     """
-    if not table.series:
-        raise NsightpyError(nothing_to_draw(table, "queues"))
+    if not isinstance(table, QueueLengths) or not table.series:
+        raise NsightpyError(nothing_to_draw(table, "queues (--by stream)"))
     devices: dict[Place, list[QueueSeries]] = {}
     for queue in table.series:
         devices.setdefault((queue.rank, queue.device), []).append(queue)

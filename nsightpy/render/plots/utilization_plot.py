@@ -1,4 +1,4 @@
-"""The picture of `nsightpy utilization`: heat maps of device over time, one below the other."""
+"""The picture of `nsightpy breakdown --bins`: heat maps of device over time."""
 
 from __future__ import annotations
 

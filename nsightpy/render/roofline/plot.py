@@ -98,7 +98,9 @@ def _machines(result: Roofline) -> str:
 
 def _no_roofline(result: Roofline) -> str:
     counted = any(launch.points for launch in result.launches)
-    reasons = [] if counted else [text for launch in result.launches for text in launch.missing]
+    reasons = (
+        [] if counted else [str(note) for launch in result.launches for note in launch.missing]
+    )
     return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
 
 

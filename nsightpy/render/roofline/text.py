@@ -27,6 +27,16 @@ MOST_RULES, MOST_STALLS = 4, 3
 _LEAST_PCT, _ALL_PCT = 1.0, 99.5
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
+# The most telling first: a narrow terminal leaves out from the end.
+_SUMMARY = (
+    *("name", "duration", "of roof", "roof", "compute", "memory", "launches", "class", "work"),
+    *("intensity", "grid", "block"),
+)
+_DETAILS = (
+    *("origin", "id", "name", "launches", "precision", "level", "work", "of roof", "compute"),
+    *("memory", "class", "duration", "intensity", "peak work", "traffic", "peak traffic"),
+    *("grid", "block"),
+)
 _NAME_WIDTH, _LEAST_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 28, 100, 30
 
 
@@ -37,24 +47,19 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     for machine in _machines(result):
         for text in textwrap.wrap(machine, out.width, subsequent_indent="  "):
             out.print(Text(text, style="bold"))
-    whole = (
-        [variant.typical for variant in result.variants]
-        if result.by == "variant"
-        else result.launches
-    )
+    of_launches = result.by == "launch"
+    whole = result.launches if of_launches else [each.typical for each in result.variants]
     columns = _columns(result, whole[:rows])
     shown = [column for column in columns if set(column.cells) != {"-"}]
     kept, hidden = fitted(shown, out.width)
     for line in lines(kept, out.width):
         out.print(line)
     if rows is not None and len(whole) > rows:
-        more = (
-            f"and {len(whole) - rows:,} more {'kernels' * (result.by == 'variant') or 'launches'}"
-        )
+        more = f"and {len(whole) - rows:,} more {'launches' if of_launches else 'kernels'}"
         out.print(Text(f"{more}: --top 0 shows them", style="dim"))
     if hidden:
         out.print(Text(hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim"))
-    if _zero_rows(result):
+    if result.by and _zero_rows(result):
         out.print(Text("(work of zero is in --format csv only)", style="dim"))
     width = min(out.width, WIDEST_TEXT)
     variants = result.variants[:MOST_VERDICTS]
@@ -93,41 +98,50 @@ def _machines(result: Roofline) -> Iterator[str]:
 
 def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
     """The table's columns in one unit each; what is about the launch stands on its first row."""
-    grouped = result.by == "variant"
-    rows = [row for roofline_launch in shown for row in _rows(roofline_launch)]
+    grouped = result.by != "launch"
+    rows = [
+        (launch, point, place == 0)
+        for launch in shown
+        for place, point in enumerate(_points(launch) if result.by else _points(launch)[:1])
+    ]
     points = [point for _, point, _ in rows]
     heads = [launch for launch, _, first in rows if first]
-    several = len(result.inputs) > 1 and not grouped
-    counts = [str(len(variant.launches)) for variant in result.variants]
+    speed = [head.speed for head in heads]
+    names = distinct_names([head.named(result.naming) for head in heads], _TABLE_NAME_WIDTH)
+    roofs = [f"{p.precision} {p.level}".strip() if p and p.flops_per_s else "-" for p in points]
 
-    def of_launch(heading: str, texts: Sequence[str], *, is_text: bool = False) -> Shown:
+    def of_launch(heading: str, texts: Sequence[str], is_text: bool = False) -> Shown:
         left = iter(texts)
         return Shown(heading, tuple(next(left) if first else "" for *_, first in rows), is_text)
 
-    speed = [head.speed for head in heads]
-    names = distinct_names([head.named(result.naming) for head in heads], _TABLE_NAME_WIDTH)
-    intensities = _each(points, lambda p: p.arithmetic_intensity)
-    # the most telling first: a narrow terminal leaves out from the end
-    return [
-        *([_origin(heads, of_launch)] if several else []),
-        of_launch("id", [str(head.launch) for head in heads]),
-        of_launch("name", names, is_text=True),
-        *([of_launch("launches", counts)] if grouped else []),
-        Shown("precision", tuple(p.precision if p else "-" for p in points), True),
-        Shown("level", tuple((p.level or "-") if p else "-" for p in points), True),
-        _rates("work", "FLOP/s", _each(points, lambda p: p.flops_per_s)),
-        Shown("of roof %", tuple(map(_share, _each(points, lambda p: p.roof_fraction))), False),
-        of_launch("compute %", [_one(each.compute_pct) for each in speed]),
-        of_launch("memory %", [_one(each.memory_pct) for each in speed]),
-        of_launch("class", [each.classification or "-" for each in speed], is_text=True),
-        of_launch("duration", [format_time(head.duration_ns) for head in heads]),
-        Shown("FLOP/B", tuple(map(_digits, intensities)), False),
-        _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
-        _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
-        _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
-        of_launch("grid", [head.grid or "-" for head in heads], is_text=True),
-        of_launch("block", [head.block or "-" for head in heads], is_text=True),
-    ]
+    def of_point(heading: str, figure: Callable[[Point], float | None]) -> Shown:
+        return Shown(heading, tuple(map(_digits, _each(points, figure))), False)
+
+    columns = {
+        "id": of_launch("id", [str(head.launch) for head in heads]),
+        "name": of_launch("name", names, is_text=True),
+        "precision": Shown("precision", tuple(p.precision if p else "-" for p in points), True),
+        "level": Shown("level", tuple((p.level or "-") if p else "-" for p in points), True),
+        "roof": Shown("roof", tuple(roofs), True),
+        "of roof": of_point("of roof %", lambda p: _percent(p.roof_fraction)),
+        "compute": of_launch("compute %", [_one(each.compute_pct) for each in speed]),
+        "memory": of_launch("memory %", [_one(each.memory_pct) for each in speed]),
+        "class": of_launch("class", [each.classification or "-" for each in speed], is_text=True),
+        "duration": of_launch("duration", [format_time(head.duration_ns) for head in heads]),
+        "intensity": of_point("FLOP/B", lambda p: p.arithmetic_intensity),
+        "work": _rates("work", "FLOP/s", _each(points, lambda p: p.flops_per_s)),
+        "peak work": _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
+        "traffic": _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
+        "peak traffic": _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
+        "grid": of_launch("grid", [head.grid or "-" for head in heads], is_text=True),
+        "block": of_launch("block", [head.block or "-" for head in heads], is_text=True),
+    }
+    if len(result.inputs) > 1 and not grouped:
+        columns["origin"] = _origin(heads, of_launch)
+    if grouped and (result.by or len(result.launches) > len(result.variants)):
+        counts = [str(len(variant.launches)) for variant in result.variants]
+        columns["launches"] = of_launch("launches", counts)
+    return [columns[name] for name in (_DETAILS if result.by else _SUMMARY) if name in columns]
 
 
 def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) -> Shown:
@@ -138,12 +152,12 @@ def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) ->
     return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
 
 
-def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:
-    """The rows of a launch: its points with work, else its traffic, else none; is it the first."""
-    points: list[Point | None] = [*launch.work]
+def _points(launch: RooflineLaunch) -> list[Point | None]:
+    """Its points with work, the most telling first, else its traffic, else none."""
+    points = sorted(launch.work, key=lambda point: point is not launch.judged)
     if not points:
-        points = [*(p for p in launch.points if p.precision == "fp32")] or [*launch.points[:1]]
-    return [(launch, p, place == 0) for place, p in enumerate(points or [None])]
+        points = [p for p in launch.points if p.precision == "fp32"] or [*launch.points[:1]]
+    return [*points] or [None]
 
 
 def _zero_rows(result: Roofline) -> bool:
@@ -182,8 +196,8 @@ def _digits(value: float | None) -> str:
     return "-" if value is None else significant(value)
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else significant(100 * value)
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _one(value: float | None) -> str:
@@ -196,13 +210,16 @@ def kernel_lines(launch: RooflineLaunch) -> list[str]:
 
 
 def _rules(launch: RooflineLaunch) -> str:
-    """ncu's estimates; each is of its own, and they do not add up."""
-    worth = [rule for rule in launch.rules if rule.speedup_pct >= _LEAST_PCT][:MOST_RULES]
+    """ncu's estimates of the whole kernel beyond what its nearest roof leaves; each of its own."""
+    roof = launch.nearest_roof
+    left = _LEAST_PCT if roof is None else max(100 * roof.distance, _LEAST_PCT)
     texts = [
-        f"{printable(rule.title)} {rule.speedup_pct:.0f} %{' (local)' * (rule.scope == 'local')}"
-        for rule in worth
+        f"{printable(rule.title)} {rule.speedup_pct:.0f} %"
+        for rule in launch.rules
+        if rule.speedup_pct > left and rule.scope != "local"
     ]
-    return f"ncu's rules estimate a speedup by: {', '.join(texts)}." if texts else ""
+    than = "" if roof is None else f" more than the {left:.0f} % that its nearest roof leaves"
+    return f"ncu's rules estimate{than}: {', '.join(texts[:MOST_RULES])}." if texts else ""
 
 
 def _stalls(launch: RooflineLaunch) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import WIDEST_NOTE
+from nsightpy.render.text.views import first_rows
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, share_text
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _MARGIN = 9  # what the longest severity and a space take
 
 
-def print_findings(table: Table, out: Console) -> None:
+def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
     """Print each finding under its severity, name and bound: evidence, worst place, next command.
 
     A command to copy is never cut.
@@ -30,7 +32,8 @@ def print_findings(table: Table, out: Console) -> None:
         width=min(out.width, WIDEST_NOTE) - _MARGIN,
         break_on_hyphens=False,
     )
-    for row in table.records():
+    shown, more = first_rows(table, rows)
+    for row in replace(table, rows=shown).records():
         bound, worst = _bound(row), _worst(row)
         name, identity = str(row["finding"]), str(row["id"] or "")
         known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
@@ -45,6 +48,8 @@ def print_findings(table: Table, out: Console) -> None:
             out.print(Text(margin + line))
         if row["next_command"]:
             out.print(Text(f"{margin}{printable(str(row['next_command']))}", style="dim"))
+    if more:
+        out.print(Text(more, style="dim"))
 
 
 _STYLES = {"error": "red", "warning": "yellow"}

@@ -16,25 +16,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 UNLIMITED = 1_000_000
-# Columns of names, which are worth more space than other texts.
-NAMES = (
-    "name",
-    "kernel",
-    "kernel name",
-    "operation",
-    "operator",
-    "range",
-    "module",
-    "api function",
-    "evidence",
-    "allocated by",
-    "host activity",
-)
 # Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
 PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
-NARROWEST_ACTIVITY = 36  # what lies in the middle of such a text says as much as its ends
 NARROWEST_TEXT = 14
 WIDEST_WORD = 36  # of texts that are nsightpy's own, which are not cut below
 LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
@@ -47,7 +32,8 @@ WIDEST_NOTE = 120
 class Shown:
     """A column as text cells under a heading, whose words may stand on several lines.
 
-    `key`: its name in the table, where it has one. `own`: the words are nsightpy's, not a name.
+    `key`: its name in the table, where it has one. `own`: the words are nsightpy's. `is_name`: the
+    cells are names, worth more space than other texts; `wide`: the fewest cells of a text.
     """
 
     heading: str
@@ -55,6 +41,8 @@ class Shown:
     is_text: bool
     key: str = ""
     own: bool = False
+    is_name: bool = False
+    wide: int = 0
 
     @property
     def width(self) -> int:
@@ -83,19 +71,12 @@ class Shown:
         return self.is_constant and (words or self.key in PLACES)
 
     @property
-    def is_name(self) -> bool:
-        """Whether the cells are names, worth more space than other texts."""
-        return self.is_text and self.heading.lower() in NAMES
-
-    @property
     def least(self) -> int:
         """The fewest cells in which it can still be read."""
         if not self.is_text:
             return self.narrowest
-        if self.heading == "host activity":
-            return min(self.narrowest, NARROWEST_ACTIVITY)
         text = WIDEST_WORD if self.own else NARROWEST_TEXT
-        return min(self.narrowest, NARROWEST_NAME if self.is_name else text)
+        return min(self.narrowest, self.wide or (NARROWEST_NAME if self.is_name else text))
 
     def cut(self, width: int) -> list[str]:
         """The cells in at most that many cells of the terminal; different texts stay different."""

@@ -2,158 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import UNLIMITED, lines
+from nsightpy.render.text import layout
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
+    bars_title,
     device_bars,
     idle_causes,
     longest_gap,
     opaque_text,
     outside_capture,
-    outside_steady,
     report_names,
 )
-from nsightpy.render.text.terminal import shown_column
-from nsightpy.results import Summary, Table, Value
-from nsightpy.results.verdict import verdict_of
+from nsightpy.render.text.terminal import people_columns
+from nsightpy.render.text.views import by_importance
+from nsightpy.results import Finding, Summary, Table, number
+from nsightpy.results.findings import unsaid
+from nsightpy.results.verdict import bound_of, verdict_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Record: TypeAlias = dict[str, Value]
-
+MOST_LINES = 45
+# How many rows of each table, findings in full and notes: the first with which all fits.
+FITS = ((5, 3, 2), (5, 1, 2), (5, 1, 1), (4, 1, 1), (3, 1, 1), (2, 1, 1), (2, 1, 0), (1, 1, 0))
+MOST_COLUMNS = 6
 MOST_FINDINGS = 3
-MOST_NOTES = 4
 PIPED_WIDTH = 100
+# What takes a smaller part of the devices' time is no copy, and no range, to be named here.
+LEAST_COPY = 0.01
+LEAST_RANGE = 0.1
+TITLES = {
+    "kernels": "kernel",
+    "collectives": "collective",
+    "memory": "copy or memory set",
+    "nvtx": "code range",
+}
 
 
-def print_summary(summary: Summary, out: Console) -> None:
-    """Print all sections that have something to say."""
-    from rich.text import Text
-
-    first = True
-    for title, section in _sections(summary, out.width):
-        if not first:
+def print_summary(summary: Summary, out: Console, rows: int | None = None) -> None:
+    """Print all sections that have something to say, in at most 45 lines."""
+    for most in FITS:
+        sections = _sections(summary, out.width, *most)
+        if sum(map(len, sections)) + len(sections) - 1 <= MOST_LINES:
+            break
+    for place, lines in enumerate(sections):
+        if place:
             out.print()
-        first = False
-        out.print(Text(title, style="bold"))
-        for line in section:
+        for line in lines:
             out.print(line)
 
 
-def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]]:
-    yield _title(summary, width), _header(summary, width)
-    builders: tuple[tuple[str, Callable[[Table, int], list[object]]], ...] = (
-        ("breakdown", partial(device_bars, names=report_names(summary.sections["ranks"]))),
-        *((name, _columns) for name in _COLUMNS),
-    )
-    for name, build in builders:
-        table = summary.sections[name]
-        if table.rows:
-            more = _around_bars(summary, width) if name == "breakdown" else []
-            opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
-            yield _SECTION_TITLES[name] + opaque, [*build(table, width), *more]
-    if summary.findings:
-        yield "What stands out", _findings(summary, width)
-    notes = unsaid(summary.notes, [finding.text for finding in summary.findings[:MOST_FINDINGS]])
-    if notes:
-        yield "About this capture", _notes(notes, width)
-    if summary.next_steps:
-        yield "Next", [f"  {printable(command)}" for command, _ in summary.next_steps]
+def _sections(
+    summary: Summary, width: int, rows: int, findings: int, notes: int
+) -> list[list[Any]]:
+    """The lines of each section; those without any say nothing."""
+    tables = (_columns(summary, name, width, rows) for name in TITLES)
+    first = summary.next_steps[:1]
+    sections = [
+        _header(summary, width),
+        _devices(summary, width),
+        *tables,
+        _findings(summary.findings, width, findings),
+        _notes(summary, width, notes),
+        [f"Next: {printable(command)}" for command, _ in first],
+    ]
+    return [lines for lines in sections if lines]
 
 
-def _around_bars(summary: Summary, width: int) -> list[object]:
-    """What the bars do not show: why devices were idle, the longest gap, what lies outside."""
-    sections = summary.sections
-    names = report_names(sections["ranks"])
-    texts = [*idle_causes(sections["idle"], names), *longest_gap(sections["gaps"], names)]
-    texts += outside_steady(summary.header)
-    indent = " " * 11
-    wrapped = [line for text in texts for line in _wrapped(text, width, indent, f"{indent}  ")]
-    return [*wrapped, *outside_capture(summary.header)]
-
-
-_COLUMNS = {
-    "kernels": "Time (%), Total Time (ns), Instances, Med (ns), Name",
-    "collectives": "total_ns, instances, duration_med_ns, ranks, operation",
-    "memory": "Total Time (ns), Count, Total (MB), throughput_gb_per_s, Operation",
-    "nvtx": "total_range_ns, instances, range_med_ns, domain, range",
-}
-_SECTION_TITLES = {
-    "breakdown": "Where the device time went",
-    "kernels": "Kernels by GPU time",
-    "collectives": "Collectives",
-    "memory": "Copies and memory sets",
-    "nvtx": "Code ranges by host time",
-}
-
-
-def _title(summary: Summary, width: int) -> str:
+def _header(summary: Summary, width: int) -> list[Any]:
     name = printable(summary.inputs[0])
     more = f" and {len(summary.inputs) - 1} more" if len(summary.inputs) > 1 else ""
-    return f"{shorten(name, max(width - len(more), 20))}{more}"
-
-
-def _header(summary: Summary, width: int) -> list[object]:
-    facts: list[object] = [
+    lines = [_bold(f"{shorten(name, max(width - len(more), 20))}{more}")]
+    if summary.sections["breakdown"].rows:  # else what stands out says so
+        lines += _wrapped(printable(verdict_of(summary)), width, "  ", "  ")
+    lines += [
         f"  {label:<9}{shorten(printable(value), width - 11)}"
         for label, value in summary.header_lines()
     ]
-    if not summary.sections["breakdown"].rows:  # what stands out says so
-        return facts
-    return [*_wrapped(printable(verdict_of(summary)), width, "  ", "  "), *facts]
+    return lines
 
 
-def _columns(table: Table, width: int) -> list[object]:
-    """The figures of a section, then what they are about in the space that is left."""
+def _devices(summary: Summary, width: int) -> list[Any]:
+    """Bars, and what they do not show: why devices were idle, the longest gap, what is outside."""
+    budgets, header = summary.sections["breakdown"], summary.header
+    if not budgets.rows:
+        return []
+    names = report_names(summary.sections["ranks"])
+    idle, gaps = summary.sections["idle"], summary.sections["gaps"]
+    steady = "; ".join(printable(str(header[n])) for n in ("steady", "before") if header.get(n))
+    texts = [idle_causes(idle, names), longest_gap(gaps, names), steady, outside_capture(header)]
+    return [
+        _bold(bars_title(budgets)),
+        *device_bars(budgets, width, names),
+        *(line for text in texts for line in _wrapped(text, width, " " * 11, " " * 13)),
+    ]
+
+
+def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
+    """The first rows of a section: its most important columns, what they are about under a title
+    of its own."""
     from rich.text import Text
 
-    fields = {field.name: field for field in table.fields}
-    shown = [
-        shown_column(table.command, fields[name], table.column(name))
-        for name in _COLUMNS[table.command].split(", ")
-        if any(table.column(name))
-    ]
-    limit = width - 2 if width < UNLIMITED else UNLIMITED
-    return [Text("  ") + line for line in lines(shown, limit, rule=False, fold=False)]
+    table = _worth_saying(summary, name)
+    table = replace(table, rows=table.rows[:rows])
+    if not table.rows:
+        return []
+    opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
+    keys = by_importance([f for f in table.fields if f.importance])[:MOST_COLUMNS]
+    fields = (
+        replace(field, heading=TITLES[name]) if field.kind == "name" else field
+        for field in table.fields
+    )
+    shown = [c for c in people_columns(replace(table, fields=tuple(fields))) if c.key in keys]
+    limit = width - 2 if width < layout.UNLIMITED else width
+    kept, _ = layout.fitted(shown, limit, keys)
+    lines = layout.lines(kept, limit, rule=False, fold=False)
+    return [Text("  ") + line for line in lines] + ([f"  {opaque}"] if opaque else [])
 
 
-def _findings(summary: Summary, width: int) -> list[object]:
+def _worth_saying(summary: Summary, name: str) -> Table:
+    """A section without copies, and ranges after the second, of little time."""
+    table = summary.sections[name]
+    if name == "memory":
+        windows = summary.sections["breakdown"].column("window_ns")
+        least, sure = LEAST_COPY * sum(map(number, windows)), 0
+        times = table.column("Total Time (ns)")
+    elif name == "nvtx":
+        times = table.column("total_range_ns")
+        least, sure = LEAST_RANGE * max(map(number, times), default=0), 2
+    else:
+        return table
+    keep = [place < sure or number(time) >= least for place, time in enumerate(times)]
+    return replace(table, rows=tuple(compress(table.rows, keep)))
+
+
+def _findings(findings: Sequence[Finding], width: int, whole: int) -> list[Any]:
+    """The first findings in full, of the next what they could give back."""
     texts = [
-        line
-        for finding in summary.findings[:MOST_FINDINGS]
-        for line in _wrapped(
-            f"{printable(finding.name)}: {printable(finding.text)}", width, "  ! ", "    "
-        )
+        (finding.name, finding.text if place < whole else bound_of(finding))
+        for place, finding in enumerate(findings[:MOST_FINDINGS])
     ]
-    more = len(summary.findings) - MOST_FINDINGS
-    return [*texts, f"  - {more} more: nsightpy findings"] if more > 0 else texts
+    lines = [_bold("What stands out")] if findings else []
+    for text in texts:
+        lines += _wrapped(printable(": ".join(filter(None, text))), width, "  ! ", "    ")
+    more = len(findings) - MOST_FINDINGS
+    return [*lines, f"  - {more} more: nsightpy findings"] if more > 0 else lines
 
 
-def unsaid(notes: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """The notes that none of the texts holds already."""
-    return [note for note in notes if not any(note.removesuffix(".") in text for text in texts)]
+def _notes(summary: Summary, width: int, most: int) -> list[Any]:
+    notes = unsaid(summary.notes, [finding.text for finding in summary.findings])
+    if not notes:
+        return []
+    lines = [_bold("About this capture")]
+    for note in notes[:most]:
+        lines += _wrapped(printable(note), width, "  - ", "    ")
+    more = len(notes) - most
+    return [*lines, f"  - {more} more: nsightpy info"] if more > 0 else lines
 
 
-def _notes(notes: Sequence[str], width: int) -> list[object]:
-    texts = [
-        line
-        for note in notes[:MOST_NOTES]
-        for line in _wrapped(printable(note), width, "  - ", "    ")
-    ]
-    more = len(notes) - MOST_NOTES
-    return [*texts, f"  - {more} more: nsightpy info"] if more > 0 else texts
+def _bold(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text, style="bold")
 
 
-def _wrapped(text: str, width: int, first: str, rest: str) -> Sequence[object]:
-    import textwrap
-
-    limit = width if width < UNLIMITED else PIPED_WIDTH
+def _wrapped(text: str, width: int, first: str, rest: str) -> list[Any]:
+    limit = width if width < layout.UNLIMITED else PIPED_WIDTH
     return textwrap.wrap(
         text,
         limit,

@@ -20,33 +20,33 @@ Record: TypeAlias = dict[str, Value]
 
 BAR, LEAST_BAR = 24, 6
 WIDEST_NAME = 20
+MOST_DEVICES = 4
 _SUFFIX = re.compile(r"\.(?:sqlite|nsys-rep|qdrep|json|json\.gz)$")
-MOST_DEVICES = 8
 # Less of a capture before and after all GPU work is not worth a line, in per cent.
 LEAST_OUTSIDE = 10.0
 LEAST_OPAQUE = 1.0
+# Less of the idle time than this is not named, in per cent.
+LEAST_CAUSE = 5.0
+MOST_CAUSES = 4
 
 
 class Part(NamedTuple):
-    """A part of a window: its column, its names in the legend and in a line, glyph and colour."""
+    """A part of a window: its column, its name, glyph and colour."""
 
     key: str
     name: str
-    short: str
     glyph: str
     colour: str
 
 
-# How a window divides without overlap.
+# How a window divides without overlap: CUDA graphs traced as a whole may hold anything.
 PARTS = (
-    Part("compute_ns", "compute", "compute", "█", "green"),
-    Part("exposed_communication_ns", "comm. alone", "comm", "▓", "magenta"),
-    Part("copy_only_ns", "copies alone", "copy", "▒", "cyan"),
-    Part("idle_ns", "idle", "idle", "·", "yellow"),
+    Part("kernels_ns", "compute", "█", "green"),
+    Part("opaque_graph_ns", "graphs", "░", "green"),
+    Part("exposed_communication_ns", "comm", "▓", "magenta"),
+    Part("copy_only_ns", "copy", "▒", "cyan"),
+    Part("idle_ns", "idle", "·", "yellow"),
 )
-# CUDA graphs traced as a whole count as compute; where there are any, they are distinguished.
-KERNELS = Part("kernels_ns", "compute", "compute", "█", "green")
-GRAPHS = Part("opaque_graph_ns", "opaque graphs", "graphs", "░", "green")
 
 
 def report_names(ranks: Table) -> Mapping[Value, str]:
@@ -67,42 +67,34 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     return {record["rank"]: name for record, name in zip(records, short, strict=True)}
 
 
-def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[object]:
-    """A bar and its shares for each device, and what the bars show."""
+def bars_title(table: Table) -> str:
+    """What the bars are about: how long their windows are, and of how many devices."""
+    window = format_time(max(ns_of(record, "window_ns") for record in table.records()))
+    few = f", the {MOST_DEVICES} least busy of {len(table)} devices" * (len(table) > MOST_DEVICES)
+    return f"Where the device time went (window {window}{few})"
+
+
+def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Text]:
+    """A bar and its shares for each device; of many for the least busy ones."""
     from rich.text import Text
 
     records = [
         record | {"kernels_ns": ns_of(record, "compute_ns") - ns_of(record, "opaque_graph_ns")}
         for record in table.records()
     ]
-    opaque = bool(opaque_text(table))
-    parts = (KERNELS, GRAPHS, *PARTS[1:]) if opaque else PARTS
-    shown = _representative(records)
+    parts = [part for part in PARTS if any(ns_of(record, part.key) for record in records)]
+    least = sorted(records, key=lambda r: percent(ns_of(r, "busy_ns"), ns_of(r, "window_ns")) or 0)
+    kept = [record for record in records if record in least[:MOST_DEVICES]]
     margin = max([9, *(len(name) + 1 for name in names.values())])
-    shares = _shares(shown, parts)
+    shares = _shares(kept, parts)
     cells = max(min(BAR, width - margin - max(map(len, shares)) - 3), LEAST_BAR)
-    texts: list[object] = []
-    for record, text in zip(shown, shares, strict=True):
+    lines = []
+    for record, text in zip(kept, shares, strict=True):
         line = Text(f"  {_place(record, names):<{margin}}")
         line.append_text(_bar(record, parts, cells))
         line.append(f" {text}")
-        texts.append(line)
-    if len(records) > MOST_DEVICES:
-        texts.append(
-            Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
-        )
-    start = " " * (margin + 2)
-    legend = Text(start)
-    for part in parts:
-        legend.append(part.glyph, style=part.colour)
-        legend.append(f" {part.name}  ", style="dim")
-    caption = f"window {format_time(max(ns_of(record, 'window_ns') for record in records))}"
-    if opaque or len(legend) + len(caption) > width:
-        legend.rstrip()
-        caption += "; what ran inside opaque graphs is not known" * opaque
-        return [*texts, legend, Text(f"{start}{caption}", style="dim")]
-    legend.append(caption, style="dim")
-    return [*texts, legend]
+        lines.append(line)
+    return lines
 
 
 def opaque_text(budgets: Table) -> str:
@@ -111,77 +103,53 @@ def opaque_text(budgets: Table) -> str:
     whole = sum(ns_of(record, "busy_ns") for record in budgets.records())
     if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
         return ""
-    return f", without {format_time(graphs)} in CUDA graphs traced as a whole"
+    return f"without {format_time(graphs)} in CUDA graphs traced as a whole"
 
 
-# Less of the idle time than this is not named, in per cent.
-LEAST_CAUSE = 5.0
-MOST_CAUSES = 4
-
-
-def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
-    """Why the device that idled longest was idle, the most first; one line, or none."""
+def idle_causes(table: Table, names: Mapping[Value, str]) -> str:
+    """Why the device that idled longest was idle, the most first; empty where none was."""
     records = [record for record in table.records() if ns_of(record, "idle_ns")]
     if not records:
-        return []
+        return ""
     worst = max(records, key=lambda record: ns_of(record, "idle_ns"))
     idle = ns_of(worst, "idle_ns")
     causes = [
         (ns_of(worst, name), cause_words(name.removesuffix("_ns").replace("_", "-")))
         for name in table.columns[3:]
     ]
-    said = sorted((cause for cause in causes if 100 * cause[0] >= LEAST_CAUSE * idle), reverse=True)
-    parts = [f"{name} {format_time(lost)}" for lost, name in said[:MOST_CAUSES]]
-    rest = idle - sum(lost for lost, _ in said[:MOST_CAUSES])
+    named = sorted(
+        (cause for cause in causes if 100 * cause[0] >= LEAST_CAUSE * idle), reverse=True
+    )
+    parts = [f"{name} {format_time(lost)}" for lost, name in named]
+    rest = idle - sum(lost for lost, _ in named)
     parts += [f"other {format_time(rest)}"] if rest > 0 else []
     where = f" of {_place(worst, names)}" if len(table) > 1 else ""
-    return [f"idle{where}: {format_time(idle)} = {' + '.join(parts)}"]
+    return f"idle{where}: {format_time(idle)} = {' + '.join(parts)}"
 
 
-def longest_gap(table: Table, names: Mapping[Value, str]) -> list[str]:
-    """The longest idle interval; one line, or none."""
-    texts = []
+def longest_gap(table: Table, names: Mapping[Value, str]) -> str:
+    """The longest idle interval; empty where none is long."""
     for record in table.records():
         length, start = ns_of(record, "duration_ns"), ns_of(record, "start_ns")
         share = f"{100 * float(record['share_of_window'] or 0):.0f} %"
         cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
-        texts.append(
+        return (
             f"longest gap: {format_time(length)}, {share} of {_place(record, names)}'s window, at "
             f"{format_time(start)}{cause}: {printable(str(record['host_activity']))}"
         )
-    return texts
+    return ""
 
 
-def outside_steady(header: Mapping[str, Value]) -> list[str]:
-    """What the bars are about, and what happened before it; one line, or none."""
-    parts = [printable(str(header[name])) for name in ("steady", "before") if header.get(name)]
-    return ["; ".join(parts)] if parts else []
-
-
-def outside_capture(header: Mapping[str, Value]) -> list[object]:
+def outside_capture(header: Mapping[str, Value]) -> str:
     """What a capture holds beyond the windows of its devices, where that is material."""
-    from rich.text import Text
-
     outside, whole = header["outside_ns"], header["duration_ns"]
     if not isinstance(outside, int) or not isinstance(whole, int):
-        return []
+        return ""
     share = percent(outside, whole) or 0.0
     if share < LEAST_OUTSIDE:
-        return []
+        return ""
     figure = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
-    text = f"no GPU work in the other {format_time(outside)}, {figure} % of the capture"
-    return [Text(f"  {'':<9}{text}", style="dim")]
-
-
-def _representative(records: list[Record]) -> list[Record]:
-    """All devices, or the least busy ones when there are many."""
-    if len(records) <= MOST_DEVICES:
-        return records
-    chosen = sorted(
-        records, key=lambda r: percent(ns_of(r, "busy_ns"), ns_of(r, "window_ns")) or 0.0
-    )
-    kept = chosen[:MOST_DEVICES]
-    return [record for record in records if record in kept]
+    return f"no GPU work in the other {format_time(outside)}, {figure} % of the capture"
 
 
 def _place(record: Record, names: Mapping[Value, str]) -> str:
@@ -212,7 +180,7 @@ def _shares(records: Sequence[Record], parts: Sequence[Part]) -> list[str]:
     for part in parts:
         texts = [_percent(ns_of(r, part.key), ns_of(r, "window_ns")) for r in records]
         widest = max(map(len, texts))
-        columns.append([f"{part.short} {text:>{widest}}" for text in texts])
+        columns.append([f"{part.name} {text:>{widest}}" for text in texts])
     return ["  ".join(texts) for texts in zip(*columns, strict=True)]
 
 

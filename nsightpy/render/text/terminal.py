@@ -11,7 +11,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
-from nsightpy.output.cells import cell, cells, is_text
+from nsightpy.output.cells import cell, cells
 from nsightpy.output.escape import display_width, printable
 from nsightpy.output.headings import heading
 from nsightpy.render.text import layout
@@ -21,7 +21,7 @@ from nsightpy.results import Field, Table, Value
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDEST_CARD = 100
+WIDEST_CARD, MOST_CARDS = 100, 4
 
 
 def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
@@ -50,10 +50,9 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
     if not table.rows:
         out.print("no rows", style="dim")
         return
-    view = view_of(table.command)
-    shown_rows, more = first_rows(table, view, rows)
+    shown_rows, more = first_rows(table, rows)
     shown = people_columns(replace(table, rows=shown_rows))
-    keys = by_importance(view, [column.key for column in shown])
+    keys = by_importance(table.fields)
     kept, hidden = layout.fitted(shown, out.width, keys)
     for line in layout.lines(kept, out.width):
         out.print(line)
@@ -66,9 +65,12 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
     known = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
-    view = view_of(table.command)
-    fields = in_order(view, known)
-    shown = [shown_column(table.command, field, table.column(field.name)) for field in fields]
+    view = view_of(table)
+    shown = [
+        shown_column(field, indented(values) if field.name == view.tree else values)
+        for field in in_order(known)
+        for values in [table.column(field.name)]
+    ]
     if not view.once:
         return shown
     keys = [column.cells for column in shown if column.key in view.groups]
@@ -78,24 +80,41 @@ def people_columns(table: Table) -> list[layout.Shown]:
     return [_once(column, again) if column.key in view.once else column for column in shown]
 
 
+def indented(paths: Sequence[Value]) -> list[Value]:
+    """Paths a/b/c, outer ones first, as a tree: each by its own name under the one it lies in."""
+    above: list[str] = []
+    names: list[Value] = []
+    for path in map(str, paths):
+        while above and not path.startswith(above[-1] + "/"):
+            above.pop()
+        names.append("  " * len(above) + (path[len(above[-1]) + 1 :] if above else path))
+        above.append(path)
+    return names
+
+
 def _once(column: layout.Shown, again: Sequence[bool]) -> layout.Shown:
     """A column of what is said of a group of rows: in the first row of each."""
     cells = ("" if same else text for text, same in zip(column.cells, again, strict=True))
     return replace(column, cells=tuple(cells))
 
 
-def shown_column(command: str, field: Field, values: Sequence[Value]) -> layout.Shown:
+def shown_column(field: Field, values: Sequence[Value]) -> layout.Shown:
     """A column's cells under its heading, which names the unit where all cells share it."""
     texts, unit = cells(field, values)
-    title = (field.heading or heading(command, field.name)) + (f" ({unit})" if unit else "")
-    return layout.Shown(title, texts, is_text(field), field.name, field.own)
+    title = heading(field) + (f" ({unit})" if unit else "")
+    return layout.Shown(
+        title, texts, field.is_text, field.name, field.own, field.kind == "name", field.width
+    )
 
 
-def print_cards(table: Table, out: Console) -> None:
-    """Print each row as a block of its own, one line per known field, texts wrapped."""
+def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
+    """Print each row as a block, one line per known field, texts wrapped; many as a table."""
     from rich.text import Text
 
-    labels = [field.heading or heading(table.command, field.name) for field in table.fields]
+    if len(table) > MOST_CARDS:
+        print_table(table, out, rows)
+        return
+    labels = list(map(heading, table.fields))
     label_width = max(map(display_width, labels)) + layout.GAP
     limit = min(out.width, WIDEST_CARD) - label_width
     # options of a command inside a text are not divided at their hyphens
@@ -106,7 +125,7 @@ def print_cards(table: Table, out: Console) -> None:
         for field, label, value in zip(table.fields, labels, row, strict=True):
             if value is None:
                 continue
-            text = printable(str(value)) if is_text(field) else cell(field, value)
+            text = printable(str(value)) if field.is_text else cell(field, value)
             # warnings are separated by one bar in a text
             parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
             for name, part in zip_longest([label], parts, fillvalue=""):

@@ -102,7 +102,7 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
             file.write(planes.encoded())
             file.write(b"</script>\n")
     shown = [place for place, track in zip(timeline.places, tracks, strict=True) if track]
-    marks = [_mark(mark, shown) for mark in (*timeline.findings, *timeline.iterations())]
+    marks = [_mark(mark, shown) for mark in timeline.marks()]
     head = {
         "caption": f"times in ms of the first report; {timeline.clock}",
         "window": [timeline.start_ns, timeline.end_ns],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nsightpy.names import function_name
 from nsightpy.output.escape import printable
-from nsightpy.results.tracks import Band, Boxes, Picture, Row
+from nsightpy.results.tracks import Band, Boxes, Picture, Row, Timeline
 from nsightpy.units import format_count, format_time, time_unit_for
 
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ class _Slot:
     band: Band
     top: float
     height: float
+
+
+def timeline_figure(timeline: Timeline) -> Figure:
+    """The figure of a timeline."""
+    assert timeline.picture is not None
+    return draw(timeline.picture(columns_of()))
 
 
 def draw(picture: Picture, *, width: float = WIDTH) -> Figure:

@@ -89,12 +89,10 @@ class Directory:
 
         Those that overlap are on threads of their own.
         """
-        every = (*self.timeline.iterations(), *self.timeline.findings)
         ends: dict[str, int] = {}
         threads: dict[str, list[tracks.Mark]] = {}
-        for mark in sorted(
-            every, key=lambda mark: (mark.kind != tracks.ITERATION, mark.start_ns or 0)
-        ):
+        every = self.timeline.marks()
+        for mark in sorted(every, key=lambda m: (m.kind != tracks.ITERATION, m.start_ns or 0)):
             if mark.start_ns is None or mark.end_ns is None:
                 continue
             names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))

@@ -1,0 +1,83 @@
+"""How the ranks of a timeline came together on one clock, and which collectives they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment import clocks
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.frames import Ints
+from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
+from nsightpy.units import format_count, format_time
+
+# By report, process, device and stream: when collectives began, in the report's own time and
+# ascending, and which instance each was.
+Collectives: TypeAlias = Mapping[tuple[str, int, int, int], tuple[Ints, Ints]]
+
+UNCORRECTED = {
+    clocks.ONE_SESSION: "one session, one clock",
+    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
+    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
+    clocks.UNKNOWN: "not aligned: no common clock",
+}
+_WORST_FIRST = (clocks.UNKNOWN, clocks.WALL_CLOCK, clocks.SYSTEM_CLOCK, clocks.ONE_SESSION)
+
+
+def collectives_of(alignment: Alignment) -> Collectives:
+    """When each stream's matched collectives began, and their instances."""
+    ledger, numbers = alignment.ledger, alignment.instances.number
+    found: dict[tuple[str, int, int, int], tuple[Ints, Ints]] = {}
+    for place, unit in enumerate(ledger.units):
+        fit = alignment.fits[unit.clock]
+        of_unit = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
+        starts = ledger.starts[of_unit] - alignment.ledger_ahead_ns(place)
+        for stream in np.unique(ledger.stream[of_unit]).tolist():
+            on_stream = ledger.stream[of_unit] == stream
+            key = (fit.report, unit.pid, unit.device, int(stream))
+            found[key] = (starts[on_stream], numbers[of_unit][on_stream])
+    return found
+
+
+def with_collectives(lane: Lane, place: Place, collectives: Collectives) -> Lane:
+    """A stream's lane, in the report's own time, with the instances of its collectives."""
+    instances = collectives.get((place.report, place.pid, place.device or 0, lane.number))
+    if instances is None:
+        return lane
+    starts, numbers = instances
+    rows = np.minimum(np.searchsorted(starts, lane.starts), len(starts) - 1)
+    hits = (starts[rows] == lane.starts) & (lane.categories == COMMUNICATION)
+    return replace(lane, collectives=np.where(hits, numbers[rows], NO_COLLECTIVE))
+
+
+def caption_of(fits: Sequence[clocks.ClockFit]) -> str:
+    """How the ranks came together, in one sentence with its error bar."""
+    corrected = [fit for fit in fits if fit.method == clocks.COLLECTIVES]
+    by_mpi = [fit for fit in fits if fit.method == clocks.MPI]
+    rest = [fit for fit in fits if fit.method not in (clocks.COLLECTIVES, clocks.MPI)]
+    method = next(
+        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), clocks.UNKNOWN
+    )
+    if not corrected and not by_mpi:
+        return UNCORRECTED[method]
+    what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
+    parts = [f"{words.format(_most(some))}, within {_within(some)}" for words, some in what if some]
+    text = f"aligned {' and '.join(parts)}"
+    exact = (clocks.ONE_SESSION, clocks.SYSTEM_CLOCK) if by_mpi else (clocks.ONE_SESSION,)
+    left = [fit for fit in rest if fit.method not in exact]
+    return f"{text}; {len(left)} of {len(fits)} {UNCORRECTED[method]}" if left else text
+
+
+def _most(fits: Sequence[clocks.ClockFit]) -> str:
+    return format_count(max(fit.instances for fit in fits))
+
+
+def _within(fits: Sequence[clocks.ClockFit]) -> str:
+    """The largest residual."""
+    residuals = (
+        residual for fit in fits for residual in (fit.residual_p05_ns, fit.residual_p95_ns)
+    )
+    return format_time(max(abs(residual or 0) for residual in residuals))

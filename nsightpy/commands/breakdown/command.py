@@ -1,0 +1,205 @@
+"""breakdown: how each device's time divides into compute, communication, copies and idle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
+from nsightpy.analysis.idle.stream_waits import StreamWaits, stream_waits
+from nsightpy.analysis.intervals import NOTHING, Spans, difference
+from nsightpy.analysis.ranks.arrivals import arrivals_of
+from nsightpy.analysis.ranks.exposed_waits import exposed_waits
+from nsightpy.analysis.time_budget import TimeBudget, activity
+from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
+from nsightpy.output.headings import cause_words
+from nsightpy.query.command import command
+from nsightpy.query.device_gaps import NO_CALLS, IdleReport, idle_report
+from nsightpy.query.device_time import RankedBudget, budget_order, doubtful_names, suspect_note
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Communication, Option
+from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Said, Table, Value, View, fields_in, number
+
+BUDGET = (
+    Field("window_ns", "time", importance=3),
+    Field("busy_ns", "time", importance=4),
+    Field("compute_ns", "time", importance=6),
+    Field("communication_ns", "time", heading="comm."),
+    Field("memory_ns", "time", heading="copies"),
+    Field("overlap_ns", "time"),
+    Field("exposed_communication_ns", "time", heading="exposed comm.", importance=7),
+    Field("copy_only_ns", "time", heading="copies alone", importance=8),
+    Field("opaque_graph_ns", "time", heading="opaque graphs"),
+    Field("idle_ns", "time", importance=5),
+)
+# Idle time in MPI is that of the finding exposed-communication, whose name a column has already.
+CAUSES = tuple(
+    Field(
+        "exposed_communication_idle_ns"
+        if cause == "exposed-communication"
+        else f"{cause.replace('-', '_')}_ns",
+        "time",
+        heading=cause_words(cause),
+    )
+    for cause in ALL_CAUSES
+)
+WAITS = fields_in("time", "host_wait_ns", "kernel_wait_ns", "other_wait_ns")
+EXPOSED = fields_in("time", "exposed_wait_ns", "exposed_transfer_ns")
+PLACE = (Field("rank", "id", importance=1), Field("device", "id", importance=2))
+FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED)
+# From this part of a device's window on people see a cause.
+LEAST_CAUSE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """A device's budget, its idle time by cause and the waits of its streams, where launches are
+    known; and its communication with nothing beside it, in the report's own time."""
+
+    row: RankedBudget
+    causes: Mapping[str, int] | None
+    waits: StreamWaits | None
+    exposed: Spans
+
+
+def _for_people(table: Table) -> Table:
+    """The table without the causes that hardly matter, and without HTA's; over time one row a
+    device."""
+    if table.columns == tuple(field.name for field in OVER_TIME):
+        return by_device(table)
+    records = table.records()
+    matter = [
+        cause.name
+        for cause in CAUSES
+        if any(number(r[cause.name]) > LEAST_CAUSE * number(r["window_ns"]) for r in records)
+    ]
+    matter.sort(key=lambda name: -sum(number(record[name]) for record in records))
+    shown = [field for field in table.fields if field not in (*CAUSES, *WAITS)]
+    shown += [replace(c, importance=9 + matter.index(c.name)) for c in CAUSES if c.name in matter]
+    rows = tuple(tuple(record[field.name] for field in shown) for record in records)
+    return replace(table, fields=tuple(shown), rows=rows)
+
+
+@command(
+    layouts=(FIELDS, OVER_TIME),
+    view=View(rows=64, worst="idle_ns"),
+    people=_for_people,
+    picture="nsightpy.render.plots.budget_plot:breakdown_figure",
+    beside=("iterations",),
+)
+def breakdown(
+    *,
+    bins: Annotated[
+        int | None,
+        Option(
+            "Shares of so many equal stretches of time instead, on the clock of all ranks.",
+            "N",
+            least=1,
+            most=MOST_BINS,
+        ),
+    ] = None,
+    communication: Communication = (),
+) -> Question[Table]:
+    """Every figure is the measure of a union over all streams, clipped to the window: from the
+    first start to the last end on the device, or --from to --to, or with --nvtx the projected
+    intervals of those ranges on the device, whoever launched what ran in them. Idle time is divided
+    by cause, as `nsightpy gaps` counts it; the causes add up. host_wait, kernel_wait and other_wait
+    are the gaps on single streams, added over a device's streams, as HTA has them. exposed_wait is
+    the part of exposed communication in which a rank waited for later ones, exposed_transfer the
+    rest. What the capture does not show is empty, with a note.
+
+    --bins: busy is compute, communication and copies (memory) together. sm_active, tensor_active,
+    dram (read and write) and nvlink (received and sent) are means of sampled GPU metrics, 1 being
+    the peak; nic_received and nic_sent those of all network interfaces of the host, in 10^9 bytes
+    per second. A terminal shows one row a device with busy over time.
+
+    -o FILE.png, .svg or .pdf draws the time of each device and of each iteration, or with --bins
+    heat maps of rank over time.
+    """
+    names = tuple(communication)
+    if bins is not None:
+        return over_time(bins, names)
+    return Question(partial(_devices, communication=names), _table, ranked=True, clock=True)
+
+
+def _devices(
+    report: SystemReport, scope: Scope, *, communication: tuple[str, ...]
+) -> tuple[list[_Device], list[str], bool]:
+    """The devices, kernels that may be communication, and whether calls were recorded."""
+    idle = idle_report(report, scope, communication)
+    recorded = report.calls.recorded
+    places = {place: number for number, place in enumerate(idle.gpu_work.places)}
+    windows = {places[r.place]: r.budget.window for r in idle.budgets if r.place in places}
+    waits = stream_waits(idle.gpu_work, windows) if recorded else {}
+    devices = [
+        _Device(
+            row,
+            idle.gaps[row.place].totals if recorded and row.place in idle.gaps else None,
+            waits.get(places.get(row.place, -1)),
+            _exposed(idle, row, communication),
+        )
+        for row in idle.budgets
+    ]
+    kernels = scope.within(report, idle.work.kernels)
+    return devices, doubtful_names(kernels, communication), recorded
+
+
+def _exposed(idle: IdleReport, row: RankedBudget, communication: tuple[str, ...]) -> Spans:
+    """When a device communicated and did nothing else."""
+    if not row.budget.exposed_communication_ns:
+        return NOTHING
+    kernels, operations, graphs = (f.at(pid=row.pid, device=row.device) for f in idle.work)
+    communicates = is_communication(kernels.labels("name"), communication)
+    did = activity(kernels, communicates, operations, graphs).inside(row.budget.window)
+    return difference(did.communication, did.compute | did.memory)
+
+
+def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:
+    placed = [(str(report.path), each) for report, part in parts.results for each in part[0]]
+    placed.sort(key=lambda pair: budget_order(pair[1].row))
+    waits = _waits(parts, placed)
+    rows = [
+        budget_row(
+            *(each.row.rank, each.row.device, each.row.budget, each.causes, each.waits),
+            waits.get((path, *each.row.place)),
+        )
+        for path, each in placed
+    ]
+    doubtful = dict.fromkeys(name for part in parts.values for name in part[1])
+    notes: list[Said] = list(map(suspect_note, doubtful))
+    notes += [NO_CALLS for devices, _, recorded in parts.values if devices and not recorded]
+    return Table("breakdown", FIELDS, tuple(rows), notes=tuple(notes))
+
+
+def _waits(
+    parts: Parts[tuple[list[_Device], list[str], bool]], placed: list[tuple[str, _Device]]
+) -> dict[tuple[str, int, int], int]:
+    """How much of their exposed communication devices waited for others, where that is known."""
+    exposed = {(path, *each.row.place): each.exposed for path, each in placed}
+    alone = len(placed) < 2 and len(parts.ranks) < 2
+    if alone or not any(map(len, exposed.values())) or not parts.ranks.one_job:
+        return {}
+    alignment = alignment_of(parts.ranks)
+    return exposed_waits(alignment, arrivals_of(alignment), exposed)
+
+
+def budget_row(
+    rank: int | None,
+    device: int,
+    budget: TimeBudget,
+    causes: Mapping[str, int] | None,
+    waits: StreamWaits | None = None,
+    waited_ns: int | None = None,
+) -> tuple[Value, ...]:
+    """A row of FIELDS; None for what is not known."""
+    figures = (getattr(budget, field.name) for field in BUDGET)
+    by_cause = (None if causes is None else causes.get(cause, 0) for cause in ALL_CAUSES)
+    streams = (None if waits is None else getattr(waits, field.name) for field in WAITS)
+    moved = None if waited_ns is None else budget.exposed_communication_ns - waited_ns
+    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved)

@@ -1,0 +1,233 @@
+"""breakdown --bins: what share of each moment devices were busy, and with what, on one clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.binned import edges_of, shares
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.frames import Floats, Ints
+from nsightpy.query.capture_advice import not_recorded
+from nsightpy.query.common_clock import CommonClock
+from nsightpy.query.device_time import doubtful_names, read_work, suspect_note
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.sampled_metrics import (
+    NO_SAMPLES,
+    RATES,
+    SHARES,
+    GpuKey,
+    Sampled,
+    gpu_keys,
+    sampled,
+)
+from nsightpy.query.scope import Scope
+from nsightpy.readers.extent import bounds_of
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Note, Said, Table, Value, rank_order
+from nsightpy.results.series import stretches_of
+
+BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
+OVER_TIME = (
+    Field("rank", "id", importance=1),
+    Field("device", "id", importance=2),
+    Field("start_ns", "moment", importance=3),
+    Field("duration_ns", "time", importance=4),
+    *(Field(name, "share", 4) for name in (*BUSY, *SHARES)),
+    *(Field(name, "GB/s", 3) for name in RATES),
+)
+MOST_BINS = 100_000
+# What a terminal shows of a device over time.
+CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
+NO_NETWORK = not_recorded(
+    "The captures hold no counters of network interfaces.", "--nic-metrics=lf", "samples them"
+)
+
+# The edges of the stretches in the own time of each process, by report and process.
+Edges = Mapping[tuple[str, int], Ints]
+
+
+@dataclass(frozen=True)
+class _Device:
+    """The shares of one device in each stretch, and which GPU it is."""
+
+    rank: int | None
+    pid: int
+    device: int
+    gpu: GpuKey
+    shares: dict[str, Floats]
+
+
+# A report's devices, what was sampled, kernels that may be communication.
+_Shares: TypeAlias = tuple[list[_Device], Sampled | None, list[str]]
+# A process, and from when to when its GPU work was.
+Extent: TypeAlias = tuple[int, int, int]
+
+
+def over_time(bins: int, communication: tuple[str, ...]) -> Question[Table]:
+    """Each device's shares of time in so many equal stretches, on the clock of all ranks.
+
+    The stretches run from the first start to the last end of any GPU work, or from --from to --to.
+    A share is the measure of a union over all streams, divided by the captured part of the stretch.
+    Figures are None where nothing was captured, and outside the windows of --nvtx and --iteration.
+    """
+
+    def divided(parts: Parts[list[Extent]]) -> Table | Question[Table]:
+        edges = _edges(parts.results, parts.scope, parts.clock, bins)
+        if edges is None:
+            return Table("breakdown", OVER_TIME, ())
+        of_reports = {
+            (str(report.path), pid): parts.clock.own_times(str(report.path), pid, edges)
+            for report in parts.ranks.readable
+            for pid in report.pids
+        }
+        work = partial(_shares, edges=of_reports, communication=communication)
+        return Question(work, partial(_table, edges=edges), ranked=True)
+
+    return Question(_extents, divided, ranked=True, clock=True)
+
+
+def _table(parts: Parts[_Shares], *, edges: Ints) -> Table:
+    devices = [device for own, *_ in parts.values for device in own]
+    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
+    samples = [part for _, part, _ in parts.values if part is not None]
+    rows = tuple(row for device in devices for row in _rows(device, samples, edges))
+    doubtful = dict.fromkeys(name for *_, names in parts.values for name in names)
+    several = parts.clock.notes if len(parts.ranks) > 1 else ()
+    notes = (*map(suspect_note, doubtful), *_missing(samples), *several)
+    return Table("breakdown", OVER_TIME, rows, notes=notes)
+
+
+def _edges(
+    placed: Sequence[tuple[SystemReport, list[Extent]]],
+    scope: Scope,
+    clock: CommonClock,
+    bins: int,
+) -> Ints | None:
+    """The edges of the stretches on the common clock; None without GPU work in scope."""
+    bounds = []
+    for report, extents in placed:
+        for pid, *ends in extents:
+            bounds.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
+    if not bounds:
+        return None
+    low, high = int(min(extent[0] for extent in bounds)), int(max(extent[1] for extent in bounds))
+    low = low if scope.from_ns is None else scope.from_ns
+    high = high if scope.to_ns is None else scope.to_ns
+    return edges_of(low, max(high, low + 1), bins)
+
+
+def _extents(report: SystemReport, scope: Scope) -> list[Extent]:
+    """When the GPU work in scope was, by process, in ns of the report."""
+    whole = report.extent
+    chosen = (scope.ranks, scope.devices)
+    if not scope.is_part and chosen == (None, None):
+        if whole.start_ns is None or whole.end_ns is None:
+            return []
+        return [(pid, whole.start_ns, whole.end_ns) for pid in report.pids[:1]]
+    bounds = []
+    frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
+    for pid in sorted({pid for pid, _ in places_of(*frames)}):
+        here = bounds_of(frame.at(pid=pid) for frame in frames)
+        bounds += [] if here is None else [(pid, *here)]
+    return bounds
+
+
+def _shares(
+    report: SystemReport, scope: Scope, *, edges: Edges, communication: tuple[str, ...]
+) -> _Shares:
+    work = read_work(report, scope)
+    windows = scope.windows(report)
+    captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
+    keys = gpu_keys(report)
+    first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
+    devices = []
+    for pid, device in places_of(*work):
+        kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
+        communicates = is_communication(kernels.labels("name"), communication)
+        window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
+        done = activity(kernels, communicates, operations, graphs).inside(window)
+        sets = (done.busy, done.compute, done.communication, done.memory)
+        # rows of damaged exports name processes that the report does not
+        stretches = edges.get((str(report.path), pid), first)
+        if stretches is None:
+            continue
+        device_shares = {
+            n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)
+        }
+        rank = report.rank_of(pid)[0]
+        devices.append(_Device(rank, pid, device, keys.get((pid, device), ("", "")), device_shares))
+    doubtful = doubtful_names(scope.within(report, work.kernels), communication)
+    return devices, None if first is None else sampled(report, first), doubtful
+
+
+def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
+    """The rows of a device, in the order of time; NaN becomes None."""
+    none = np.full(len(edges) - 1, np.nan)
+    of_gpu = [part.gpus.get(device.gpu, {}) for part in samples]
+    of_host = [part.network for part in samples if part.host == device.gpu[0]]
+    figures = [
+        *(device.shares[name] for name in BUSY),
+        *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
+        *(_first_known([part[name] for part in of_host if name in part], none) for name in RATES),
+    ]
+    starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
+    values = np.stack(figures, axis=1).tolist()
+    for start, length, row in zip(starts, lengths, values, strict=True):
+        known = (None if math.isnan(value) else value for value in row)
+        yield (device.rank, device.device, start, length, *known)
+
+
+def _first_known(series: Sequence[Floats], none: Floats) -> Floats:
+    """Of what several reports sampled, what the first of them knows of each stretch."""
+    known = none
+    for values in series:
+        known = np.where(np.isnan(known), values, known)
+    return known
+
+
+def _missing(samples: Sequence[Sampled]) -> list[Said]:
+    """What was not sampled, and what samples it."""
+    has_network = any(part.network for part in samples)
+    if any(part.gpus for part in samples):
+        return [] if has_network else [NO_NETWORK]
+    reason = f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES.reason}"
+    network = "" if has_network else " `--nic-metrics=lf` samples network interfaces."
+    helps = (NO_SAMPLES.what_would_help, NO_SAMPLES.in_traces)
+    return [Note(reason, *(f"{text}{network}" for text in helps))]
+
+
+def by_device(table: Table) -> Table:
+    """The table for people: one row a device, the means of its stretches, and busy over time."""
+    shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
+    rows = []
+    count = stretches_of(table)
+    for first in range(0, len(table.rows), count):
+        of_it = table.rows[first : first + count]
+        means = (_mean([row[at] for row in of_it]) for at in range(4, len(table.fields)))
+        rows.append((*of_it[0][:2], *means, _curve([row[4] for row in of_it])))
+    if not rows:
+        shown = (*shown[: 2 + len(BUSY)], shown[-1])
+    return replace(table, fields=shown, rows=tuple(rows))
+
+
+def _mean(values: Sequence[Value]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _curve(shares: Sequence[Value]) -> str:
+    """Shares as the heights of one character each, means of neighbours; a blank for unknown."""
+    cells = []
+    for part in range(min(CURVE, len(shares))):
+        low, high = (len(shares) * at // min(CURVE, len(shares)) for at in (part, part + 1))
+        mean = _mean(shares[low:high])
+        cells.append(" " if mean is None else HEIGHTS[min(int(mean * len(HEIGHTS)), 7)])
+    return "".join(cells)

@@ -1,0 +1,288 @@
+"""instances: one kernel, range or collective, instance by instance, or how its durations spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.duration_bins import bin_edges, durations_by_time
+from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.errors import NsightpyError
+from nsightpy.frames import Frame, Ints
+from nsightpy.names import brief
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.named_events import KINDS, close_names, named_events
+from nsightpy.query.options import NameStyle, Option
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row, Table, fields_in
+from nsightpy.results.keys import KERNEL, RowKey, row_keys
+from nsightpy.results.series import Instances
+from nsightpy.units import format_time, listed, significant
+
+if TYPE_CHECKING:
+    from nsightpy.query.common_clock import CommonClock
+
+ANY = "any"
+FIELDS = (
+    *fields_in("id", "rank", "iteration", "instance"),
+    Field("start_ns", "moment"),
+    Field("duration_ns", "time"),
+    Field("name", "name"),
+    Field("device", "id"),
+    Field("kind", "text", own=True),
+)
+BIN_FIELDS = (
+    Field("name", "name"),
+    Field("low_ns", "time"),
+    Field("high_ns", "time"),
+    Field("count"),
+    Field("share", "share", 4, heading="of instances %"),
+    Field("mode", "id"),
+    Field("mode_median_ns", "time", 1),
+)
+RANKS_FOR_PEOPLE = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("instances", heading="count"),
+    *fields_in("time", "median_ns", "minimum_ns", "p95_ns", "maximum_ns"),
+    Field("name", "name"),
+)
+MODES_FOR_PEOPLE = (
+    Field("name", "name"),
+    Field("instances", heading="count"),
+    Field("medians_and_shares", "text", own=True),
+)
+NAMES, BINS = 10, 40
+MODES_SAID, MODES_IN_CELL = 4, 2
+# The kind that has the name in a report, its instances, and names like it where nothing has it.
+Found: TypeAlias = tuple[str, Any, list[str]]
+
+
+def for_people(table: Instances) -> Table:
+    """One row a rank, device and name; of bins one row a name with its modes."""
+    if table.fields == BIN_FIELDS:
+        modes = [
+            (one.name, one.instances, one.modes_text(MODES_IN_CELL)) for one in table.durations
+        ]
+        return Table(table.command, MODES_FOR_PEOPLE, tuple(modes), table.inputs, table.notes)
+    return Table(table.command, RANKS_FOR_PEOPLE, table.by_rank, table.inputs, table.notes)
+
+
+@command(
+    layouts=(FIELDS, BIN_FIELDS),
+    keys=(RowKey(KERNEL, ("name",), only=("kind", "kernel")),),
+    people=for_people,
+    picture="nsightpy.render.plots.instances_plot:instances_figure",
+)
+def instances(
+    *,
+    of: Annotated[str, Option("Whose instances; * stands for anything.", "NAME")],
+    kind: Annotated[
+        str,
+        Option(
+            "What has the name; projection: what a range launched, on the GPU.",
+            choices=(ANY, *KINDS),
+        ),
+    ] = ANY,
+    name: NameStyle = "demangled",
+    bins: Annotated[
+        int | None,
+        Option("How durations spread: N bins of equal ratio a name.", "N", least=1, most=1_000),
+    ] = None,
+    top: Annotated[
+        int | None,
+        Option("First N instances; of --bins N names with most time (10).", "N", least=0),
+    ] = None,
+) -> Question[Instances]:
+    """NAME is a kernel (demangled, base or mangled), a collective's operation (AllReduce), or
+    RANGE[@DOMAIN], of which the first that there is. A terminal shows one row a rank, or with
+    --bins one a name; files have every instance with its iteration, or every bin.
+
+    Starts are moments on the clock that all ranks share. instance counts from 0 in its iteration,
+    or in the capture where the report has no iterations; what began between iterations has none.
+    A projection lasts from the first start to the last end of what a range launched. mode is the
+    number of the mode that a bin belongs to, from the shortest: modes are values that durations
+    cluster around, divided by valleys at most half as high as the lower peak beside them.
+    """
+    kinds = KINDS if kind == ANY else (kind,)
+    answer = partial(_every, top=top) if bins is None else partial(_spread, bins=bins, top=top)
+    return _first_of(kinds, of, name, _numbered if bins is None else _tallied, answer)
+
+
+def _first_of(
+    kinds: Sequence[str],
+    of: str,
+    name: str,
+    prepare: Callable[[SystemReport, Frame], Any],
+    answer: Callable[[Parts[Found], str], Instances],
+) -> Question[Instances]:
+    """What is answered of the first kind that has the name in any report."""
+
+    def combine(parts: Parts[Found]) -> Instances | Question[Instances]:
+        found = {kind for kind, instances, _ in parts.values if instances is not None}
+        if not found and of.strip("*"):
+            raise NsightpyError(_nothing(of, kinds, parts))
+        first = next((kind for kind in kinds if kind in found), kinds[0])
+        if len(found) > 1:
+            return _first_of((first,), of, name, prepare, answer)
+        return answer(parts, first)
+
+    work = partial(_found, kinds=kinds, of=of, name=name, prepare=prepare)
+    return Question(work, combine, clock=prepare is _numbered, identified=True)
+
+
+def _found(
+    report: SystemReport,
+    scope: Scope,
+    *,
+    kinds: Sequence[str],
+    of: str,
+    name: str,
+    prepare: Callable[[SystemReport, Frame], Any],
+) -> Found:
+    for kind in kinds:
+        events = named_events(report, scope, kind, of, name)
+        if events.rows:
+            return kind, prepare(report, events), []
+    every = (named_events(report, scope, kind, None, "base").labels("name") for kind in kinds)
+    return "", None, close_names(of, (text for names in every for text in names.used().values))
+
+
+def _tallied(_: SystemReport, events: Frame) -> Tally:
+    """The durations of each name."""
+    names = events.labels("name").merged()
+    lengths = np.maximum(events.ints("end_ns") - events.ints("start_ns"), 0)
+    return tally(names.codes, lengths, [(value,) for value in names.values])
+
+
+def _numbered(report: SystemReport, events: Frame) -> Frame:
+    """The events with their iteration, and their number in it or, without any, in the capture."""
+    from nsightpy.analysis.iterations.candidates import owner_of
+    from nsightpy.query.iteration_search import search
+
+    iteration = np.full(events.rows, -1, dtype=np.int64)
+    instance = np.full(events.rows, -1, dtype=np.int64)
+    every = search(report)
+    for pid in np.unique(events.ints("pid")).tolist():
+        rows = np.flatnonzero(events.ints("pid") == pid)
+        if pid in every and len(every[pid].iterations):
+            start, end = every[pid].iterations.start, every[pid].iterations.end - 1
+            iteration[rows] = owner_of(start, end, events.ints("start_ns")[rows])
+            rows = rows[iteration[rows] >= 0]
+        device = events.ints("device")[rows]
+        for number in np.unique(device).tolist():
+            here = rows[device == number]
+            instance[here] = _running_number(iteration[here])
+    return Frame({**events, "iteration": iteration, "instance": instance})
+
+
+def _running_number(groups: Ints) -> Ints:
+    """0, 1, 2, ... of each row among the rows of its group; groups follow one another."""
+    fresh = np.concatenate([[True], groups[1:] != groups[:-1]])
+    place = np.arange(len(groups))
+    return place - np.maximum.accumulate(np.where(fresh, place, 0))
+
+
+def _every(parts: Parts[Found], kind: str, *, top: int | None) -> Instances:
+    """A row for each instance."""
+    found = [(report, events) for report, (_, events, _) in parts.results if events is not None]
+    rows = [row for report, events in found for row in _rows(report, events, kind, parts.clock)]
+    rows.sort(key=_order)
+    whole = merge([_tallied(report, events) for report, events in found])
+    durations = durations_by_time(whole, BINS, NAMES)
+    modes = [
+        f"{brief(one.name, 60)}: {len(one.counts)} modes: {one.modes_text(MODES_SAID)}."
+        for one in durations
+        if len(one.counts) > 1
+    ]
+    notes = (*_notes(rows), *modes[:MODES_SAID], *parts.clock.notes)
+    table = Instances("instances", FIELDS, tuple(rows), notes=notes, durations=durations)
+    return replace(table, by_rank=tuple(_by_rank(rows))).first(top or None)
+
+
+def _by_rank(rows: Sequence[Row]) -> Iterator[Row]:
+    """How long the instances of each rank, device and name take."""
+    groups: dict[Row, list[int]] = {}
+    for rank, _, _, _, length, name, device, _ in rows:
+        groups.setdefault((rank, device, name), []).append(int(length or 0))
+    for (rank, device, name), lengths in groups.items():
+        low, middle, high, top = np.percentile(lengths, (0, 50, 95, 100), method="lower").tolist()
+        yield rank, device, len(lengths), middle, low, high, top, name
+
+
+def _rows(report: SystemReport, events: Frame, kind: str, clock: CommonClock) -> Iterator[Row]:
+    for pid in np.unique(events.ints("pid")).tolist():
+        mine, rank = events.at(pid=pid), report.rank_of(pid)[0]
+        start, end = mine.ints("start_ns"), mine.ints("end_ns")
+        figures = (clock.aligned(str(report.path), pid, start), end - start)
+        numbers = map(mine.ints, ("iteration", "instance", "device"))
+        columns = (each.tolist() for each in (*figures, *numbers))
+        for begin, length, *known, name in zip(*columns, mine.labels("name"), strict=True):
+            iteration, instance, device = (None if n < 0 else n for n in known)
+            yield rank, iteration, instance, begin, length, name, device, kind
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    rank, _, _, start, length, name, device, _ = row
+    return (rank is None, rank or 0, device is None, device or 0, start, length, name)
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    """The usual duration, and the longest instance."""
+    if not rows:
+        return []
+    lengths = np.asarray([row[4] for row in rows], dtype=np.int64)
+    middle, longest = float(np.median(lengths)), int(np.argmax(lengths))
+    names = ("rank", "iteration", "instance")
+    pairs = zip(names, rows[longest], strict=False)
+    where = [f"{name} {value}" for name, value in pairs if value is not None]
+    ratio = f", {significant(lengths[longest] / middle)} times the median" if middle else ""
+    text = (
+        f"{len(rows):,} instances, median {format_time(middle)}; the longest takes "
+        f"{format_time(int(lengths[longest]))}{ratio}: {', '.join(where) or 'it'} at "
+        f"{format_time(int(rows[longest][3] or 0))}."
+    )
+    return [text]
+
+
+def _spread(parts: Parts[Found], kind: str, *, bins: int, top: int | None) -> Instances:
+    """A row for each bin of the names with most time."""
+    every = merge([found for _, found, _ in parts.values if found is not None])
+    names = len(every.keys) if top == 0 else top or NAMES
+    durations = durations_by_time(every, bins, names)
+    rows = tuple(
+        (one.name, each.low_ns, each.high_ns, each.count, each.count / one.instances, *mode)
+        for one in durations
+        for each in one.bins
+        for mode in [(each.mode + 1, one.medians_ns[each.mode])]
+    )
+    left = len(every.keys) - len(durations)
+    figures = every.statistics()
+    extremes = zip(figures.minimum.tolist(), figures.maximum.tolist(), strict=True)
+    more = (f"{left:,} more names with less time are left out: --top N shows more.",)
+    return Instances(
+        "instances",
+        BIN_FIELDS,
+        rows,
+        notes=more if left else (),
+        total_rows=sum(len(bin_edges(*extreme, bins)) - 1 for extreme in extremes),
+        identity=row_keys(KERNEL, "name") if kind == "kernel" else (),
+        durations=durations,
+    )
+
+
+def _nothing(of: str, kinds: Sequence[str], parts: Parts[Found]) -> str:
+    """The message where nothing has the name: what was looked at, and names like it."""
+    what = "kernel, collective or range" if len(kinds) > 1 else kinds[0]
+    near = close_names(of, [name for *_, close in parts.values for name in close])
+    advice = f"similar ones: {', '.join(near)}." if near else "nothing has a similar name."
+    return (
+        f"{listed(parts.ranks.inputs, 1)}: no {what} is called {of!r}\n  {advice} `nsightpy "
+        "kernels`, `collectives` and `nvtx` list what there is; * stands for anything."
+    )

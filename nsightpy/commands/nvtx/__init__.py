@@ -1,0 +1,1 @@
+"""nvtx: code ranges, and the metrics sampled while what they launched was running."""

@@ -1,0 +1,226 @@
+"""nvtx: code ranges by host time and by the GPU time of what they launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
+from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
+from nsightpy.analysis.nvtx.projection import (
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    LaunchOrder,
+    Projection,
+    launched,
+    project,
+)
+from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
+from nsightpy.analysis.tally import Key
+from nsightpy.commands.nvtx.launching import NO_CALLS, launching
+from nsightpy.commands.nvtx.metrics import FIELDS as METRIC_FIELDS, metrics_of_ranges
+from nsightpy.frames import GPU_FRAMES, Frame, Ints, is_constant
+from nsightpy.query.capture_advice import not_recorded
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Option
+from nsightpy.query.request import without_launch_call
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Table, Value, View
+from nsightpy.results.keys import RANGE, row_keys
+from nsightpy.results.notes import Said
+from nsightpy.units import counted, format_time
+
+FIELDS = (
+    Field("range", "name", importance=1),
+    Field("domain", "text", importance=9),
+    Field("style", "text", own=True, importance=10),
+    Field("instances", heading="count", importance=2),
+    Field("total_range_ns", "time", heading="host time", importance=5),
+    Field("total_projected_ns", "time", heading="GPU span", importance=3),
+    Field("projected_med_ns", "time", 1, heading="median span", importance=7),
+    Field("gpu_ops", heading="GPU ops", importance=8),
+    Field("share_of_busy", "share", 4, heading="of GPU %", importance=4),
+    Field("attributed_ns", "time", heading="other threads", importance=6),
+    Field("attributed_ops", heading="their ops"),
+)
+NOT_RECORDED = not_recorded("No CUDA API calls were recorded: what a range launched is not known.")
+
+# Figures by (range, domain, style).
+Rows: TypeAlias = dict[Key, tuple[Value, ...]]
+
+
+@command(
+    layouts=(FIELDS, METRIC_FIELDS),
+    keys=row_keys(RANGE, "range", "domain"),
+    for_people={"fold": True},
+)
+def nvtx(
+    *,
+    tree: Annotated[bool, Option("Ranges inside ranges, outer ones first.")] = False,
+    fold: Annotated[
+        bool | None,
+        Option(
+            "Ranges that differ in numbers only as one row: layer *.  [for people]",
+            typed="--fold/--unfold",
+        ),
+    ] = None,
+    metrics: Annotated[
+        bool, Option("GPU metrics that nsys sampled while what ranges launched was running.")
+    ] = False,
+    top: Annotated[
+        int | None,
+        Option("First N rows; of --metrics N ranges (20); 0 is all of them.", "N", least=0),
+    ] = None,
+) -> Question[Table]:
+    """Most projected GPU time first. An operation belongs to a range when its launch call lies
+    inside it on the same thread; an instance's projected interval is [first start, last end] of its
+    operations, as in `nsys stats` nvtx_gpu_proj_sum. share_of_busy: for how long any operation of
+    the range ran, its own or attributed, of the time in which any operation ran. Instances that
+    frameworks number (`, op_id = 12`, `, seq = 7`, sizes) are counted together.
+
+    attributed: what other threads launched while the range's own thread waited, a framework's
+    backward pass for instance, and for how long any of it ran; of the other columns it is in
+    share_of_busy alone. With --metrics the whole capture comes first, then the ranges with most
+    projected time; samples says on how many a figure rests.
+    """
+    if metrics:
+        return metrics_of_ranges(top)
+
+    def ranked(parts: Parts[RangeTallies]) -> Table:
+        tallied = merged(parts.values)
+        rows = _rows(tallied)
+        if tree:  # those inside one parent by host time
+            hosts = {key: -int(row[1] or 0) for key, row in rows.items()}
+            ordered = list(depth_first(rows, lambda key: (hosts.get(key, 0), *key)))
+        else:
+            ordered = sorted(rows, key=partial(_by_gpu_time, rows))
+        names = _shown_names(ordered, tallied.members, tree=tree)
+        shown = tuple((names[key[0]], *key[1:], *rows[key]) for key in ordered)
+        view = View(tree="range") if tree else None
+        notes = _notes(tallied) if rows else ()
+        return Table("nvtx", FIELDS, shown, notes=notes, view=view).first(top)
+
+    return Question(partial(_tallies, tree=tree, fold=bool(fold)), ranked)
+
+
+def _shown_names(
+    keys: Sequence[Key], members: Mapping[str, frozenset[str]], *, tree: bool
+) -> dict[Value, str]:
+    """What ranges or paths (outer ones first) are called; what was folded says how many it is."""
+    shown: dict[Value, str] = {}
+    for name, *_ in keys:
+        above, inner, part = str(name).rpartition(SEPARATOR)
+        alone = members.get(str(name), ())
+        if len(alone) == 1:
+            part = next(iter(alone)).rpartition(SEPARATOR)[2]
+        elif alone and not tree:
+            part += f" ({len(alone):,} names)"
+        shown[name] = f"{shown.get(above, above)}/{part}" if inner else part
+    return shown
+
+
+def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> RangeTallies:
+    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    operations = Frame.concatenate([frame for frame in frames if frame.rows] or frames[:1])
+    whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = scope.narrow(report, whole)
+    parts, known, outside_ns = _projected(report, operations, whole, ranges)
+    work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
+    tallies = range_tallies(ranges, operations, *parts[0], *parts[1:], tree=tree, fold=fold)
+    return replace(tallies, known=known, outside_ns=outside_ns, work_ns=work_ns)
+
+
+def _projected(
+    report: SystemReport, operations: Frame, whole: Frame, ranges: Frame
+) -> tuple[list[tuple[LaunchOrder, Projection]], bool, int]:
+    """Where the ranges are on the GPU, by the calls in them, and by those that threads waited for.
+
+    Whether calls were recorded, and the work outside of all ranges in ns; the calls end with this.
+    """
+    recorded = launching(report, operations)
+    known = recorded is not None or not operations.rows
+    calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
+    waiting = waiting_threads(calls, whole)
+    parts = [(done.order, project(ranges, done))]
+    if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
+        theirs = launched(operations, waited)
+        parts.append((theirs.order, project(ranges, theirs)))
+    return parts, known, _outside_ns(ranges, operations, calls, waiting, *parts[0])
+
+
+def _outside_ns(
+    ranges: Frame,
+    operations: Frame,
+    calls: Frame,
+    waiting: Ints,
+    order: LaunchOrder,
+    projected: Projection,
+) -> int:
+    """The work that calls launched which no range holds and no thread waited for, in ns."""
+    bare = ~projected.launched(len(order))
+    if bare.any():  # a call inside another one may be in a range alone
+        callers = order.call[bare]
+        bare[bare] = (waiting[callers] == NO_THREAD) & ~inside(calls.take(callers), ranges)
+    rows = order.rows[np.repeat(bare, np.diff(order.first))]
+    return int((operations.ints("end_ns")[rows] - operations.ints("start_ns")[rows]).sum())
+
+
+def _rows(tallied: RangeTallies) -> Rows:
+    """The figures by (range, domain, style); None where no calls show what a range launched."""
+    projected = tallied.projected.statistics()
+    times: dict[Key, tuple[int, float]] = {
+        key: (int(projected.total[group]), float(projected.median[group]))
+        for group, key in enumerate(projected.keys)
+    }
+    ranges = tallied.ranges.statistics()
+    rows: Rows = {}
+    for group, key in enumerate(ranges.keys):
+        total, median = times.get(key, (0, None))
+        busy, whole = tallied.busy_ns[key], tallied.whole_busy_ns
+        share = busy / whole if whole else None
+        gpu: tuple[Value, ...] = (total, median, tallied.operations[key], share)
+        host = (int(ranges.instances[group]), int(ranges.total[group]))
+        waited = (tallied.attributed_ns[key], tallied.attributed[key])
+        rows[tuple(map(str, key))] = (
+            *host,
+            *(gpu if tallied.known else (None,) * 4),
+            *(waited if tallied.known else (None,) * 2),
+        )
+    return rows
+
+
+def _by_gpu_time(rows: Rows, key: Key) -> tuple[Value, ...]:
+    _, host, gpu, *_, attributed, _ = rows[key]
+    return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
+
+
+def _notes(tallied: RangeTallies) -> tuple[Said, ...]:
+    notes: list[Said] = []
+    if several := sum(len(names) > 1 for names in tallied.members.values()):
+        rows = counted(several, "row stands", "rows stand")
+        notes.append(
+            f"{rows} for ranges that differ in numbers only, * for a number: --unfold lists them."
+        )
+    if not tallied.known:
+        notes.append(NOT_RECORDED)
+    elif tallied.unlaunched:
+        notes.append(without_launch_call(f"{tallied.unlaunched:,} GPU operations", "in no range"))
+    if tallied.crossing:
+        notes.append(
+            f"{tallied.crossing:,} ranges end on another thread: "
+            "they are not projected onto the GPU."
+        )
+    if tallied.known and tallied.outside_ns:
+        share = f"{100 * tallied.outside_ns / tallied.work_ns:.3g} %"
+        notes.append(
+            f"{format_time(tallied.outside_ns)} of {format_time(tallied.work_ns)} of GPU work "
+            f"({share}) was launched inside no range and is attributed to none."
+        )
+    return tuple(notes)

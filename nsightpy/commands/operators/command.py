@@ -1,0 +1,235 @@
+"""operators: host and device time of a framework's operators, and of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_sums
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.operators.device_time import (
+    CALL_COLUMNS,
+    OPERATOR_COLUMNS,
+    WORK_COLUMNS,
+    operator_times,
+    with_callees,
+)
+from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
+from nsightpy.analysis.operators.modules import module_paths
+from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
+from nsightpy.analysis.tally import Key, summed
+from nsightpy.commands.operators.modules import FIELDS as MODULE_FIELDS, time_of_modules
+from nsightpy.errors import UsageError
+from nsightpy.frames import Floats, Frame
+from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.options import Option
+from nsightpy.query.request import without_launch_call
+from nsightpy.query.scope import Scope
+from nsightpy.query.splits import Shown, in_processes, parse_splits, split_field
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row, Table
+from nsightpy.results.keys import MODULE, OPERATOR, row_keys
+from nsightpy.results.notes import Note, Said
+from nsightpy.units import format_time
+
+_SPLITS = {
+    "shape": "shapes",
+    "thread": "tid",
+    "rank": "pid",
+    "process": "pid",
+    "module": "module",
+}
+FIELDS = (
+    Field("operator", "name", importance=1),
+    Field("calls", importance=2),
+    Field("host_total_ns", "time", heading="host total", importance=6),
+    Field("host_self_ns", "time", heading="host self", importance=5),
+    Field("device_total_ns", "time", heading="GPU total", importance=3),
+    Field("device_self_ns", "time", heading="GPU self", importance=4),
+    Field("model_flop_by_shapes", "flops", heading="FLOP by shapes"),
+    Field("model_flop_per_s", "flops/s", heading="FLOP/s"),
+    Field("mfu", "share", 4, heading="MFU %", importance=7),
+)
+_NUMBERS = tuple(field.name for field in FIELDS[1:])
+GPU_FRAMES = ("kernels", "memory_operations")
+# Of each operator and all that it called: FLOP, how many operators they were counted of, and the
+# seconds that they take at the peak.
+_SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
+_FLOP = ("counted", "flop", "ideal_s")
+_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
+_MORE = ("name", "shapes", "types", "inputs")
+NO_SHAPES = Note(
+    "The trace holds no shapes of inputs: rows are not split.",
+    "torch.profiler.profile(record_shapes=True) records them.",
+)
+
+
+@dataclass(frozen=True)
+class OperatorSums:
+    """The sums of one report by key, and what must be said about it.
+
+    `recorded`: whether it has operators; `launched`: whether what ran on a device shows what
+    launched it.
+    """
+
+    rows: dict[Key, list[float]]
+    steps: StepFlop
+    unlaunched_ns: int
+    outside_ns: int
+    recorded: bool
+    launched: bool
+
+
+@command(
+    layouts=(FIELDS, MODULE_FIELDS),
+    more=tuple(map(split_field, _SPLITS)),
+    keys=(*row_keys(OPERATOR, "operator"), *row_keys(MODULE, "module", "domain")),
+)
+def operators(
+    *,
+    by: Annotated[
+        str | Iterable[str],
+        Option("Split by shape, thread, rank, process, module; module alone: modules.", "LIST"),
+    ] = "",
+    sort: Annotated[str, Option("Largest first.", "COLUMN", choices=_NUMBERS)] = "device_self_ns",
+    depth: Annotated[int | None, Option("Only so many levels of modules.", "N", least=1)] = None,
+) -> Question[Table]:
+    """Own times are those of torch's key_averages: own device time is that of kernels, copies and
+    sets launched under the operator itself, the total adds all that it called, on several streams.
+    An operator and the one of its own name that is all it calls are two calls here and one there.
+    model_flop_by_shapes is what the shapes of matrix products, convolutions and attention in and
+    under the operator ask for, whatever the kernels did.
+
+    --by module: nn.Module calls of a trace (with_stack, with_modules), else NVTX ranges, as a tree
+    of paths a/b/c, those inside one parent by device time. attributed: what autograd's thread
+    launched for a module; by sequence number in traces, by time in reports of nsys.
+    """
+    splits = parse_splits(by, _SPLITS)
+    if splits == ("module",):
+        return time_of_modules(depth)
+    if depth is not None:
+        raise UsageError("--depth is for --by module")
+
+    def ranked(parts: Parts[OperatorSums]) -> Table:
+        shown = Shown.of(splits, parts.ranks.inputs)
+        fields = (*shown.fields, *FIELDS)
+        rows = _rows(parts, shown)
+        place = [field.name for field in fields].index(sort)
+        rows.sort(key=lambda row: (-(row[place] or 0), *_order(row)))  # type: ignore[operator]
+        notes = _notes(parts.values)
+        if rows and "shape" in splits:
+            shape = shown.wanted.index("shape")
+            notes = notes if any(row[shape] for row in rows) else [NO_SHAPES, *notes]
+        return Table("operators", fields, tuple(rows), notes=tuple(notes))
+
+    work = partial(_sums, splits=in_processes(splits))
+    return Question(work, ranked, identified="rank" in splits, of_each="rank")
+
+
+def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> OperatorSums:
+    frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
+    if "module" in splits:
+        functions = report.frame("python_functions", _FUNCTION)
+        frame = Frame({**frame, "module": module_paths(frame, functions)})
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    devices = Scope(devices=scope.devices)
+    work = [
+        devices.narrow(report, report.frame(name, (*WORK_COLUMNS, "device"))) for name in GPU_FRAMES
+    ]
+    times = operator_times(frame, calls, work)
+    flop = operator_flop(frame)
+    ideal_s = flop / _peaks(frame, _gpu(report, work))
+    parent, depth = frame.ints("parent"), frame.ints("depth")
+    counted = (~np.isnan(flop)).astype(np.int64)
+    whole = Frame(
+        {
+            **frame,
+            "calls": np.ones(frame.rows, dtype=np.int64),
+            **{name: getattr(times, name) for name in _SUMS[1:]},
+            "counted": with_callees(counted, parent, depth),
+            "flop": with_callees(np.nan_to_num(flop), parent, depth),
+            # not known where any counted operator under it has no known peak
+            "ideal_s": with_callees(np.where(counted > 0, ideal_s, 0.0), parent, depth),
+        }
+    )
+    columns = (*(_SPLITS[split] for split in splits), "name")
+    rows = group_sums(scope.narrow(report, whole), columns, (*_SUMS, *_FLOP))
+    ranges = scope.within(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    return OperatorSums(
+        rows,
+        step_flop(frame, flop, ideal_s, ranges),
+        times.unlaunched_ns,
+        times.outside_ns,
+        recorded=frame.rows > 0,
+        launched=report.calls.recorded or not any(frame.rows for frame in work),
+    )
+
+
+def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
+    """The one product that did the work; empty where there are several, or none is known."""
+    used = {device for frame in work for device in np.unique(frame.ints("device")).tolist()}
+    devices = report.frame("devices").tuples("device", "name")
+    names = {name for device, name in devices if device in used}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _peaks(frame: Frame, gpu: str) -> Floats:
+    """The peak of each operator's input types in FLOP/s; NaN where not known."""
+    # None is NaN
+    return frame.labels("types").map(partial(peak_flop_per_s, gpu), np.float64)
+
+
+def _rows(parts: Parts[OperatorSums], shown: Shown) -> list[Row]:
+    sums = summed(
+        {shown.key(key, report): figures for key, figures in part.rows.items()}
+        for report, part in parts.results
+    )
+    known = any(part.launched for part in parts.values)
+    return [
+        (
+            *key,
+            *figures[:3],
+            *(figures[3:5] if known else (None, None)),
+            *_rates(figures[3], *figures[5:]),
+        )
+        for key, figures in sums.items()
+    ]
+
+
+def _rates(device_ns: float, counted: float, flop: float, ideal_s: float) -> Row:
+    """FLOP, FLOP/s and MFU; None where nothing counts, nothing ran, or no peak is known."""
+    if not counted:
+        return None, None, None
+    if not device_ns:
+        return round(flop), None, None
+    seconds = device_ns * 1e-9
+    return round(flop), flop / seconds, None if np.isnan(ideal_s) else ideal_s / seconds
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    *key, _, _, host, _, device = row[:-3]
+    return (-int(device or 0), -int(host or 0), tuple(map(str, key)))
+
+
+def _notes(parts: Sequence[OperatorSums]) -> list[Said]:
+    silent = sum(not part.recorded for part in parts)
+    if silent == len(parts):
+        return []
+    notes: list[Said] = [*step_notes([part.steps for part in parts])]
+    if silent:
+        notes.append(f"{silent} of {len(parts)} reports hold no operators.")
+    outside = sum(part.outside_ns for part in parts)
+    if outside:
+        notes.append(
+            f"{format_time(outside)} of device work were launched under no operator: they are in "
+            "no row."
+        )
+    unlaunched = sum(part.unlaunched_ns for part in parts)
+    if unlaunched:
+        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
+    return notes

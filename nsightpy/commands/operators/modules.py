@@ -1,0 +1,186 @@
+"""Device time of nested modules, with the backward pass that belongs to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_sums
+from nsightpy.analysis.launches import LAUNCH_CLASSES, NO_LAUNCH, launch_rows
+from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
+from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.operators.device_time import (
+    NONE,
+    OPERATOR_COLUMNS,
+    WORK_COLUMNS,
+    OperatorTimes,
+    operator_times,
+    with_callees,
+)
+from nsightpy.analysis.operators.modules import backward_times, module_calls, range_calls
+from nsightpy.analysis.tally import Key, summed
+from nsightpy.commands.nvtx.launching import NO_CALLS, launching
+from nsightpy.frames import GPU_FRAMES, Frame, Ints
+from nsightpy.frames.frame import constant
+from nsightpy.query.capture_advice import MODULES
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.request import without_launch_call
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row, Table, View
+from nsightpy.results.notes import Said
+from nsightpy.units import format_time
+
+FIELDS = (
+    Field("module", "name", importance=1),
+    Field("calls", importance=3),
+    Field("host_total_ns", "time", heading="host total", importance=7),
+    Field("host_self_ns", "time", heading="host self", importance=8),
+    Field("device_total_ns", "time", heading="GPU total", importance=2),
+    Field("device_self_ns", "time", heading="GPU self", importance=5),
+    Field("attributed_ns", "time", heading="other threads", importance=6),
+    Field("share_of_device_time", "share", 4, heading="of GPU time %", importance=4),
+    Field("domain", "text"),
+)
+_SUMS = ("calls", "host_total", "host_self", "device_total", "device_self", "attributed")
+_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
+_BACKWARD = ("sequence", "direction")
+
+
+@dataclass(frozen=True)
+class ModuleSums:
+    """The sums of one report by path and domain, and the device time that there was, in ns.
+
+    `launched`: whether that time shows what launched it.
+    """
+
+    rows: dict[Key, list[float]]
+    launched: bool
+    device_ns: int
+    outside_ns: int
+    unlaunched_ns: int
+
+
+def time_of_modules(depth: int | None) -> Question[Table]:
+    """Modules as a tree, of so many levels."""
+
+    def ordered(parts: Parts[ModuleSums]) -> Table:
+        rows = tuple(_rows(parts.values, depth))
+        notes = _notes(parts.values)
+        if not (rows or parts.scope.is_narrowed):
+            notes = [MODULES.missing(parts.request.kind)]
+        return Table("operators", FIELDS, rows, notes=tuple(notes), view=View(tree="module"))
+
+    return Question(_sums, ordered)
+
+
+def _sums(report: SystemReport, scope: Scope) -> ModuleSums:
+    narrowed = Scope(devices=scope.devices)
+    columns = (*WORK_COLUMNS, "device")
+    work = [narrowed.narrow(report, report.frame(name, columns)) for name in GPU_FRAMES]
+    modules, times, attributed = (_of_trace if report.kind == "torch" else _of_ranges)(report, work)
+    below = with_callees(attributed, modules.ints("parent"), modules.ints("depth"))
+    calls = {"calls": np.ones(modules.rows, dtype=np.int64), "attributed": below}
+    figures = {name: getattr(times, name) for name in _SUMS[1:5]}
+    shown = scope.narrow(report, Frame({**modules, **calls, **figures}))
+    sums = group_sums(shown, ("path", "domain"), _SUMS)
+    device_ns = sum(map(_lasted, work))
+    launched = report.calls.recorded or not device_ns
+    return ModuleSums(sums, launched, device_ns, times.outside_ns, times.unlaunched_ns)
+
+
+def _lasted(work: Frame) -> int:
+    return int((work.ints("end_ns") - work.ints("start_ns")).sum())
+
+
+def _of_trace(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, OperatorTimes, Ints]:
+    """The module calls of a trace, their times, and what autograd's thread launched for each."""
+    tree = module_calls(report.frame("python_functions", _FUNCTION))
+    operators = report.frame("operators", (*OPERATOR_COLUMNS, *_BACKWARD))
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    times = operator_times(tree, calls, work)
+    device_self = operator_times(operators, calls, work).device_self
+    attributed = backward_times(tree, operators, device_self)
+    outside = times.outside_ns - int(attributed.sum())
+    return tree, replace(times, outside_ns=outside), attributed
+
+
+def _of_ranges(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, OperatorTimes, Ints]:
+    """The same of the NVTX ranges of a report."""
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    tree = range_calls(ranges)
+    operations = Frame.concatenate(work)
+    recorded = launching(report, operations)
+    calls = NO_CALLS if recorded is None else recorded[0]
+    if "event_class" not in calls:  # then all of them may launch
+        calls = Frame({**calls, "event_class": constant(LAUNCH_CLASSES[0], calls.rows)})
+    waiting = waiting_threads(calls, ranges)
+    times = _by_domain(tree, calls, work)
+    attributed = _by_domain(tree, as_launched_by(calls, waiting), work).device_self
+    outside = calls.take((waiting == NO_THREAD) & ~inside(calls, tree))
+    beyond = operations.take(launch_rows(operations, outside) != NO_LAUNCH)
+    unlaunched = operations.take(launch_rows(operations, calls) == NO_LAUNCH)
+    whole = replace(times, outside_ns=_lasted(beyond), unlaunched_ns=_lasted(unlaunched))
+    return tree, whole, attributed
+
+
+def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTimes:
+    """The times of ranges; those of one domain do not take from those of another."""
+    host = tree.ints("end_ns") - tree.ints("start_ns")
+    host_self, total, device_self = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
+    domains = tree.labels("domain").merged()
+    for code in range(len(domains.values)):
+        rows = np.flatnonzero(domains.codes == code)
+        place = np.full(tree.rows, NONE, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        parent = tree.ints("parent")[rows]
+        moved = np.where(parent == NONE, NONE, place[np.maximum(parent, 0)])
+        times = operator_times(Frame({**tree.take(rows), "parent": moved}), calls, work)
+        host_self[rows], total[rows] = times.host_self, times.device_total
+        device_self[rows] = times.device_self
+    return OperatorTimes(host, host_self, total, device_self)
+
+
+def _rows(parts: Sequence[ModuleSums], depth: int | None) -> list[Row]:
+    """Of those inside one parent the one with most device time first, then host time.
+
+    None where it is not known what was launched.
+    """
+    sums = summed(part.rows for part in parts)
+    whole_ns = sum(part.device_ns for part in parts)
+    known = any(part.launched for part in parts)
+    absent = [0.0] * len(_SUMS)
+
+    def place(key: Key) -> tuple[object, ...]:
+        figures = sums.get(key, absent)
+        return (-figures[3] - figures[5], -figures[1], *map(str, key))
+
+    rows: list[Row] = []
+    for path, domain in depth_first(sums, place):
+        figures = sums[path, domain]
+        if depth is None or str(path).count(SEPARATOR) < depth:
+            share = (figures[3] + figures[5]) / whole_ns if whole_ns else None
+            device = (*figures[3:], share) if known else (None,) * 4
+            rows.append((str(path).replace(SEPARATOR, "/"), *figures[:3], *device, domain))
+    return rows
+
+
+def _notes(parts: Sequence[ModuleSums]) -> list[Said]:
+    silent = sum(not part.rows for part in parts)
+    if silent == len(parts):
+        return []
+    notes: list[Said] = [f"{silent} of {len(parts)} reports hold no modules."] if silent else []
+    outside, device = sum(p.outside_ns for p in parts), sum(p.device_ns for p in parts)
+    if outside:
+        notes.append(
+            f"{format_time(outside)} of {format_time(device)} of device work "
+            f"({100 * outside / device:.3g} %) were launched in no module and are in no row."
+        )
+    unlaunched = sum(part.unlaunched_ns for part in parts)
+    if unlaunched:
+        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
+    return notes

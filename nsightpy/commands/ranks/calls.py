@@ -1,0 +1,142 @@
+"""For how long ranks waited for each other in MPI, in which calls, for whom, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clocks import MPI
+from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls
+from nsightpy.analysis.graphs.capture import open_at
+from nsightpy.analysis.intervals import Spans, complement, spans_of, union_of
+from nsightpy.analysis.mpi import functions
+from nsightpy.analysis.mpi.functions import is_one_of
+from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.operators.modules import range_calls
+from nsightpy.frames import GPU_FRAMES, Frame, Ints
+from nsightpy.query.capture_advice import not_recorded
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.rank_alignment import RankPart, align_parts, aligned_calls, once, rank_part
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Table
+from nsightpy.results.notes import Said
+from nsightpy.units import format_time
+
+FIELDS = (
+    Field("rank", "id", importance=1),
+    Field("state", "text", own=True, importance=2),
+    Field("function", "text", importance=3),
+    Field("range", "name", importance=5, width=14),
+    Field("instances", heading="count", importance=8),
+    Field("wait_ns", "time", importance=4),
+    Field("longest_ns", "time", importance=9),
+    Field("caused_by", "id", heading="waits for", importance=6),
+    Field("gpu_idle_ns", "time", importance=7),
+)
+MPI_DOMAIN = "MPI"
+NO_CALLS = not_recorded("The capture holds no MPI calls.", "-t mpi")
+NO_PAIRS = (
+    "No MPI operation was found on two ranks: waits show only where several ranks' calls are given."
+)
+NO_ROOTS = (
+    "These captures say neither the roots of collectives nor the ranks of messages: of those the "
+    "waits are not known (nsys 2022.3 and later record them)."
+)
+# By process the time in MPI calls in which its devices did nothing.
+IdleInCalls: TypeAlias = dict[int, Spans]
+
+
+def question() -> Question[Table]:
+    """Waits in MPI by rank, state, function and NVTX range (a/b, outermost first), most first."""
+    return Question(_part_of, _table, identified=True)
+
+
+def _table(parts: Parts[tuple[RankPart, IdleInCalls]]) -> Table:
+    results = once(parts.ranks, [(report, part) for report, (part, _) in parts.results])
+    idle = {
+        (str(report.path), pid): spans
+        for report, (_, by_process) in parts.results
+        for pid, spans in by_process.items()
+    }
+    alignment = align_parts(results)
+    mpi, starts, ends = aligned_calls(results, alignment)
+    ranks = [clock.rank for clock in alignment.clocks]
+    spans = [idle.get((clock.report, clock.pid)) for clock in alignment.clocks]
+    rows = [
+        (
+            *(ranks[row.clock], row.state, row.function, row.path or None),
+            *(row.waits, row.wait_ns, row.longest_ns, ranks[row.cause], row.idle_ns),
+        )
+        for row in _waits(mpi, starts, ends, spans)
+        if parts.scope.includes(ranks[row.clock])
+    ]
+    return Table("ranks", FIELDS, tuple(rows), notes=tuple(_notes(alignment, mpi)))
+
+
+def _part_of(report: SystemReport, scope: Scope) -> tuple[RankPart, IdleInCalls]:
+    """The clocks, collectives and MPI calls of a report, with range and shown beside each call.
+
+    Ranks are not narrowed: who was waited for may be any of them.
+    """
+    everybody = scope.everybody
+    part = rank_part(report, everybody)
+    calls = part.mpi
+    numbered = Frame({**calls, "row": np.arange(calls.rows)})
+    shown = np.zeros(calls.rows, dtype=np.int64)
+    shown[everybody.narrow(report, numbered).ints("row")] = 1
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(~ranges.labels("domain").equals([MPI_DOMAIN]))
+    around = open_at(calls, range_calls(ranges))
+    part = replace(part, mpi=Frame({**calls, "range": around, "shown": shown}))
+    return part, _idle_in(report, calls)
+
+
+def _idle_in(report: SystemReport, calls: Frame) -> IdleInCalls:
+    work = [report.frame(name, ("start_ns", "end_ns", "pid")) for name in GPU_FRAMES]
+    idle = {}
+    for pid in np.unique(calls.ints("pid")).tolist():
+        frames = [frame.at(pid=pid) for frame in work]
+        if any(frame.rows for frame in frames):
+            inside = spans_of(calls.at(pid=pid))
+            busy = union_of(map(spans_of, frames))
+            low, high = int(inside.starts[0]), int(inside.ends[-1])
+            idle[pid] = complement(busy, low, high) & inside
+    return idle
+
+
+def _waits(mpi: MpiCalls, starts: Ints, ends: Ints, idle: Sequence[Spans | None]) -> list[WaitRow]:
+    calls = mpi.calls
+    if not calls.rows:
+        return []
+    waits = waits_of(mpi.matched, starts, ends, calls.labels("name"))
+    kept = calls.ints("shown")[waits.row] == 1
+    waits = Waits(*(getattr(waits, name)[kept] for name in ("state", "row", "cause", "lasted")))
+    return wait_rows(waits, mpi.clock, calls, calls.ints("start_ns"), idle)
+
+
+def _notes(alignment: Alignment, mpi: MpiCalls) -> list[Said]:
+    calls = mpi.calls
+    if not calls.rows:
+        return [NO_CALLS]
+    notes: list[Said] = list(alignment.notes)
+    if not mpi.matched.count:
+        return [NO_PAIRS, *notes]
+    directed = functions.SENDS | functions.RECEIVES | functions.FROM_ROOT | functions.TO_ROOT
+    named = is_one_of(calls.labels("name"), directed)
+    if named.any() and not (calls.ints("peer")[named] >= 0).any():
+        notes.insert(0, NO_ROOTS)
+    errors = [
+        fit.residual_p95_ns
+        for fit in alignment.fits
+        if fit.method == MPI and fit.residual_p95_ns is not None
+    ]
+    if errors:
+        widest = format_time(round(max(errors)))
+        notes.append(f"Single waits shorter than {widest} are within the error of the clocks.")
+    return notes

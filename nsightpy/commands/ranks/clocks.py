@@ -1,0 +1,167 @@
+"""Every rank on one clock, how much it waits, and which one the others wait for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeAlias
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clocks import MPI, ClockFit
+from nsightpy.analysis.collectives.log import Participant
+from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
+from nsightpy.analysis.ranks.peers import peer_rows
+from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
+from nsightpy.analysis.time_budget import device_budgets
+from nsightpy.frames import MEMORY_OPERATIONS, Frame
+from nsightpy.query.engine import Parts, Question
+from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Note, Row, Table
+from nsightpy.results.notes import Said
+from nsightpy.units import counted, format_time
+
+FIELDS = (
+    Field("rank", "id", importance=1, place=1),
+    Field("report", "text", importance=7),
+    Field("host", "text", importance=9),
+    Field("device", "id", importance=8),
+    Field("rank_source", "text"),
+    Field("offset_ns", "moment", heading="clock offset", importance=6),
+    Field("drift_ppm", "ppm", 3, heading="drift ppm"),
+    Field("alignment", "text", own=True, importance=12),
+    Field("instances", heading="instances", importance=10),
+    Field("residual_p05_ns", "time", 1, heading="clock error p05"),
+    Field("residual_p50_ns", "time", 1, heading="clock error p50"),
+    Field("residual_p95_ns", "time", 1, heading="clock error p95", importance=11),
+    Field("compute_ns", "time", importance=5, place=5),
+    Field("wait_ns", "time", heading="waits", importance=4, place=4),
+    Field("arrived_last_share", "share", 4, heading="comes last %", importance=3, place=3),
+    Field("straggler", "bool", importance=2, place=2),
+)
+MOST_NOTES = 3
+PLACED = ("start_ns", "end_ns", "pid", "device")
+# By process and device.
+Compute: TypeAlias = dict[tuple[int, int], int]
+NO_PEERS = Note(
+    "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
+    "collectives, and stages of a pipeline differ in their work.",
+    "Give the reports of more ranks: of the same stage, of the same data-parallel group.",
+)
+NO_COLLECTIVES = Note(
+    "No collectives were found on two ranks: who waits for whom is not known.",
+    "Profile every rank of the job over the same time and give all reports.",
+)
+ONE_RANK = Note(
+    "Who waits for whom takes at least two ranks.", "Give their reports, or their folder."
+)
+BY_MPI = Note(
+    "No collectives of NCCL were found on two ranks: who waits for whom in them is not known.",
+    "`nsightpy ranks --by call` shows who waited for whom in MPI.",
+)
+
+
+def question(communication: tuple[str, ...]) -> Question[Table]:
+    """One row per rank: its clock's error and how well that is known, its compute, its waits."""
+    return Question(partial(_part_of, communication=communication), _table, identified=True)
+
+
+def _part_of(
+    report: SystemReport, scope: Scope, *, communication: tuple[str, ...]
+) -> tuple[RankPart, Compute]:
+    """The clocks and collectives of a report, and how long its devices computed, ns."""
+    everybody = scope.everybody
+
+    def frame(name: str, *columns: str) -> Frame:
+        wanted = tuple(dict.fromkeys((*PLACED, *columns, *everybody.columns)))
+        return everybody.narrow(report, report.frame(name, wanted))
+
+    low, high = scope.bounds(report)
+    budgets = device_budgets(
+        frame("kernels", "name"),
+        Frame.empty(MEMORY_OPERATIONS, PLACED),
+        frame("graph_launches"),
+        communication=communication,
+        start_ns=low,
+        end_ns=high,
+    )
+    compute = {(each.pid, each.device): each.budget.compute_ns for each in budgets}
+    return rank_part(report, scope), compute
+
+
+def _table(parts: Parts[tuple[RankPart, Compute]]) -> Table:
+    results = once(parts.ranks, [(report, part) for report, (part, _) in parts.results])
+    alignment = align_parts(results)
+    arrivals = arrivals_of(alignment)
+    waits = unit_waits(arrivals, len(alignment.ledger.units))
+    straggler = straggler_of(alignment, arrivals)
+    rows = _rows(parts, alignment, waits, straggler)
+    notes = (*_notes(alignment, arrivals, straggler), *alignment.notes)
+    return Table("ranks", FIELDS, tuple(rows), notes=notes)
+
+
+def _rows(
+    parts: Parts[tuple[RankPart, Compute]],
+    alignment: Alignment,
+    waits: UnitWaits,
+    straggler: Straggler | None,
+) -> list[Row]:
+    """The rows in the order of ranks; one for each process and device."""
+    units = {unit: place for place, unit in enumerate(alignment.ledger.units)}
+    clocks = {(fit.report, fit.pid): place for place, fit in enumerate(alignment.fits)}
+    keyed: list[tuple[int, int, Row]] = []
+    for report, (part, compute) in parts.results:
+        places = {(kind.pid, kind.device) for kind in part.log.kinds} | set(compute)
+        for pid, device in sorted(places):
+            clock = clocks.get((str(report.path), pid))
+            rank, source = report.rank_of(pid)
+            if clock is None or not parts.scope.includes(rank, device):
+                continue
+            unit = units.get(Participant(clock, pid, device))
+            head = (rank, str(report.path), report.session.host or None, device, source or None)
+            # captures that cannot be of one job have no clock to share
+            fit = _clock_values(alignment.fits[clock]) if parts.ranks.one_job else (None,) * 7
+            times = (compute.get((pid, device)), *_wait_values(waits, unit, straggler))
+            keyed.append((clock, device, (*head, *fit, *times)))
+    return [row for _, _, row in sorted(keyed, key=lambda entry: entry[:2])]
+
+
+def _clock_values(fit: ClockFit) -> Row:
+    residuals = (fit.residual_p05_ns, fit.residual_p50_ns, fit.residual_p95_ns)
+    return (fit.offset_ns, fit.drift_ppm, fit.method, fit.instances, *residuals)
+
+
+def _wait_values(waits: UnitWaits, unit: int | None, straggler: Straggler | None) -> Row:
+    """Waits, share of late arrivals, straggler; unknown for ranks without common collectives."""
+    if unit is None or not waits.instances[unit]:
+        return (None, None, None)
+    late = straggler is not None and straggler.unit == unit
+    return (int(waits.wait_ns[unit]), waits.last_share(unit), late)
+
+
+def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None) -> list[Said]:
+    if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
+        return [ONE_RANK] if alignment.fits else []
+    if len(arrivals.rows) == 0:
+        return [BY_MPI if any(fit.method == MPI for fit in alignment.fits) else NO_COLLECTIVES]
+    names = UnitNames.of(alignment).names
+    late: list[Said] = [
+        f"Rank {names[each.unit]} came late {_times(each.times)} and the others waited "
+        f"{format_time(each.cost_ns)} for it: a late start, warm-up or one delay, no straggling."
+        for each in late_once(alignment, arrivals)[:MOST_NOTES]
+    ]
+    if straggler is not None:
+        last = (
+            f"Rank {names[straggler.unit]} is a straggler: it comes last to "
+            f"{100 * straggler.last_share:.0f} % of the collectives in which ranks wait; "
+            "`nsightpy findings` says what that costs."
+        )
+        return [last, *late]
+    if not peer_rows(alignment, arrivals).any():
+        return [NO_PEERS, *late]
+    none = "No rank is late as a rule: none is last beyond chance and waits less than the others."
+    return [none, *late]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else counted(count, "time")

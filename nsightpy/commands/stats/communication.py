@@ -1,0 +1,122 @@
+"""MPI calls by time, by message size and one by one; when network interfaces could not send."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from nsightpy.analysis.ranking import figure, part, spread
+from nsightpy.commands.stats.operations import events
+from nsightpy.commands.stats.reports import Listing, Sum, by_time, known, numbered_by
+from nsightpy.frames import Frame, Labels, constant
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+
+_MPI = "-t mpi"
+_MESSAGE, _COLLECTIVE = "point-to-point", "collective"
+# The tables that nsys names as the source of an event.
+_SOURCES = {
+    _MESSAGE: "MPI_P2P_EVENTS",
+    _COLLECTIVE: "MPI_COLLECTIVES_EVENTS",
+    "wait": "MPI_START_WAIT_EVENTS",
+    "other": "MPI_OTHER_EVENTS",
+}
+# What nsys calls the messages of these events, and the column of their sizes.
+_MESSAGES = (
+    ("p2p", _MESSAGE, "bytes"),
+    ("coll_send", _COLLECTIVE, "bytes"),
+    ("coll_recv", _COLLECTIVE, "receive_bytes"),
+)
+# nsys lists intervals above this many ticks/ms.
+LEAST_TICKS = 10_000
+_WAITS = re.compile(r"send.?waits?", re.IGNORECASE)
+
+
+def _sized(report: SystemReport, scope: Scope, *more: str) -> Frame:
+    """MPI calls with the sizes of their messages: -1 for those of calls that are NVTX ranges."""
+    sizes = ("bytes", "receive_bytes", "communicator")
+    frame = scope.read(report, "mpi_calls", ("name", "pid", "tid", "kind", *sizes, *more))
+    unknown = np.all([frame.ints(size) == 0 for size in sizes], axis=0)
+    known = {size: np.where(unknown, -1, frame.ints(size)) for size in sizes[:2]}
+    return Frame({**frame, **known})
+
+
+def _by_source(report: SystemReport, scope: Scope, label: str) -> Frame:
+    frame = events(report, scope, label, name="mpi_calls")
+    source = frame.labels("kind").renamed(lambda kind: _SOURCES.get(kind, kind))
+    return Frame({**frame, "source": source})
+
+
+def _messages(report: SystemReport, scope: Scope, _: str) -> Frame:
+    frame = _sized(report, scope)
+    parts = []
+    for source, kind, column in _MESSAGES:
+        calls = frame.take(frame.labels("kind").equals([kind]))
+        sized = {"source": Labels.constant(source, calls.rows), "bytes": calls[column]}
+        parts.append(Frame({"name": calls["name"], **sized}))
+    return Frame.concatenate(parts)
+
+
+def _calls(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
+    frame = _sized(report, scope, "tag", "peer").ordered()
+    message, collective = (frame.labels("kind").equals([k]) for k in (_MESSAGE, _COLLECTIVE))
+    peer, size, received = (frame.ints(name) for name in ("peer", "bytes", "receive_bytes"))
+    columns = {
+        "tag": known(frame.ints("tag"), message),
+        "rank": numbered_by(frame, ("pid",), lambda pid: report.rank_of(pid)[0]),
+        "other": known(peer, message),
+        "root": known(peer, collective),
+        "size": known(size, message),
+        "sent": known(size, collective),
+        "received": known(received, collective),
+    }
+    yield Frame({**frame, **columns})
+
+
+def _congested(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
+    """The intervals in which an interface waited.
+
+    Made from the documentation of that report; no public capture with such counters was at hand.
+    """
+    frame = report.frame("nic_metrics")
+    waits = frame.labels("metric").where(_WAITS.search)
+    frame = frame.take(waits & (frame.ints("value") > LEAST_TICKS)).ordered()
+    # interfaces belong to no process; those of a report share its clock
+    pid = constant(next(iter(report.pids), 0), frame.rows)
+    yield scope.within(report, Frame({**frame, "pid": pid}))
+
+
+_NAMES = {"source": "Source", "name": "Name"}
+SUMS = {
+    "mpi_event_sum": by_time(_by_source, keys=_NAMES, records=_MPI, on_host=True),
+    "mpi_msg_size_sum": Sum(
+        _messages,
+        tuple(_NAMES),
+        (
+            figure("Total Message Volume (bytes)", "total", "bytes"),
+            figure("Instances", "instances", "bytes"),
+            *spread(unit="bytes", of="bytes"),
+            *(part(name, label) for name, label in _NAMES.items()),
+        ),
+        records=_MPI,
+        measures=("bytes",),
+        on_host=True,
+    ),
+}
+LISTINGS = {
+    "mpi_event_trace": Listing(
+        _calls,
+        "Start (ns)=start_ns, End (ns)=end_ns, Duration (ns)=duration, Event=name, Pid=pid, "
+        "Tid=tid, Tag=tag>-1, Rank=rank, PeerRank=other>-1, RootRank=root>-1, Size (B)=size>-1, "
+        "CollSendSize (B)=sent>-1, CollRecvSize (B)=received>-1",
+        records=_MPI,
+    ),
+    "network_congestion": Listing(
+        _congested,
+        "Start (ns)=start_ns, End (ns)=end_ns, Duration (ns)=duration, Send wait rate=value, "
+        "GUID=guid, Name=nic_name",
+        records="--nic-metrics=lf",
+    ),
+}

@@ -1,0 +1,1 @@
+"""timeline: what every rank and device did, on one clock."""

@@ -1,0 +1,291 @@
+"""timeline: what every rank and device did, on one clock, as tracks of lanes of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
+from nsightpy.analysis.iterations.steady import STEADY, Iterations
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.analysis.timeline.clock import UNCORRECTED, caption_of, collectives_of
+from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks
+from nsightpy.analysis.timeline.picture import picture
+from nsightpy.commands.findings import command as checks
+from nsightpy.commands.timeline.tracks import TrackReader
+from nsightpy.errors import MissingDataError, NsightpyError, UsageError
+from nsightpy.frames import GPU_FRAMES, Frame
+from nsightpy.query.command import command
+from nsightpy.query.common_clock import CommonClock
+from nsightpy.query.engine import Parts, Question, answers
+from nsightpy.query.iteration_filter import places_in
+from nsightpy.query.options import Communication, Option
+from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.request import Request
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import iterations_of
+from nsightpy.readers.extent import bounds_of
+from nsightpy.report_sets.report_files import natural
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import rank_order
+from nsightpy.results.notes import texts
+from nsightpy.results.tracks import Mark, Place, Timeline
+from nsightpy.units import listed
+
+# Findings of reports with fewer bytes are marked unasked.
+SOON_FOUND = 300_000_000
+_RENDER = "nsightpy.render.timeline"
+_PLACED = ("start_ns", "end_ns", "pid", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The places of one report and the bounds of what they did, in its own time.
+
+    `iterations` by process, where some of them were chosen.
+    """
+
+    places: tuple[tuple[int, int | None], ...]
+    start_ns: int
+    end_ns: int
+    iterations: dict[int, Iterations] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The command's own arguments."""
+
+    calls: bool
+    findings: bool | None
+    communication: tuple[str, ...]
+
+
+@command(
+    picture=f"{_RENDER}.plot:timeline_figure",
+    files={
+        ".html": f"{_RENDER}.page:write_page",
+        ".json": f"{_RENDER}.chrome_trace:write_chrome_trace",
+        ".json.gz": f"{_RENDER}.chrome_trace:write_packed_trace",
+        ".pftrace": f"{_RENDER}.perfetto:write_perfetto",
+    },
+)
+def timeline(
+    *,
+    calls: Annotated[bool, Option("No CUDA API calls in pages and traces.")] = True,
+    findings: Annotated[
+        bool | None,
+        Option(
+            "Mark findings in pages and traces; without either, those of reports below 300 MB.",
+            typed="--findings/--no-findings",
+        ),
+    ] = None,
+    communication: Communication = (),
+) -> Question[Timeline]:
+    """The file's name says what is made: .png, .svg, .pdf (a picture), .html (one offline page to
+    zoom, pan and search in), .json, .json.gz (Chrome trace events), .pftrace (Perfetto). Times,
+    --from and --to too, are those of the first report. --iteration draws the window of those
+    iterations.
+    """
+    settings = Settings(calls, findings, tuple(communication))
+    return Question(_survey, partial(_drawn, settings=settings), identified=True, clock=True)
+
+
+def _survey(report: SystemReport, scope: Scope) -> Survey | None:
+    """The places of a report in scope; None when there are none."""
+    chosen, scope = scope.iteration, _at_all_times(scope)
+    iterations = {} if chosen is None else iterations_of(report, scope)
+    if not scope.is_narrowed:
+        extent = report.extent
+        gpu = (extent.start_ns, extent.end_ns)
+        places: tuple[tuple[int, int | None], ...] = extent.places
+    else:
+        columns = tuple(dict.fromkeys((*_PLACED, *scope.columns)))
+        frames = [scope.narrow(report, report.frame(name, columns)) for name in GPU_FRAMES]
+        gpu = bounds_of(frames) or (None, None)
+        places = tuple(places_of(Frame.concatenate(frames)))
+    if gpu[0] is not None and gpu[1] is not None:
+        return Survey(places, gpu[0], gpu[1], iterations)
+    host = report.bounds(gpu=False)
+    if scope.devices is not None or host is None:
+        return None
+    pids = [pid for pid in report.pids if scope.includes(report.rank_of(pid)[0])]
+    return Survey(tuple((pid, None) for pid in pids), *host, iterations)
+
+
+def _at_all_times(scope: Scope) -> Scope:
+    """The same part of the ranks, devices and ranges: what crosses the window is drawn, too."""
+    return replace(scope, from_ns=None, to_ns=None, iteration=None)
+
+
+def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
+    """The timeline of the reports; their tracks are read when they are asked for."""
+    request, clock, scope = parts.request, parts.clock, parts.scope
+    placed = _placed(parts)
+    if not any(survey.end_ns > survey.start_ns for _, survey in placed):
+        inputs = listed(parts.ranks.inputs)
+        narrowed = scope.ranks is not None or scope.devices is not None
+        hint = "check --rank and --device." if narrowed else "nsightpy info says what was recorded."
+        raise MissingDataError(inputs, "holds no GPU work: there is nothing to draw", hint)
+    places = tuple(place for place, _ in placed)
+    window = _window(request, clock, placed)
+    by_path = {str(report.path): report for report, _ in parts.results}
+    notes = list(texts([*parts.ranks.notes, *request.said, *clock.notes], request.kind))
+    if scope.nvtx is not None:
+        notes.append(f"Of the GPU's work only what was launched inside ranges {scope.nvtx!r}.")
+    alone = len(places) == len(parts.ranks) == 1 or not parts.ranks.one_job
+    reader = TrackReader(
+        [by_path[path] for path in dict.fromkeys(place.report for place in places)],
+        places,
+        _at_all_times(scope),
+        settings.calls,
+        settings.communication,
+        clock,
+        {} if alone else collectives_of(alignment_of(parts.ranks)),
+        window,
+        notes,
+        skip=parts.ranks.on_error == "skip" and len(by_path) > 1,
+    )
+    moments = [
+        clock.moment(place.report, place.pid, time_ns)
+        for place, survey in placed
+        for time_ns in (survey.start_ns, survey.end_ns)
+    ]
+    drawn = Timeline(
+        places=places,
+        start_ns=min(moments) if window[0] is None else window[0],
+        end_ns=max(moments) if window[1] is None else window[1],
+        clock=_caption(request, places),
+        tracks=reader.tracks,
+        earliest=reader.earliest,
+        inputs=parts.ranks.inputs,
+        notes=notes,
+        marks=partial(_marks, request, reader, settings),
+    )
+    return replace(drawn, picture=partial(picture, drawn))
+
+
+def _placed(parts: Parts[Survey | None]) -> list[tuple[Place, Survey]]:
+    """Every place with its report's survey, in the order of the picture.
+
+    Ranks ascending, unknown ones last, then reports, processes and devices.
+    """
+    repeated = parts.ranks.repeated
+    placed = [
+        (
+            Place(str(report.path), report.session.host, pid, report.rank_of(pid)[0], device),
+            survey,
+        )
+        for report, survey in parts.results
+        if survey is not None and report.path not in repeated
+        for pid, device in survey.places
+    ]
+
+    def order(pair: tuple[Place, Survey]) -> tuple[Any, ...]:
+        place = pair[0]
+        return (*rank_order(place.rank), natural(place.report), place.pid, place.device or 0)
+
+    return sorted(placed, key=order)
+
+
+def _caption(request: Request, places: Sequence[Place]) -> str:
+    """How the ranks were brought together."""
+    units = {(place.report, place.pid) for place in places}
+    if len(units) == 1:
+        return "the report's own clock"
+    if not request.ranks.one_job:
+        return UNCORRECTED[UNKNOWN]
+    fits = alignment_of(request.ranks).fits
+    return caption_of([fit for fit in fits if (fit.report, fit.pid) in units])
+
+
+def _window(
+    request: Request, clock: CommonClock, placed: Sequence[tuple[Place, Survey]]
+) -> tuple[int | None, int | None]:
+    """The stretch of time that is drawn, on the clock of all ranks; None: to the end.
+
+    Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
+    """
+    chosen, window = request.scope.iteration, (request.scope.from_ns, request.scope.to_ns)
+    if chosen is None:
+        return window
+    if window != (None, None):
+        raise UsageError("--iteration already says from when to when: leave out --from, --to")
+    units = {(place.report, place.pid): survey.iterations for place, survey in placed}
+    found = [(*unit, by_pid[unit[1]]) for unit, by_pid in units.items() if unit[1] in by_pid]
+    most = max((len(iterations) for _, _, iterations in found), default=0)
+    if most == 0:
+        notes = [note for _, _, iterations in found for note in iterations.notes]
+        inputs, why = listed(request.ranks.inputs), " ".join(texts(notes, request.kind))
+        raise MissingDataError(inputs, "has no iterations to choose from", why)
+    windows = [
+        (
+            clock.moment(report, pid, int(iterations.start[rows[0]])),
+            clock.moment(report, pid, int(iterations.end[rows[-1]])),
+        )
+        for report, pid, iterations in found
+        if len(rows := places_in(iterations, chosen))
+    ]
+    if not windows:
+        named = STEADY if isinstance(chosen, str) else str(min(chosen))
+        raise UsageError(f"there is no iteration {named}: they run from 0 to {most - 1}")
+    return min(start for start, _ in windows), max(end for _, end in windows)
+
+
+def _marks(request: Request, reader: TrackReader, settings: Settings) -> tuple[Mark, ...]:
+    """Findings and iterations, for which the reports are read once; why there are none is noted."""
+    questions: list[Question[Any]] = [
+        Question(_iterations, partial(_on_one_clock, reader=reader), identified=True)
+    ]
+    wanted = settings.findings
+    if wanted is None:
+        wanted = sum(map(_size, request.ranks.inputs)) < SOON_FOUND
+    if wanted:
+        questions.append(checks.findings.question(communication=settings.communication))
+    try:
+        iterations, *found = answers(request, questions)
+    except NsightpyError as error:
+        iterations, found = error, [error] * wanted
+    marks: list[Mark] = []
+    for table in found:
+        if isinstance(table, NsightpyError):
+            reader.notes.append(f"No findings are marked: {table}")
+        else:
+            marks += finding_marks(reader.places, table)
+    if isinstance(iterations, NsightpyError):
+        reader.notes.append(f"No iterations are marked: {iterations}")
+    else:
+        marks += iterations
+    return tuple(marks)
+
+
+def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
+    """The iterations of each process of the whole capture, in its own time."""
+    return iterations_of(report, _at_all_times(scope))
+
+
+def _on_one_clock(parts: Parts[dict[int, Iterations]], reader: TrackReader) -> list[Mark]:
+    """The iterations of the drawn processes as marks, those that the window holds some of."""
+    units = {(place.report, place.pid) for place in reader.places}
+    processes = []
+    for report, by_pid in parts.results:
+        for pid, found in by_pid.items():
+            if (path := str(report.path), pid) in units:
+                start, end = (reader.clock.aligned(path, pid, t) for t in (found.start, found.end))
+                processes.append(replace(found, start=start, end=end))
+    low, high = reader.window
+    return [
+        mark
+        for mark in iteration_marks(processes)
+        if (low is None or mark.end_ns is None or mark.end_ns > low)
+        and (high is None or mark.start_ns is None or mark.start_ns < high)
+    ]
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0

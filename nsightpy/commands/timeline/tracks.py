@@ -1,0 +1,127 @@
+"""The tracks of a timeline: the lanes and counters of each device, read one report at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from nsightpy.analysis.timeline.clock import Collectives, with_collectives
+from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
+from nsightpy.commands.timeline.counters import counters_of
+from nsightpy.errors import ReportError
+from nsightpy.frames import Frame
+from nsightpy.query.common_clock import CommonClock
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results.tracks import Counter, Lane, Place, Track
+
+_SPAN = ("start_ns", "end_ns")
+_STREAM = (*_SPAN, "pid", "device", "stream", "correlation_id")
+_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+_BYTES = ("bytes", "source_memory", "target_memory")
+_CALL = (*_SPAN, "pid", "tid", "correlation_id", "name", "event_class")
+_OPERATOR = (*_SPAN, "pid", "tid", "name")
+_RANGE = (*_SPAN, "pid", "tid", "name", "domain")
+
+# Streams by process and device, host threads by process, counters by process and device.
+Lanes: TypeAlias = tuple[
+    list[tuple[int, int, Lane]], list[tuple[int, Lane]], list[tuple[int, int, Counter]]
+]
+
+
+@dataclass(frozen=True)
+class TrackReader:
+    """Reads the tracks of some reports, whole events of ranks and devices in `scope`.
+
+    `window`: the stretch of time on the common clock, None to the end; `notes` gets what failed.
+    """
+
+    reports: Sequence[SystemReport]
+    places: Sequence[Place]
+    scope: Scope
+    calls: bool
+    communication: tuple[str, ...]
+    clock: CommonClock
+    collectives: Collectives
+    window: tuple[int | None, int | None]
+    notes: list[str]
+    skip: bool = False
+
+    def tracks(self, detail: bool) -> Iterator[Track]:
+        """The tracks; with `detail` grids, sizes, launches, API calls, operators and counters."""
+        for report in self.reports:
+            places = [place for place in self.places if place.report == str(report.path)]
+            try:
+                lanes = self._lanes(report, detail)
+            except ReportError as error:
+                if not self.skip:
+                    raise
+                self.notes.append(error.left_out)
+                continue
+            finally:
+                report.close()
+            seen: set[int] = set()
+            for place in places:
+                yield self._track(place, lanes, is_first=place.pid not in seen)
+                seen.add(place.pid)
+
+    def earliest(self) -> int:
+        """A time that is not later than any event."""
+        bounds = {str(report.path): report.bounds(gpu=True) for report in self.reports}
+        starts = (
+            self.clock.moment(place.report, place.pid, extent[0])
+            for place in self.places
+            if (extent := bounds[place.report])
+        )
+        return min(starts, default=0)
+
+    def _track(self, place: Place, lanes: Lanes, *, is_first: bool) -> Track:
+        """What was read of one device; on the first one of a process its host threads, too."""
+        streams, hosts, counters = lanes
+        move = partial(self.clock.aligned, place.report, place.pid)
+        key = (place.pid, place.device)
+        shown = [
+            with_collectives(lane, place, self.collectives)
+            for pid, device, lane in streams
+            if (pid, device) == key
+        ]
+        shown += [lane for pid, lane in hosts if is_first and pid == place.pid]
+        moved = (lane.moved(move).within(*self.window) for lane in shown)
+        counted = (
+            counter.moved(move).within(*self.window)
+            for pid, device, counter in counters
+            if (pid, device) == key
+        )
+        return Track(
+            place,
+            tuple(lane for lane in moved if len(lane)),
+            tuple(counter for counter in counted if len(counter.times)),
+        )
+
+    def _lanes(self, report: SystemReport, detail: bool) -> Lanes:
+        """The lanes of one report, in its own time."""
+        scope = self.scope
+
+        def gpu_frame(name: str, *columns: str) -> Frame:
+            wanted = tuple(dict.fromkeys((*_STREAM, *columns, *scope.columns)))
+            return scope.narrow(report, report.frame(name, wanted))
+
+        def host_frame(name: str, columns: tuple[str, ...]) -> Frame:
+            return scope.within(report, report.frame(name, columns))
+
+        calls = host_frame("api_calls", _CALL) if detail and self.calls else None
+        streams = stream_lanes(
+            gpu_frame("kernels", "name", *(_SHAPE if detail else ())),
+            gpu_frame("memory_operations", "operation", *(_BYTES if detail else ())),
+            gpu_frame("graph_launches", *(("graph_id",) if detail else ())),
+            calls,
+            self.communication,
+        )
+        hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
+        if not detail:
+            return streams, hosts, []
+        hosts += operator_lanes(host_frame("operators", _OPERATOR))
+        hosts += call_lanes(calls, streams) if calls is not None else []
+        return streams, hosts, counters_of(report, scope)

@@ -1,1 +1,0 @@
-"""trace: every operation in time order, as nsys stats lists it."""

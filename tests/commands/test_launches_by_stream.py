@@ -1,0 +1,106 @@
+"""Queues of launched work, and what waiting cost: by hand, by brute force, on real data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, strategies as st
+
+from nsightpy.analysis.idle.queues import longest_in
+from nsightpy.analysis.idle.sync_costs import sync_costs
+from nsightpy.analysis.intervals import concurrency, union
+from nsightpy.frames import Frame, Labels
+from tests.support.reports import NSYS, ask, needs_reports
+
+SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
+TIMES = st.tuples(st.integers(0, 40), st.integers(1, 20))
+
+
+def rows(command: str, by: str, path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(command, path, "--by", by, "--format", "json").json["rows"]
+    return found
+
+
+@given(st.lists(TIMES, max_size=12), st.integers(1, 9))
+def test_the_longest_queue_of_each_part_is_that_of_its_moments(
+    waits: list[tuple[int, int]], parts: int
+) -> None:
+    start = np.asarray([begin for begin, _ in waits], dtype=np.int64)
+    end = start + np.asarray([length for _, length in waits], dtype=np.int64)
+    begins, longest = longest_in(concurrency(start, end), 0, 45, parts)
+    edges = [*begins.tolist(), 45]
+    for part in range(parts):
+        moments = range(edges[part], edges[part + 1])
+        waiting = [int(np.count_nonzero((start <= t) & (t < end))) for t in moments]
+        assert longest[part] == max(waiting, default=0)
+
+
+def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
+    names = ("cudaStreamSynchronize", "cudaFree")
+    calls = Frame(
+        {
+            "start_ns": np.asarray([10, 15, 50, 95, 200]),
+            "end_ns": np.asarray([30, 35, 60, 120, 210]),
+            "name": Labels(np.asarray([0, 0, 1, 0, 0], dtype=np.int32), names),
+        }
+    )
+    window = union(np.asarray([0]), np.asarray([100]))
+    idle = union(np.asarray([20, 90]), np.asarray([55, 140]))
+    wait, free = sync_costs(calls, window, idle)
+    # 20 to 35 inside two calls at once, and 95 to 100: the window ends there
+    assert (wait.api, wait.calls, wait.idle_ns) == ("cudaStreamSynchronize", 3, 15 + 5)
+    assert (wait.total_ns, wait.median_ns, wait.longest_ns) == (65, 20.0, 25)
+    assert (free.api, free.calls, free.idle_ns) == ("cudaFree", 1, 5)
+
+
+def test_queues_of_the_sample_reports_agree_with_their_launches() -> None:
+    found = rows("launches", "stream", TRAINING)
+    launched = {(row["rank"], row["device"]): 0 for row in found}
+    for row in found:
+        launched[row["rank"], row["device"]] += row["operations"]
+        assert 0 < row["queue_mean"] <= row["queue_max"]
+        assert 0 <= row["empty_share"] < 1
+        assert 0 <= row["launch_bound_ns"] <= row["window_ns"]
+    kernels = ask("kernels", TRAINING, "--by", "rank", "--format", "json").json["rows"]
+    for (rank, _), operations in launched.items():
+        assert operations > sum(r["Instances"] for r in kernels if r["rank"] == rank)
+
+
+@needs_reports
+def test_real_queues_show_what_set_the_pace() -> None:
+    # the host runs ahead until the 1,024 places of the launch queue are taken
+    (full,) = rows("launches", "stream", NSYS / "gpt2.7b_a100_2024.6.sqlite")
+    assert (full["queue_max"], full["launch_bound_kernels"]) == (1022, 0)
+    # kernels of 1 to 2 us behind calls of 4 us
+    (bound,) = rows("launches", "stream", NSYS / "solver_rtx3090_2025.5.sqlite")
+    assert (bound["queue_max"], bound["launch_bound_kernels"]) == (2, 9307)
+    assert bound["launch_bound_ns"] > 0.9 * bound["window_ns"]
+
+
+@needs_reports
+def test_real_waits_are_told_from_what_they_cost() -> None:
+    path = NSYS / "gpt2.7b_a100_2024.6.sqlite"
+    (wait,) = rows("gaps", "call", path)
+    assert (wait["api"], wait["calls"]) == ("cudaDeviceSynchronize", 1)
+    assert wait["device_idle_ns"] < 0.01 * wait["total_ns"]
+    first = rows("gaps", "call", NSYS / "solver_rtx3090_2025.5.sqlite")[0]
+    assert (first["api"], first["calls"]) == ("cudaMemcpyFromSymbol", 3827)
+    assert 0.3 < first["idle_share"] < 0.32
+
+
+@needs_reports
+def test_captures_without_api_calls_say_so() -> None:
+    path = NSYS / "no_kernels_a100_2026.2.sqlite"
+    for command, by in (("launches", "stream"), ("gaps", "call")):
+        answer = ask(command, path, "--by", by)
+        assert answer.stdout == b"no rows\n"
+        assert "holds no GPU work" in answer.stderr
+
+
+def test_queues_are_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "queues.svg"
+    ask("launches", TRAINING, "--by", "stream", "-o", path)
+    assert "rank 3, device 1" in path.read_text(encoding="utf-8")

@@ -1,0 +1,66 @@
+"""What is declared of a command is what its call, its help and its schema say."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import nsightpy
+from nsightpy.command_table import COMMANDS, FORMER
+from nsightpy.errors import UsageError
+from nsightpy.query.command import Command
+from nsightpy.query.options import Common
+from tests.support.reports import ROOT
+
+SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
+EVERY = [pytest.param(listed.load(), id=listed.name) for listed in COMMANDS.values()]
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_help_names_every_parameter_once(command: Command[object]) -> None:
+    text = str(command.__doc__)
+    assert text.startswith(command.help)
+    described = text.partition("Parameters:")[2].splitlines()
+    for name, argument in (command.own | command.shared).items():
+        assert argument.option is not None, f"{name} has no Option"
+        assert [line for line in described if line.startswith(f"    {name}")]
+        assert re.search(r"\.(?:  \[.+\])?$", argument.option.help), name
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_columns_are_declared_once(command: Command[object]) -> None:
+    for layout in command.layouts:
+        names = [field.name for field in layout]
+        assert len(names) == len(set(names))
+    if command.layouts:
+        assert command.schema["properties"]["schema"]["const"] == f"nsightpy.{command.name}/1"
+
+
+def test_the_shared_parameters_are_those_of_every_question() -> None:
+    questions = [listed.load() for listed in COMMANDS.values() if listed.load().asks]
+    assert len(questions) > 10
+    for command in questions:
+        assert set(command.shared) | set(command.own) >= set(Common.__annotations__)
+        assert next(iter(inspect.signature(command).parameters)) == "reports"
+
+
+def test_a_parameter_that_there_is_not_is_named_with_its_nearest() -> None:
+    with pytest.raises(TypeError, match="did you mean 'device'"):
+        nsightpy.kernels(SAMPLE, devices=1)
+
+
+@pytest.mark.parametrize(
+    "given", [{"top": -1}, {"top": "x"}, {"name": "pretty"}, {"by": "colour"}, {"rank": "x"}]
+)
+def test_a_value_that_cannot_be_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        nsightpy.kernels(SAMPLE, **given)
+
+
+def test_names_of_earlier_versions_are_no_commands() -> None:
+    assert not set(FORMER) & set(COMMANDS)
+    assert len(COMMANDS) == 27
+    for spelling in FORMER.values():
+        assert spelling.split()[0] in {*COMMANDS, "COMMAND"}

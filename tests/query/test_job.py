@@ -1,0 +1,183 @@
+"""A job: its commands, and the frames of all ranks in one, with rank, duration and iteration."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nsightpy
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
+from nsightpy.job import Job
+from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.report_sets.rank_frames import MOMENTS, clock_aligned
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.reports import system
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.store.cache import session_folder
+
+NCU = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank.ncu.csv"
+JOB = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
+NAMES = (*SCHEMAS, COLLECTIVES.name)
+
+
+@pytest.fixture(scope="module")
+def job() -> Job:
+    return nsightpy.open(JOB)
+
+
+@pytest.fixture(scope="module")
+def reports() -> list[NsysReport]:
+    return [NsysReport(path) for path in sorted(JOB.glob("*.sqlite"))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_and_columns_are_those_of_the_reports(
+    job: Job, reports: list[NsysReport], name: str
+) -> None:
+    table = job.events(name)
+    own = [getattr(report, name) for report in reports]
+    events = ("duration_ns", "iteration") if {"start_ns", "end_ns", "pid"} <= set(own[0]) else ()
+    assert list(table.columns) == [*dict.fromkeys(("rank", "report", *own[0].columns)), *events]
+    assert len(table) == sum(map(len, own))
+    done = 0
+    for rank, (report, part) in enumerate(zip(reports, own, strict=True)):
+        rows = table.iloc[done : done + len(part)]
+        done += len(part)
+        assert set(rows["rank"]) <= {rank}
+        assert set(rows["report"]) <= {str(report.path)}
+        for column in set(part.columns) - set(MOMENTS):
+            assert rows[column].tolist() == part[column].tolist(), column
+        if events:
+            assert rows["duration_ns"].tolist() == (part["end_ns"] - part["start_ns"]).tolist()
+
+
+def apart(collectives: pd.DataFrame) -> Ints:
+    """How far the ends of each collective's members are apart, in ns."""
+    turns = collectives.groupby(["rank", "communicator"], observed=True).cumcount()
+    ends = collectives.groupby(["communicator", turns], observed=True)["end_ns"]
+    assert (ends.size() >= 2).all()
+    return (ends.max() - ends.min()).to_numpy()
+
+
+def test_on_one_clock_collectives_end_together(job: Job, reports: list[NsysReport]) -> None:
+    table = job.events("collectives")
+    own = pd.concat([report.collectives for report in reports], ignore_index=True)
+    alignment = alignment_of(open_ranks(JOB))
+    zero = alignment.fits[0].to_aligned(np.zeros(1, dtype=np.int64))[0]
+    for fit in alignment.fits:
+        rows = table["report"] == fit.report
+        for column in ("start_ns", "end_ns"):
+            moved = fit.to_aligned(own.loc[rows, column].to_numpy()) - zero
+            assert table.loc[rows, column].tolist() == moved.tolist()
+    assert np.percentile(apart(table), 95) < 2_000
+    assert np.percentile(apart(own.assign(rank=table["rank"])), 95) > 1_000_000
+
+
+def test_iterations_are_those_of_the_command(job: Job) -> None:
+    kernels, iterations = job.events("kernels"), job.iterations()
+    starts = {(row["rank"], row["iteration"]): row["start_ns"] for row in iterations.records()}
+    first = kernels[kernels["iteration"] >= 0].groupby(["rank", "iteration"])["start_ns"].min()
+    assert len(first) == len(starts) > 4
+    assert all(starts[at] <= start for at, start in first.items())
+    assert (kernels["iteration"] >= 0).mean() > 0.9
+
+
+def test_a_part_of_the_job_is_said_once() -> None:
+    with nsightpy.open(JOB, rank="0-1", iteration=3) as part:
+        kernels = part.events("kernels")
+        assert set(kernels["rank"]) == {0, 1}
+        assert set(kernels["iteration"]) == {3}
+        assert sum(part.kernels().column("Instances")) == len(kernels)
+        assert part.kernels(top=1).rows == nsightpy.kernels(JOB, rank="0-1", iteration=3).rows[:1]
+        assert part.info().column("rank") == [0, 1, 2, 3]
+    assert len(part.events("kernels")) == len(kernels)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rank'"):
+        part.kernels(rank=0)
+    assert {"kernels", "events", "close"} <= set(dir(part))
+    assert "cache" not in dir(part)
+
+
+def test_reports_of_other_tools_have_their_commands(tmp_path: Path) -> None:
+    job = nsightpy.open(NCU)
+    assert job.roofline().rows == nsightpy.roofline(NCU).rows
+    with pytest.raises(ReportError, match=r"`nsightpy roofline .*` reads it"):
+        job.kernels()
+    with pytest.raises(ReportError, match="no such file"):
+        nsightpy.open(tmp_path / "absent.sqlite")
+
+
+def test_what_was_kept_without_a_cache_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "LEAST_BYTES", 0)
+    monkeypatch.setattr(system, "available_memory", lambda: 0)
+    with nsightpy.open(JOB / "train_rank0.sqlite", use_cache=False) as job:
+        whole = job.kernels()
+        kept = list(session_folder().iterdir())
+    assert kept
+    assert list(session_folder().iterdir()) == []
+    assert job.kernels() == whole
+
+
+def test_a_frame_that_is_none_is_a_mistake_not_a_damaged_report(job: Job) -> None:
+    with pytest.raises(UsageError, match=r"no frame 'kernel'; there are kernels, .*, collectives"):
+        job.events("kernel")
+
+
+def test_worker_processes_change_nothing() -> None:
+    alone, shared = (nsightpy.open(JOB, jobs=jobs).events("kernels") for jobs in (1, 2))
+    assert alone.equals(shared)
+    assert alone["rank"].unique().tolist() == [0, 1, 2, 3]
+
+
+def test_a_capture_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    for name in ("train_rank0", "train_rank1"):
+        shutil.copy(JOB / f"{name}.sqlite", tmp_path)
+    once = nsightpy.open(tmp_path).events("kernels")
+    shutil.copy(JOB / "train_rank0.sqlite", tmp_path / "train_rank1_again.sqlite")
+    twice = nsightpy.open(tmp_path).events("kernels")
+    assert len(twice) == len(once)
+    assert any("repeats the capture" in note for note in twice.attrs["notes"])
+
+
+@dataclass
+class Fast:
+    """A clock that runs so many ns ahead."""
+
+    report: str
+    pid: int
+    ahead_ns: int
+
+    def to_aligned(self, times: Ints) -> Ints:
+        return times - self.ahead_ns
+
+
+def test_processes_without_a_clock_and_unknown_times() -> None:
+    def column(*numbers: int) -> Ints:
+        return np.asarray(numbers, dtype=np.int64)
+
+    frame = Frame({"time_ns": column(0, 100, 200, 300), "pid": column(7, 7, 8, 9)})
+    clocks = [Fast("first", 1, 0), Fast("second", 7, 10), Fast("second", 8, 20)]
+    moved = clock_aligned(frame, NsysReport("second"), clocks, unknown=0)
+    assert moved.ints("time_ns").tolist() == [0, 90, 180, 290]
+    assert clock_aligned(frame, NsysReport("second"), clocks).ints("time_ns").tolist()[0] == -10
+    assert clock_aligned(frame, NsysReport("third"), clocks).rows == 0
+
+
+def test_tables_are_joined_by_key_and_read_by_column(job: Job) -> None:
+    kernels, slowest = job.kernels(), job.ranks(by="kernel")
+    joined = kernels.to_pandas().merge(slowest.to_pandas(), on="key")
+    assert joined["Name"].tolist() == joined["name"].tolist()
+    assert len(joined) == len(slowest) > 5
+    assert kernels["Instances"] == kernels.column("Instances")
+    empty = job.kernels(top=1).first(0).to_pandas()
+    assert [*empty.columns][-1] == "key"
+
+
+def test_the_length_of_a_frame_is_its_rows(reports: list[NsysReport]) -> None:
+    frame = reports[0].frame("kernels")
+    assert len(frame) == frame.rows == len(reports[0].kernels)
