@@ -45,6 +45,7 @@ _SHOWN = {
     "Operation": ("", 1),
     "Kernel Name": ("", 1),
     "NVTX Range": ("", 1),
+    "Range": ("", 1),
     "Start (ns)": ("", 2),
     "Duration (ns)": ("", 3),
     "Device": ("", 4),

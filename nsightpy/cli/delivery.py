@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 from click.core import ParameterSource
 
-from nsightpy.cli.options import FORMAT_OF_SUFFIX
+from nsightpy.cli.options import FORMAT_OF_SUFFIX, FORMATS
 
 if TYPE_CHECKING:
     from nsightpy.query.command import Command
@@ -186,9 +186,12 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
         return
     if not (command.layouts or command.formats):
         raise UsageError(f"{output}: is of no known format; the name must end with {known}")
-    texts = (*FORMAT_OF_SUFFIX, *TEXTS)
+    formats = (*FORMATS, *command.formats)
+    tables = [ending for ending, kind in FORMAT_OF_SUFFIX.items() if kind in formats]
+    texts = (*tables, *TEXTS)
     if suffix in (*PICTURES, ".html", ".pftrace"):
-        raise UsageError(f"{output}: this command writes no such file: see its --help")
+        written = ", ".join((*tables, *command.suffixes))
+        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}")
     source = click.get_current_context().get_parameter_source("format_")
     is_open = source != ParameterSource.COMMANDLINE and options["format_"] == "table"
     if is_open and suffix not in texts and any(letter.isalpha() for letter in suffix):

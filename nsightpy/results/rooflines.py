@@ -271,13 +271,19 @@ class Ceiling:
 
 @dataclass(frozen=True, repr=False)
 class Roofline(Table):
-    """The table of `nsightpy roofline`, and behind it what people read and what is drawn."""
+    """The table of `nsightpy roofline`, and behind it what people read and what is drawn.
+
+    `launches` and `variants` are those that --top keeps, the others count in `all_launches` and
+    `all_variants`.
+    """
 
     launches: tuple[RooflineLaunch, ...] = ()
     variants: tuple[RooflineVariant, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     naming: str = "demangled"
     by: str = ""
+    all_launches: tuple[RooflineLaunch, ...] = ()
+    all_variants: int = 0
 
     @property
     def tool_versions(self) -> tuple[str, ...]:

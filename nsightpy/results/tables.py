@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from nsightpy.results.keys import RowKey
 from nsightpy.results.listing import LazyRows, Row, Value
 from nsightpy.results.notes import Said, abstentions, texts
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,8 +104,8 @@ class Table:
     abstentions: tuple[Mapping[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        size = f"{len(self.rows):,} rows of {', '.join(self.columns)}"
-        return f"<{type(self).__name__} {self.command}: {size}; {len(self.notes)} notes>"
+        size = f"{counted(len(self.rows), 'row')} of {', '.join(self.columns)}"
+        return f"<{type(self).__name__} {self.command}: {size}; {counted(len(self.notes), 'note')}>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -174,7 +175,9 @@ class Table:
         return replace(self, rows=rows, keys=keys, total_rows=total)
 
     def column(self, name: str) -> list[Value]:
-        """One column's values, top to bottom."""
+        """One column's values, top to bottom. Raises KeyError where none has this name."""
+        if name not in self.columns:
+            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}")
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 

@@ -56,10 +56,16 @@ def test_the_suffix_says_the_format(suffix: str, begins: bytes, tmp_path: Path) 
     assert path.read_bytes() == written
 
 
-def test_junit_on_standard_output_and_a_table_for_other_commands(tmp_path: Path) -> None:
+def test_junit_is_for_compare_alone(tmp_path: Path) -> None:
     suites = ET.fromstring(ask("compare", "--format", "junit", FIRST, OTHER).stdout)
     assert suites.get("tests") == "1"
     assert "junit" in ask("kernels", "--format", "junit", FIRST, expect=2).stderr
+    said_of = {".xml": "give one of .csv", ".png": "kernels writes no .png; it writes .csv"}
+    for suffix, words in said_of.items():
+        path = tmp_path / f"kernels{suffix}"
+        said = ask("kernels", FIRST, "-o", path, expect=2).stderr
+        assert words in said
+        assert not path.exists()
 
 
 def test_rows_and_details_of_the_document_are_of_the_same() -> None:

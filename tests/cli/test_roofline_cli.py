@@ -118,6 +118,18 @@ def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
 
 @needs_reports
 @needs_library
+@pytest.mark.parametrize(
+    ("by", "more"), [((), "6 more kernels"), (("--by", "launch"), "6 more launches")]
+)
+def test_shares_are_of_all_launches_and_the_rest_is_counted(
+    by: tuple[str, ...], more: str, capsysbinary: CAPTURE
+) -> None:
+    out, _ = said(capsysbinary, SAMPLE, "--top", "2", *by)
+    assert f"and {more}: --top 0 shows them" in out
+    assert "8 launches" in out.splitlines()[0]
+    assert "68 % of the time" in out
+
+
 def test_the_first_variants_are_whole() -> None:
     every = roofline(GENE, by="variant")
     first = roofline(GENE, by="variant", top=1)

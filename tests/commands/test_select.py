@@ -32,7 +32,7 @@ def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
 
 def test_columns_are_those_of_the_command_line(tmp_path: Path) -> None:
     report = write_export(tmp_path / "r.sqlite", [Scripted("a"), Scripted("a")])
-    assert repr(nsightpy.select(report)).startswith("<Plan select: 1 rows of order, name, mangled,")
+    assert repr(nsightpy.select(report)).startswith("<Plan select: 1 row of order, name, mangled,")
     assert list(nsightpy.select(report).columns) == COLUMNS
     assert ask("select", report, "--format", "csv").csv[0] == COLUMNS
     document = ask("select", report, "--format", "json").json
@@ -152,8 +152,11 @@ def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     assert [row[1] for row in made.rows] == ["k"]
     assert any("Communication kernels are left out (90.0 %" in note for note in made.notes)
     assert len(select(report, with_communication=True, coverage=1.0).rows) == 2
-    with pytest.raises(ReportError, match=r"no kernels to choose from\s.*--with-communication"):
-        select(report, communication=["^k$"])
+    nothing = select(report, communication=["^k$"])
+    assert nothing.rows == ()
+    assert "no kernels to choose from. All of them are communication" in str(nothing.notes[0])
+    with pytest.raises(ReportError, match=r"nothing to measure\s.*--with-communication"):
+        nothing.script("plain")
 
 
 def test_ranks_are_weighed_together_and_profiled_in_few(tmp_path: Path) -> None:

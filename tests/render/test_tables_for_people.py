@@ -129,6 +129,7 @@ def test_a_terminal_shows_a_page_of_rows_and_says_how_many_there_are() -> None:
     assert text_of(table, 25)[-1] == "and 975 more rows: --top 0 shows them"
     assert len(text_of(table)) == 1_002
     assert text_of(table.first(3))[-1] == "and 997 more rows: --top 0 shows them"
+    assert text_of(table, 999)[-1] == "and 1 more row: --top 0 shows them"
 
 
 def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
@@ -180,3 +181,18 @@ def test_what_a_finding_says_is_not_said_again() -> None:
         answer = ask(command, path)
         both = " ".join((answer.text + answer.stderr).split())
         assert both.count("The capture holds no GPU work") == 1
+
+
+def test_ranges_of_nsys_keep_their_names_on_a_narrow_screen() -> None:
+    table = nsightpy.stats(TRAINING, report="nvtx_sum")
+    out = io.StringIO()
+    print_table(table, console(out, 80))
+    assert "Range" in out.getvalue()
+    assert ":data_loading" in out.getvalue()
+
+
+def test_an_unknown_column_names_those_that_there_are() -> None:
+    table = Table("kernels", (Field("Name", "name"),), (("k",),))
+    assert table["Name"] == ["k"]
+    with pytest.raises(KeyError, match="no column 'name'; there are Name"):
+        table["name"]

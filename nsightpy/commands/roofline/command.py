@@ -79,12 +79,8 @@ def roofline(
     """
     refuse_times(common)
     opened = _of_ranks(open_ncu_reports(reports, **reading_options(common)), common.get("rank"))
-    work = partial(
-        _read,
-        clock=parse_clock(clock),
-        devices=numbers(common.get("device"), "device"),
-        nvtx=common.get("nvtx"),
-    )
+    devices = numbers(common.get("device"), "device")
+    work = partial(_read, clock=parse_clock(clock), devices=devices, nvtx=common.get("nvtx"))
     parts = opened.map(work).values
     every = of_kernels([launch for part, _ in parts for launch in part], kernel_name, launch_id)
     kept = _longest(every, by, top)
@@ -104,6 +100,8 @@ def roofline(
         ceilings=read_ceilings(ceilings) if ceilings is not None else (),
         naming=name,
         by=by or "",
+        all_launches=tuple(every),
+        all_variants=len(variants(every)),
     )
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes: list[Said] = [*opened.failure_notes, *shared, *_launch_notes(kept), *_clock_notes(kept)]

@@ -18,13 +18,14 @@ from nsightpy.analysis.selection.coverage import (
 from nsightpy.commands.select.notes import plan_notes, starts
 from nsightpy.commands.select.offers import Offers, offers_of
 from nsightpy.commands.select.plan import FIELDS, Plan, rows, runs_of, starts_a_job
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.errors import UsageError
 from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Communication, Option
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 from nsightpy.results.keys import VARIANT, row_keys
+from nsightpy.results.notes import Note
 
 # The sets that versions of ncu have had (ncu --list-sets).
 SETS = (
@@ -112,7 +113,7 @@ def _require_set(metric_set: str, extra: Sequence[str]) -> None:
 def _plan(
     parts: Parts[Offers], *, coverage: float | None, top: int | None, options: Options
 ) -> Plan:
-    """The plan over all reports. Raises ReportError where there is nothing to choose from."""
+    """The plan over all reports; without rows, and with the reason, where nothing is to choose."""
     offered = []
     for report, part in parts.results:
         for portion in part.portions:
@@ -120,8 +121,8 @@ def _plan(
             unit = ProfiledProcess(str(report.path), rank, portion.pid, source)
             offered.append((unit, portion))
     if not offered:
-        problem = "has no kernels to choose from"
-        raise ReportError(parts.ranks.inputs[0], problem, _way_out(parts.values))
+        nothing = Note("There are no kernels to choose from.", _way_out(parts.values))
+        return Plan("select", FIELDS, (), notes=(nothing,), options=options)
     selection = choose_kernels(
         offered,
         coverage=coverage or COVERAGE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from nsightpy.analysis.selection.coverage import KernelChoice, Selection
 from nsightpy.analysis.selection.launch_places import shaped
-from nsightpy.errors import UsageError, require_choice
+from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.names import brief
 from nsightpy.ncu_command import SCRIPTS, Job, Options, Run, script, shell_line
 from nsightpy.ncu_command.scripts import OWN_RANK
@@ -48,9 +48,13 @@ class Plan(Table):
     def script(self, kind: str, launcher: str = "") -> str:
         """A batch script (slurm, mpi, torchrun, plain) in which only the chosen ranks run ncu.
 
-        `launcher` replaces how the job is started, "srun -n 8". Raises UsageError.
+        `launcher` replaces how the job is started, "srun -n 8". Raises UsageError, and ReportError
+        where nothing was chosen.
         """
         require_choice("script", kind, SCRIPT_KINDS)
+        if not self.runs:
+            reasons = " ".join(map(str, self.notes))
+            raise ReportError(self.inputs[0], "has nothing to measure", reasons)
         application, runs = self.options.application, self.runs
         if kind != "plain" and starts_a_job(application):
             raise UsageError(

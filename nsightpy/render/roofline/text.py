@@ -18,7 +18,7 @@ from nsightpy.results.rooflines import (
     RooflineVariant,
     tool_versions,
 )
-from nsightpy.units import format_time, percent, prefix_for, significant
+from nsightpy.units import counted, format_time, percent, prefix_for, significant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,9 +54,11 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     kept, hidden = fitted(shown, out.width)
     for line in lines(kept, out.width):
         out.print(line)
-    if rows is not None and len(whole) > rows:
-        more = f"and {len(whole) - rows:,} more {'launches' if of_launches else 'kernels'}"
-        out.print(Text(f"{more}: --top 0 shows them", style="dim"))
+    every = len(result.all_launches) if of_launches else result.all_variants
+    if (left := every - len(whole[:rows])) > 0:
+        words = ("more launch", "more launches") if of_launches else ("more kernel",)
+        more = counted(left, *words)
+        out.print(Text(f"and {more}: --top 0 shows them", style="dim"))
     if hidden:
         out.print(Text(hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim"))
     if result.by and _zero_rows(result):
@@ -65,7 +67,8 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     variants = result.variants[:MOST_VERDICTS]
     if not any(variant.typical.figures for variant in variants):
         return
-    facts = [_facts(variant, result.variants) for variant in variants]
+    total_ns = sum(launch.duration_ns or 0 for launch in result.all_launches)
+    facts = [_facts(variant, total_ns) for variant in variants]
     space = max(width - max(map(len, facts)) - 2, _LEAST_NAME_WIDTH)
     names = distinct_names([variant.first.name for variant in variants], min(_NAME_WIDTH, space))
     for variant, name, fact in zip(variants, names, facts, strict=True):
@@ -81,7 +84,7 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
 def _machines(result: Roofline) -> Iterator[str]:
     """Each GPU with its clocks and how many launches ran on it."""
     counts: dict[str, list[RooflineLaunch]] = {}
-    for launch in result.launches:
+    for launch in result.all_launches:
         counts.setdefault(launch.machine.name, []).append(launch)
     for name, launches in counts.items():
         clocks = [launch.machine.clock_hz for launch in launches if launch.machine.clock_hz]
@@ -92,7 +95,7 @@ def _machines(result: Roofline) -> Iterator[str]:
             parts.append(f"SM clock {shown} MHz ({launches[0].machine.clock})")
         if versions := tool_versions(launches):
             parts.append(f"ncu {', '.join(map(printable, versions))}")
-        parts.append(f"{len(launches)} launch{'' if len(launches) == 1 else 'es'}")
+        parts.append(f"{counted(len(launches), 'launch', 'launches')}")
         yield ", ".join(parts)
 
 
@@ -164,11 +167,10 @@ def _zero_rows(result: Roofline) -> bool:
     return any(len(launch.work) < len(launch.points) for launch in result.launches)
 
 
-def _facts(variant: RooflineVariant, variants: Sequence[RooflineVariant]) -> str:
-    """A kernel's shape, how often it ran and its share of the time."""
+def _facts(variant: RooflineVariant, whole_ns: float) -> str:
+    """A kernel's shape, how often it ran and its share of the time of all launches."""
     launch = variant.first
-    whole = sum(each.total_ns or 0 for each in variants)
-    share = percent(variant.total_ns, whole)
+    share = percent(variant.total_ns, whole_ns)
     shape = f"{launch.grid} x {launch.block}" if launch.grid and launch.block else ""
     count = len(variant.launches)
     parts = [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nsightpy.output.headings import heading
 from nsightpy.results import UNKNOWN, Field, Table, Value, View
+from nsightpy.units import counted
 
 # What --by splits by tells rows apart: it follows the most important column.
 _SPLITS = ("rank", "device", "process", "stream", "grid", "memory", "shape", "thread")
@@ -37,7 +38,8 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     """At most so many rows, and what is to be said of the others; without a number all of them."""
     shown = len(table.rows) if most is None else min(most, len(table.rows))
     total = len(table.rows) if table.total_rows in (None, UNKNOWN) else table.total_rows or 0
-    more = f"and {total - shown:,} more rows: --top 0 shows them" if total > shown else ""
+    left = counted(total - shown, "more row")
+    more = f"and {left}: --top 0 shows them" if total > shown else ""
     if shown == len(table.rows):
         return table.rows, more
     worst = next((field for field in table.fields if field.name == view_of(table).worst), None)
