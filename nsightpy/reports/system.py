@@ -192,6 +192,11 @@ class SystemReport(SystemFrames):
             return whole if columns is None else whole.select(columns)
         return self._part(name, columns)
 
+    def started_between(self, name: str, columns: Sequence[str], low: int, high: int) -> Frame:
+        """The wanted columns of what starts from one moment until before another, in ns."""
+        starts = self.frame(name, ("start_ns",)).ints("start_ns")
+        return self._part(name, columns, (starts >= low) & (starts < high))
+
     def _part(self, name: str, columns: Sequence[str] | None, rows: Rows | None = None) -> Frame:
         """Some rows of a frame, which lie in the order of its frame. Raises KeyError."""
         schema = _SCHEMAS.get(name)

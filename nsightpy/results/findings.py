@@ -10,7 +10,10 @@ from nsightpy.results.keys import key_of
 from nsightpy.results.listing import Value
 from nsightpy.results.notes import Said
 from nsightpy.results.tables import Field, Table
+from nsightpy.units import format_time, share_text
 
+# A gain and its bound that differ by more than this share are both said.
+MATERIAL = 0.1
 FINDING_FIELDS = (
     Field("finding", "name", own=True),
     Field("severity", "text", own=True),
@@ -24,6 +27,9 @@ FINDING_FIELDS = (
     Field("window", "text", own=True),
     Field("start_ns", "moment"),
     Field("duration_ns", "time"),
+    Field("gain_ns", "time"),
+    Field("gain_share", "share", 4),
+    Field("part_of", "text", own=True),
 )
 
 
@@ -33,8 +39,9 @@ class Finding:
 
     `share` is its part of the device's window; `recoverable_share` is that where removing the cause
     would give the time back. `id` is one of the stable names in docs/findings.md, `window` what
-    the figures are about (whole or steady), start and duration the worst place, in ns. `about` is
-    the kind and name of the kernel (results.keys) that it names, if any.
+    the figures are about (whole or steady), start and duration the worst place, in ns. `gain_ns` is
+    what a replay without the cause is shorter by, `part_of` the id of the finding whose time this
+    one names again. `about` is the kind and name of the kernel (results.keys) that it names.
     """
 
     name: str
@@ -49,6 +56,9 @@ class Finding:
     window: str = "whole"
     start_ns: int | None = None
     duration_ns: int | None = None
+    gain_ns: int | None = None
+    gain_share: float | None = None
+    part_of: str = ""
     share: float | None = None
     evidence: Mapping[str, Value] = field(default_factory=dict)
     about: tuple[str, str] | None = None
@@ -74,7 +84,33 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "window": finding.window,
         "start_ns": finding.start_ns,
         "duration_ns": finding.duration_ns,
+        "gain_ns": finding.gain_ns,
+        "gain_share": finding.gain_share,
+        "part_of": finding.part_of,
     }
+
+
+def worth(
+    gain_ns: int | None,
+    gain_share: float | None,
+    bound_ns: int | None,
+    bound_share: float | None,
+    *,
+    each: str = "",
+) -> str:
+    """What mending is worth, for people: the gain, with its bound where that is much more.
+
+    Without a gain the bound; empty without either. `each` is what they are of: per iteration.
+    """
+    if gain_ns is None:
+        if bound_ns is None:
+            return ""
+        part = "" if bound_share is None else f", {share_text(bound_share, 1)}"
+        return f"at most {format_time(bound_ns)}{each}{part}"
+    part = "" if gain_share is None else f", {share_text(gain_share, 1)}"
+    apart = bound_ns is not None and abs(bound_ns - gain_ns) > MATERIAL * bound_ns
+    most = f" (at most {format_time(bound_ns)})" if apart and bound_ns is not None else ""
+    return f"{format_time(gain_ns)}{each} to gain{most}{part}" if gain_ns else f"no gain{most}"
 
 
 def unsaid(notes: Iterable[Said], texts: Iterable[Value]) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ class Summary:
             ("GPU", str(head["gpu"] or "unknown")),
             ("Ran", f"{', '.join(ran)}{hosts}"),
             ("Capture", ", ".join(filter(None, capture)) or "no times or versions in the export"),
+            *([("Critical path", str(path))] if (path := head.get("critical_path")) else []),
         ]
 
     @property

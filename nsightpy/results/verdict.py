@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nsightpy.results.findings import Finding
+from nsightpy.results.findings import Finding, worth
 from nsightpy.results.listing import Value, number
 from nsightpy.results.summary import Summary
-from nsightpy.units import format_time, share_text
+from nsightpy.units import share_text
 
 # Smaller parts of a window are not named.
 LEAST_SHARE = 0.001
@@ -50,8 +50,8 @@ def verdict_of(summary: Summary) -> str:
 
 
 def _first(finding: Finding) -> str:
-    bound = bound_of(finding)
-    return f"First of all: {finding.name}{f', {bound}' if bound else ''}."
+    gain = worth_of(finding)
+    return f"First of all: {finding.name}{f', {gain}' if gain else ''}."
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
@@ -68,12 +68,10 @@ def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def bound_of(finding: Finding) -> str:
-    """What could be gained at most; empty where no bound is known."""
-    if finding.recoverable_ns is None:
-        return ""
-    each = " per iteration" if finding.window == "steady" else ""
-    time = f"{format_time(finding.recoverable_ns)}{each}"
-    if finding.recoverable_share is None:
-        return f"at most {time}"
-    return f"at most {share_text(finding.recoverable_share, 1)} ({time})"
+def worth_of(finding: Finding) -> str:
+    """What mending a finding would gain, or could at most; empty where neither is known."""
+    return worth(
+        *(finding.gain_ns, finding.gain_share),
+        *(finding.recoverable_ns, finding.recoverable_share),
+        each=" per iteration" if finding.window == "steady" else "",
+    )

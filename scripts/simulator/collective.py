@@ -18,12 +18,16 @@ def bus_factor(operation: str, ranks: int) -> float:
 
 @dataclass(frozen=True)
 class Communicator:
-    """A group of ranks: its 64-bit NCCL id and its bus bandwidth in bytes per ns."""
+    """A group of ranks: its 64-bit NCCL id, and its bus bandwidth in bytes per ns.
+
+    `stretch` multiplies how long its data take.
+    """
 
     kind: str
     ranks: tuple[int, ...]
     number: int
     bytes_per_ns: float
+    stretch: float = 1.0
 
     def payload(self, operation: str, size: int) -> dict[str, object]:
         """What NCCL attaches to the range of an operation of `size` bytes."""
@@ -42,7 +46,7 @@ class Communicator:
     def transfer_ns(self, operation: str, size: int) -> int:
         """How long it lasts from the last arrival on."""
         moved = self.total_bytes(operation, size) * bus_factor(operation, len(self.ranks))
-        return BASE_NS + int(moved / self.bytes_per_ns)
+        return BASE_NS + int(self.stretch * moved / self.bytes_per_ns)
 
 
 class Arrival(NamedTuple):

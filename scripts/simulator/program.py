@@ -94,7 +94,7 @@ class Program:
         rank.call("cudaProfilerStart_v4000", 12_000)
         for iteration in range(job.iterations):
             warm = iteration < job.warmup
-            rank.host_cost = (14.0, 9.0)[min(iteration, 1)] if warm else 1.0
+            rank.host_cost = job.launches * ((14.0, 9.0)[min(iteration, 1)] if warm else 1.0)
             self.scale = (1.3, 1.15)[min(iteration, 1)] if warm else 1.0
             with self._range("iteration"):
                 yield from self._iteration(iteration)
@@ -151,6 +151,8 @@ class Program:
         if iteration == 0:
             for number, size in enumerate((512 << 20, 128 << 20, 64 << 20)):
                 rank.allocate(size, 0x7F20_0000_0000 + (number << 30))
+        for number in range(job.loop_allocations):
+            rank.allocate(1 << 20, 0x7F30_0000_0000 + (number << 20), job.allocation_ns, 1.0)
         self._copy_in()
 
     def _copy_in(self) -> None:

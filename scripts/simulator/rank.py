@@ -83,7 +83,10 @@ class Record(NamedTuple):
 
 @dataclass
 class Rank:
-    """The machine of one rank. `slowdown` stretches compute, `host_cost` every call."""
+    """The machine of one rank.
+
+    `slowdown` stretches compute, `host_cost` every call, `copies` what copies take.
+    """
 
     index: int
     local: int
@@ -93,6 +96,7 @@ class Rank:
     slowdown: float = 1.0
     host_cost: float = 1.0
     noise: float = 0.02
+    copies: float = 1.0
     calls: list[Call] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     ranges: list[Range] = field(default_factory=list)
@@ -115,14 +119,17 @@ class Rank:
         draw = self.random.random
         return (draw() + draw() + draw() + draw() - 2.0) * 1.7320508
 
-    def call(self, name: str, cost_ns: int = 4_000, event_class: int = 0) -> Call:
-        """One API call, after which the thread does a little work of its own."""
+    def call(
+        self, name: str, cost_ns: int = 4_000, event_class: int = 0, cost: float | None = None
+    ) -> Call:
+        """One API call, after which the thread does a little work; `cost` replaces host_cost."""
+        scale = self.host_cost if cost is None else cost
         self._correlation += 1
         start = self.clock
-        cost = cost_ns * self.host_cost * (1.0 + 0.15 * abs(self.normal()))
-        call = Call(start, start + int(cost), name, self.tid, self._correlation, event_class)
+        lasted = int(cost_ns * scale * (1.0 + 0.15 * abs(self.normal())))
+        call = Call(start, start + lasted, name, self.tid, self._correlation, event_class)
         self.calls.append(call)
-        self.clock = call.end + int(2_400 * self.host_cost * (1.0 + 0.2 * abs(self.normal())))
+        self.clock = call.end + int(2_400 * scale * (1.0 + 0.2 * abs(self.normal())))
         return call
 
     def _start(self, call: Call, stream: int) -> int:
@@ -151,7 +158,7 @@ class Rank:
         """A copy of `size` bytes; a pageable one holds the thread until it is done."""
         call = self.call("cudaMemcpyAsync_v3020", 5_200)
         start = self._start(call, stream)
-        end = start + 1_300 + size // COPY_BYTES_PER_NS[host]
+        end = start + int(self.copies * (1_300 + size // COPY_BYTES_PER_NS[host]))
         ends = (host, "Device") if kind == "HtoD" else ("Device", host)
         self._ran(
             Operation(start, end, "memcpy", stream, call.correlation, None, size, kind, *ends)
@@ -166,9 +173,11 @@ class Rank:
         end = start + 1_000 + size // 1_800
         self._ran(Operation(start, end, "memset", stream, call.correlation, None, size))
 
-    def allocate(self, size: int, address: int) -> None:
+    def allocate(
+        self, size: int, address: int, cost_ns: int = 90_000, cost: float | None = None
+    ) -> None:
         """A device allocation of `size` bytes; the thread waits for it."""
-        call = self.call("cudaMalloc_v3020", 90_000)
+        call = self.call("cudaMalloc_v3020", cost_ns, cost=cost)
         self.allocations.append((call.end, size, address, call.correlation))
 
     def graph(self, specs: tuple[KernelSpec, ...], graph: int, nodes: bool) -> None:

@@ -63,4 +63,5 @@ def _rank(job: Settings, index: int) -> Rank:
     if job.run_noise:
         slow *= 1.0 + job.run_noise * Random(job.seed * 6_700_417 + 3).gauss(0.0, 1.0)
     begin = TRUE_START_NS + 500_000_000 + cycle(job.start_skew_ns, index)
-    return Rank(index, local, FIRST_PID + 10 * local, job.seed, begin, slow)
+    pid = FIRST_PID + 10 * local
+    return Rank(index, local, pid, job.seed, begin, slow, job.launches, copies=job.copies)

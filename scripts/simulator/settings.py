@@ -68,6 +68,13 @@ class Settings:
     # Troubles
     straggler: int | None = None
     straggler_slowdown: float = 1.1
+    # Each as a factor of what it takes else: 0 is how the job would be without it.
+    transfers: float = 1.0
+    transfers_between_nodes: float = 1.0
+    copies: float = 1.0
+    launches: float = 1.0
+    loop_allocations: int = 0
+    allocation_ns: int = 90_000
     jitter_ns: float = 500.0
     start_skew_ns: tuple[int, ...] = (0, 240_000, 90_000, 410_000)
     # Clocks
@@ -135,7 +142,8 @@ class Settings:
         speed = self.bandwidth_in_node if inside else self.bandwidth_between_nodes
         # NCCL's ids are hashes; the world's is always one that needs all 64 bits.
         number = numbers.getrandbits(64) | (kind == "world") << 63
-        return Communicator(kind, ranks, number, speed)
+        stretch = self.transfers * (1.0 if inside else self.transfers_between_nodes)
+        return Communicator(kind, ranks, number, speed, stretch)
 
 
 def cycle(values: tuple[int, ...], index: int) -> int:

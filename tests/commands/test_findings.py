@@ -59,14 +59,14 @@ def test_a_clean_report_is_healthy(tmp_path: Path) -> None:
 
 
 def test_help_page_and_guide_say_the_order_that_findings_have() -> None:
-    severities = [str(row["severity"]) for row in findings(str(TRAINING)).records()]
-    assert len(set(severities)) > 1
-    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+    gains = [row["gain_ns"] for row in findings(str(TRAINING)).records()]
+    assert len(set(gains)) > 1
+    assert gains == sorted(gains, reverse=True)
     package = ROOT / "nsightpy"
     guide = (package / "SKILL.md").read_text(encoding="utf-8")
     page = (package / "render/page/html/page.html").read_text(encoding="utf-8").lower()
     for text in (ask("findings", "--help").text, guide, page):
-        assert "most severe first" in text
+        assert "largest gain first" in " ".join(text.lower().split())
 
 
 def test_nothing_stands_out_where_there_is_nothing(tmp_path: Path) -> None:

@@ -1,31 +1,34 @@
-"""findings: what stands out, ranked by what it could give back at most."""
+"""findings: what stands out, ranked by what mending it would gain."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from glob import escape
 from pathlib import Path
+from typing import Annotated
 
 from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.findings.gains import changes_of, has_edit, what_if as asked, with_gains
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.rank_facts import with_waits
+from nsightpy.commands.findings.replayed import Job, Replayed, replayed
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.errors import ReportError
 from nsightpy.query.command import command
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Communication
+from nsightpy.query.options import Communication, Option
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import FINDING_FIELDS, Table, findings_table
+from nsightpy.results import FINDING_FIELDS, Finding, Table, findings_table
 from nsightpy.results.findings import unsaid
 from nsightpy.units import listed
 
@@ -38,14 +41,29 @@ def _not_twice(table: Table) -> Table:
 
 
 @command(*FINDING_FIELDS, people=_not_twice, text="nsightpy.render.text.findings:print_findings")
-def findings(*, communication: Communication = ()) -> Question[Table]:
-    """The most severe first (error, warning, info), in each the largest share of a device's window.
+def findings(
+    *,
+    communication: Communication = (),
+    what_if: Annotated[
+        Iterable[str],
+        Option(
+            "What would be gained if the host, the network, copies, 'rank N' or kernels whose "
+            "name matches a pattern took FACTOR times as long; several are taken together.",
+            "NAME=FACTOR",
+            several=True,
+        ),
+    ] = (),
+) -> Question[Table]:
+    """The largest gain first: what a replay of the recorded work without the cause is shorter by.
 
-    Each bound is a ceiling for that finding alone; ceilings overlap and must not be added. It is
-    per iteration where iterations are known, else for the whole window. docs/findings.md says of
-    every finding what it means and what to do.
+    Where that is not known the most severe comes first (error, warning, info). A bound ("at most")
+    is a ceiling for a finding alone. Neither gains nor bounds of several findings may be added;
+    both are per iteration where iterations are known, else for the whole window. docs/findings.md
+    says of every finding what it means and what to do.
     """
-    return Question(partial(_facts, communication=tuple(communication)), _judged, ranked=True)
+    taken = tuple(communication)
+    judged = partial(_judged, communication=taken, changes=changes_of(tuple(what_if)))
+    return Question(partial(_facts, communication=taken), judged, ranked=True)
 
 
 def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> ReportFacts:
@@ -55,18 +73,40 @@ def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]
     )
 
 
-def _judged(parts: Parts[ReportFacts]) -> Table:
-    facts = facts_of(parts.request, parts.results)
-    problems = check_all(facts)
-    nothing = [NOTHING] if facts.devices and not problems else []
-    return replace(findings_table(problems), notes=(*nothing, *facts.notes))
+def _judged(
+    parts: Parts[ReportFacts],
+    *,
+    communication: tuple[str, ...],
+    changes: Sequence[tuple[str, float]],
+) -> Table | Question[Table]:
+    job = job_of(parts.request, parts.results)
+    problems = check_all(job.facts)
+
+    def told(known: Replayed) -> Table:
+        findings = gained(problems, known)
+        if changes and known.work is not None:
+            findings = [asked(changes, known.work), *findings]
+        nothing = [NOTHING] if job.facts.devices and not findings else []
+        failed = [error.left_out for error in parts.failures]
+        return replace(
+            findings_table(findings), notes=(*nothing, *job.facts.notes, *known.notes, *failed)
+        )
+
+    if not changes and not any(map(has_edit, problems)):
+        return told(Replayed())
+    return replayed(job, parts.scope, communication, problems, told)
 
 
-def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]) -> Facts:
+def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
+    """The findings in the order of what mending them is worth, where that is known."""
+    return list(problems) if known.work is None else with_gains(problems, known.work)
+
+
+def job_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]) -> Job:
     """The facts of all reports together."""
     parts = [part for _, part in results]
-    devices, notes = with_waits(request.ranks, results)
-    return Facts(
+    devices, alignment, notes = with_waits(request.ranks, results)
+    facts = Facts(
         devices=list(devices.values()),
         kernels=sum(part.kernels for part in parts),
         report=typed_again(request.ranks.inputs),
@@ -80,6 +120,9 @@ def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts
         has_collectives=any(part.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
+    repeated = request.ranks.repeated
+    whole = [(report, part) for report, part in results if report.path not in repeated]
+    return Job(facts, whole, devices, alignment, one_job=request.ranks.one_job, sampled=bool(notes))
 
 
 def typed_again(inputs: Sequence[str]) -> str:

@@ -37,24 +37,27 @@ Device = tuple[str, int, int]
 
 def with_waits(
     rank_set: RankSet, results: Sequence[tuple[SystemReport, ReportFacts]]
-) -> tuple[dict[Device, DeviceFacts], tuple[str, ...]]:
-    """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
+) -> tuple[dict[Device, DeviceFacts], Alignment | None, tuple[str, ...]]:
+    """The facts about all devices, with what their ranks lost in collectives; and notes on it.
+
+    The alignment is there where several ranks, or their collectives, had to be put on one clock.
+    """
     facts: dict[Device, DeviceFacts] = {
         (str(report.path), *place): device
         for report, known in results
         for place, device in known.devices.items()
     }
     if not rank_set.one_job:
-        return _named_by_report(facts), ()
+        return _named_by_report(facts), None, ()
     parts = once(rank_set, [(report, known.rank_part) for report, known in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
-        return facts, ()
+        return facts, None, ()
     alignment, sample = aligned_sample(parts, ENOUGH)
     if len(rank_set) > 1:
         facts = _on_common_clock(facts, CommonClock.of(alignment))
     if not communicate:
-        return facts, ()
+        return facts, alignment, ()
     arrivals = arrivals_of(alignment)
     places = [_device(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
@@ -80,7 +83,8 @@ def with_waits(
                 worst_place = _awaited(alignment, arrivals, once_late.worst)
                 came = StragglerFact(0.0, once_late.cost_ns, once_late.times, worst_place)
                 facts[place] = replace(facts[place], straggler=came)
-    return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
+    notes = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
+    return facts, alignment, notes
 
 
 def _named_by_report(facts: Mapping[Device, DeviceFacts]) -> dict[Device, DeviceFacts]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nsightpy.commands.report.catalogue import section_of_finding
 from nsightpy.results import Finding, Summary
 from nsightpy.results.page import Card
-from nsightpy.results.verdict import bound_of
+from nsightpy.results.verdict import worth_of
 from nsightpy.units import format_time
 
 # Checks by the section of a summary whose rows they look at; those of ranks need several.
@@ -49,7 +49,7 @@ def facts_of(summary: Summary) -> tuple[tuple[str, str], ...]:
 def cards_of(summary: Summary) -> tuple[Card, ...]:
     """The findings, each with its bound and place in words, and the section that shows more."""
     return tuple(
-        Card(finding, bound_of(finding), where_of(finding), section_of_finding(finding))
+        Card(finding, worth_of(finding), where_of(finding), section_of_finding(finding))
         for finding in summary.findings
     )
 

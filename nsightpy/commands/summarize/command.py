@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.findings.gains import has_edit
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown.command import budget_row
-from nsightpy.commands.findings.command import facts_of
+from nsightpy.commands.findings.command import gained, job_of
+from nsightpy.commands.findings.replayed import Replayed, replayed
 from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
@@ -22,6 +25,7 @@ from nsightpy.commands.summarize.sections import (
     idle_section,
     memory_section,
     outside_text,
+    path_text,
     ranges_section,
     ranks_section,
     read_part,
@@ -51,15 +55,24 @@ def summarize(
     """
     kernels = TOP_KERNELS if top is None else top or sys.maxsize
 
-    def combine(parts: Parts[Part]) -> Summary:
-        return _summary(parts, kernels)
+    def combine(parts: Parts[Part]) -> Summary | Question[Summary]:
+        return _asked(parts, kernels)
 
     return Question(read_part, combine, ranked=True)
 
 
-def _summary(parts: Parts[Part], kernels: int) -> Summary:
+def _asked(parts: Parts[Part], kernels: int) -> Summary | Question[Summary]:
+    """The summary, for which the work of steady iterations is replayed first."""
+    job = job_of(parts.request, [(report, part.facts) for report, part in parts.results])
+    problems = check_all(job.facts)
+    then = partial(_summary, parts, kernels, job.facts, problems)
+    return replayed(job, parts.scope, (), problems, then)
+
+
+def _summary(
+    parts: Parts[Part], kernels: int, facts: Facts, findings: Sequence[Finding], known: Replayed
+) -> Summary:
     request, values = parts.request, parts.values
-    facts = facts_of(request, [(report, part.facts) for report, part in parts.results])
     devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
     budgets = [budget_row(d.rank, d.device, d.budget, d.idle.causes or None) for d in devices]
     statistics = merge([part.kernels for part in values]).statistics()
@@ -74,7 +87,8 @@ def _summary(parts: Parts[Part], kernels: int) -> Summary:
         "idle": idle_section(facts),
         "gaps": gap_section(facts),
     }
-    problems = tuple(check_all(facts))
+    problems = tuple(gained(findings, known))
+    replays = known.work is not None or any(map(has_edit, problems))
     doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
@@ -83,6 +97,7 @@ def _summary(parts: Parts[Part], kernels: int) -> Summary:
         *map(suspect_note, doubtful),
         *(NO_CALLS for part in values if part.facts.devices and not part.facts.has_calls),
         *facts.notes,
+        *(known.notes if replays else ()),
         *sections["memory"].notes,
         *request.scope.notes,
     ]
@@ -92,6 +107,7 @@ def _summary(parts: Parts[Part], kernels: int) -> Summary:
             **header_of(request, values),
             "steady": steady_text(facts, values),
             "before": outside_text(facts),
+            "critical_path": path_text(known),
         },
         sections=sections,
         findings=problems,

@@ -11,7 +11,8 @@ from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import WIDEST_NOTE
 from nsightpy.render.text.views import first_rows
 from nsightpy.results import Table, Value
-from nsightpy.units import format_time, share_text
+from nsightpy.results.findings import worth
+from nsightpy.units import format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
     )
     shown, more = first_rows(table, rows)
     for row in replace(table, rows=shown).records():
-        bound, worst = _bound(row), _worst(row)
+        bound, worst = _worth(row), _worst(row)
         name, identity = str(row["finding"]), str(row["id"] or "")
         known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
         head = [f"{name}{known_by}", bound]
@@ -55,14 +56,14 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
 _STYLES = {"error": "red", "warning": "yellow"}
 
 
-def _bound(row: dict[str, Value]) -> str:
-    """What could be gained at most; empty where no bound is known."""
-    gain, share = row["recoverable_ns"], row["recoverable_share"]
-    if not isinstance(gain, int):
-        return ""
+def _worth(row: dict[str, Value]) -> str:
+    """What could be gained; empty where that is not known."""
+    gain, bound = (row[name] for name in ("gain_ns", "recoverable_ns"))
+    shares = (row[name] for name in ("gain_share", "recoverable_share"))
+    part, of = (share if isinstance(share, float) else None for share in shares)
     each = " per iteration" if row["window"] == "steady" else ""
-    part = f", {share_text(share, 1)}" if isinstance(share, float) else ""
-    return f"at most {format_time(gain)}{each}{part}"
+    times = (time if isinstance(time, int) else None for time in (gain, bound))
+    return worth(next(times), part, next(times), of, each=each)
 
 
 def _worst(row: dict[str, Value]) -> str:

@@ -24,7 +24,7 @@ from nsightpy.render.text.terminal import people_columns
 from nsightpy.render.text.views import by_importance
 from nsightpy.results import Finding, Summary, Table, number
 from nsightpy.results.findings import unsaid
-from nsightpy.results.verdict import bound_of, verdict_of
+from nsightpy.results.verdict import verdict_of, worth_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def _header(summary: Summary, width: int) -> list[Any]:
     if summary.sections["breakdown"].rows:  # else what stands out says so
         lines += _wrapped(printable(verdict_of(summary)), width, "  ", "  ")
     lines += [
-        f"  {label:<9}{shorten(printable(value), width - 11)}"
+        f"  {f'{label}  ':<9}{shorten(printable(value), width - max(len(label) + 4, 11))}"
         for label, value in summary.header_lines()
     ]
     return lines
@@ -146,7 +146,7 @@ def _worth_saying(summary: Summary, name: str) -> Table:
 def _findings(findings: Sequence[Finding], width: int, whole: int) -> list[Any]:
     """The first findings in full, of the next what they could give back."""
     texts = [
-        (finding.name, finding.text if place < whole else bound_of(finding))
+        (finding.name, finding.text if place < whole else worth_of(finding))
         for place, finding in enumerate(findings[:MOST_FINDINGS])
     ]
     lines = [_bold("What stands out")] if findings else []

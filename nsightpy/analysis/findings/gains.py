@@ -1,0 +1,162 @@
+"""What mending a finding is worth: the work of all ranks replayed without its cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from nsightpy.analysis.findings.copy_use import DIRECTIONS
+from nsightpy.analysis.findings.facts import LEAST_SHARE
+from nsightpy.analysis.idle.gpu_work import COMPUTE
+from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE
+from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.replay import Edit, replay
+from nsightpy.errors import UsageError
+from nsightpy.results import Finding
+
+_DIRECTIONS = {f"exposed-{way}": names for way, names in DIRECTIONS.items()}
+
+
+@dataclass(frozen=True)
+class Replayable:
+    """The graph of the work of all ranks, where it can be trusted.
+
+    It is of so many `iterations`, 0: of the whole window. `ranks` are those of its units by rank
+    and device.
+    """
+
+    graph: WorkGraph
+    iterations: int
+    units: Mapping[tuple[int | None, int], int]
+
+    def gain(self, changes: Sequence[Edit]) -> tuple[int, float] | None:
+        """What some changes together are worth, per iteration, in ns and as a share of the time.
+
+        None where they change nothing that was recorded.
+        """
+        if not any(len(change.rows) for change in changes):
+            return None
+        result = replay(self.graph, changes)
+        return max(round(result.gain_ns / (self.iterations or 1)), 0), max(result.gain_share, 0.0)
+
+
+def with_gains(findings: Sequence[Finding], work: Replayable) -> list[Finding]:
+    """The findings with what mending them is worth, the largest gain first.
+
+    Those without one follow in their order, at the end those worth less than any finding is.
+    """
+    return sorted((_with_gain(finding, work) for finding in findings), key=_order)
+
+
+def _with_gain(finding: Finding, work: Replayable) -> Finding:
+    """A finding with its gain, which is never more than its bound."""
+    gain = work.gain(EDITS[finding.id](finding, work)) if has_edit(finding) else None
+    if gain is None:
+        return finding
+    time, share = gain
+    bound = time if finding.recoverable_ns is None else min(finding.recoverable_ns, time)
+    return replace(finding, gain_ns=bound, gain_share=share * bound / time if time else 0.0)
+
+
+def _order(finding: Finding) -> tuple[int, float]:
+    if finding.gain_share is None:
+        return 1, 0.0
+    return 0 if finding.gain_share >= LEAST_SHARE else 2, -finding.gain_share
+
+
+def has_edit(finding: Finding) -> bool:
+    """Whether a replay can take away what a finding is about."""
+    bounded = finding.recoverable_ns is not None or finding.id == "pageable-copies"
+    return bounded and finding.id in EDITS
+
+
+def _straggler(finding: Finding, work: Replayable) -> list[Edit]:
+    unit = work.units.get((finding.rank, finding.device or 0))
+    # kernels say nothing of a rank that came late once
+    if unit is None or finding.name != "straggler":
+        return []
+    return edits.like_peers(work.graph, unit)
+
+
+def _first_launches(finding: Finding, work: Replayable) -> list[Edit]:
+    """Calls that load code take no time; none where most is compiled outside of calls."""
+    calls = edits.calls_of(work.graph, (MODULE,))
+    (loads,) = calls
+    of_work = work.graph.work
+    time = int((of_work.call_end - of_work.call_start)[loads.rows].sum())
+    bound = (finding.recoverable_ns or 0) * (work.iterations or 1)
+    return calls if 2 * time >= bound else []
+
+
+def _copies(finding: Finding, work: Replayable) -> list[Edit]:
+    names = work.graph.work.names
+    mine = names.where(lambda name: name.startswith(_DIRECTIONS[finding.id]))
+    return edits.copies(work.graph, among=mine)
+
+
+EDITS: Mapping[str, Callable[[Finding, Replayable], list[Edit]]] = {
+    "straggler": _straggler,
+    "exposed-communication": lambda _, work: edits.transfers(work.graph),
+    "host-gap": lambda _, work: edits.host_gaps(work.graph),
+    "launch-bound": lambda _, work: edits.launches(work.graph),
+    "first-launch": _first_launches,
+    "allocation": lambda _, work: edits.calls_of(work.graph, (ALLOCATION,)),
+    "sync-drain": lambda _, work: edits.waits(work.graph),
+    **dict.fromkeys(_DIRECTIONS, _copies),
+    "pageable-copies": lambda _, work: edits.copies(
+        work.graph, among=work.graph.work.pageable.astype(np.bool_)
+    ),
+}
+
+
+def what_if(changes: Sequence[tuple[str, float]], work: Replayable) -> Finding:
+    """What some changes together would be worth, as a finding."""
+    every = [edit for name, factor in changes for edit in _named(name, factor, work)]
+    gain, share = work.gain(every) or (0, 0.0)
+    told = " and ".join(f"{name} = {factor:g}" for name, factor in changes)
+    return Finding(
+        "what if",
+        "info",
+        f"{told}: one replay of the recorded work with these times multiplied",
+        id="what-if",
+        window="steady" if work.iterations else "whole",
+        gain_ns=gain,
+        gain_share=share,
+    )
+
+
+def changes_of(given: Sequence[str]) -> list[tuple[str, float]]:
+    """The names and factors of NAME=FACTOR, each. Raises UsageError."""
+    changes = []
+    for text in given:
+        name, _, factor = text.rpartition("=")
+        if not name or re.fullmatch(r"\d+(\.\d*)?|\.\d+", factor) is None:
+            raise UsageError(f"--what-if is NAME=FACTOR, with a factor from 0 on, not {text!r}")
+        changes.append((name, float(factor)))
+    return changes
+
+
+def _named(name: str, factor: float, work: Replayable) -> list[Edit]:
+    """The changes of the host, network, copies, a rank's kernels, or kernels by name."""
+    graph = work.graph
+    if name == "host":
+        return [*edits.host_gaps(graph, factor), *edits.launches(graph, factor)]
+    if name == "network":
+        return edits.transfers(graph, factor)
+    if name == "copies":
+        return edits.copies(graph, factor)
+    rows = graph.work.kind == COMPUTE
+    if ranked := re.fullmatch(r"rank (\d+)", name):
+        units = [unit for (rank, _), unit in work.units.items() if rank == int(ranked[1])]
+        rows &= np.isin(graph.work.unit, units)
+    else:
+        low = name.lower()
+        rows &= graph.work.names.where(lambda kernel: fnmatchcase(kernel.lower(), low))
+    if not rows.any():
+        raise UsageError(f"--what-if: no kernel in the replayed work is {name!r}")
+    return edits.operations(np.flatnonzero(rows), factor)

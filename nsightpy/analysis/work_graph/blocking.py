@@ -1,0 +1,142 @@
+"""Which operations each blocking call of the host waited for."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.idle.gpu_work import GpuWork
+from nsightpy.analysis.idle.host_calls import COPY, WAIT
+from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, call_rows
+from nsightpy.analysis.work_graph.device_queue import NO_ROWS, DeviceQueue, dated, record_of
+from nsightpy.analysis.work_graph.host_chain import HostChain
+from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH
+from nsightpy.frames import Frame, Ints
+
+Pairs = tuple[Ints, Ints]
+Mask = NDArray[np.bool_]
+_WHOLE_DEVICE = re.compile("(?:Device|Ctx|Thread)Synchronize")
+_FREES = re.compile("^(?!.*Async).*Free")
+
+
+def awaited(
+    chain: HostChain,
+    queue: DeviceQueue,
+    launched_by: Ints,
+    synchronizations: Frame,
+    events: Frame,
+    calls: Frame,
+) -> Pairs:
+    """Pairs of a call (row of the chain) and an operation that has to end before it returns.
+
+    `launched_by` is the call of each operation, -1 for none. An operation that ended after the call
+    was not waited for.
+    """
+    work = queue.work
+    recorded, known = _by_rows(chain, queue, synchronizations, events, calls)
+    unknown = (chain.kind == WAIT) & ~known
+    whole = unknown & chain.labels.where(_WHOLE_DEVICE.search)
+    frees = chain.labels.where(_FREES.search)
+    everything = np.arange(len(work.streams))
+    named = _seen(
+        chain,
+        work,
+        recorded,
+        _of_streams(chain, queue, np.flatnonzero(whole), everything),
+        _own_copies(chain, work, launched_by),
+    )
+    rest = chain.kind == WAIT
+    rest[named[0]] = False
+    rest[_on_full_queues(chain, work, launched_by)] = True
+    call, row = _seen(chain, work, _last_ended(chain, work, np.flatnonzero(rest | frees)))
+    # freeing waits for the device where it is seen to wait
+    waits = ~frees[call] | (work.end[row] > chain.start[call])
+    return np.concatenate([named[0], call[waits]]), np.concatenate([named[1], row[waits]])
+
+
+def _seen(chain: HostChain, work: GpuWork, *parts: Pairs) -> Pairs:
+    """The pairs that the record does not contradict: the operation ended before the call."""
+    call, row = (np.concatenate(part) for part in zip(*parts, strict=True))
+    waits = (row >= 0) & (work.end[row] <= chain.end[call])
+    pairs = np.unique(np.stack([call[waits], row[waits]]), axis=1)
+    return pairs[0], pairs[1]
+
+
+def _by_rows(
+    chain: HostChain, queue: DeviceQueue, synchronizations: Frame, events: Frame, calls: Frame
+) -> tuple[Pairs, Mask]:
+    """What the capture says itself, and which calls it is about."""
+    row = call_rows(synchronizations, calls)
+    kind = synchronizations.labels("kind")
+    there = (row != NO_LAUNCH) & ~kind.equals(["stream wait"])
+    synchronizations, kind = synchronizations.take(there), kind.take(there)
+    call = chain.outermost[row[there]].astype(np.int64)
+    on_stream, on_event, on_context = (kind.equals([k]) for k in ("stream", "event", "context"))
+    known = np.zeros(len(chain), dtype=np.bool_)
+    (stream,) = queue.streams_of(synchronizations)
+    pairs = [(call[on_stream], queue.last_enqueued(stream, chain.start[call])[on_stream])]
+    known[call[on_stream]] = True
+    asked = synchronizations.take(on_event)
+    records, recorded = dated(events, calls)
+    record = record_of(asked, records)
+    named = record >= 0
+    (source,) = queue.streams_of(records)
+    done = queue.last_enqueued(source, recorded)
+    pairs.append((call[on_event][named], done[record[named]]))
+    known[call[on_event][named]] = True
+    owner = np.asarray([s[:2] for s in queue.work.streams], dtype=np.int64).reshape(-1, 2)
+    pid, context = (synchronizations.ints(name) for name in ("pid", "context"))
+    for one in np.unique(np.stack([pid, context])[:, on_context], axis=1).T:
+        rows = call[on_context & (pid == one[0]) & (context == one[1])]
+        streams = np.flatnonzero((owner == one).all(axis=1))
+        pairs.append(_of_streams(chain, queue, rows, streams))
+        known[rows] = True
+    joined = [np.concatenate(part) for part in zip(*pairs, strict=True)]
+    return (joined[0], joined[1]), known
+
+
+def _of_streams(chain: HostChain, queue: DeviceQueue, calls: Ints, streams: Ints) -> Pairs:
+    """The last operation on each of some streams of the caller's process."""
+    pid = np.asarray([s[0] for s in queue.work.streams], dtype=np.int64)
+    call, stream = np.repeat(calls, len(streams)), np.tile(streams, len(calls))
+    same = chain.pid[call] == pid[stream]
+    call, stream = call[same], stream[same]
+    return call, queue.last_enqueued(stream, chain.start[call])
+
+
+def _last_ended(chain: HostChain, work: GpuWork, calls: Ints) -> Pairs:
+    """The operation of the process, launched before each call, that ended last until its end."""
+    pids = np.asarray([pid for pid, _ in work.places], dtype=np.int64)[work.place]
+    row = np.full(len(calls), -1, dtype=np.int64)
+    for pid in np.unique(chain.pid[calls]).tolist():
+        mine = np.flatnonzero(chain.pid[calls] == pid)
+        rows = np.flatnonzero((pids == pid) & (work.launch != NO_TIME))
+        rows = rows[np.argsort(work.end[rows], kind="stable")]
+        at = np.searchsorted(work.end[rows], chain.end[calls[mine]], side="right") - 1
+        found = rows[np.maximum(at, 0)] if len(rows) else NO_ROWS
+        if len(found):
+            early = (at >= 0) & (work.launch[found] < chain.start[calls[mine]])
+            row[mine] = np.where(early, found, -1)
+    return calls, row
+
+
+def _own_copies(chain: HostChain, work: GpuWork, launched_by: Ints) -> Pairs:
+    """Copies that ended in the call that made them, where that is none that only enqueues."""
+    rows = np.flatnonzero(launched_by >= 0)
+    call = launched_by[rows].astype(np.int64)
+    inside = (chain.kind[call] == COPY) & (work.end[rows] <= chain.end[call])
+    return call[inside], rows[inside]
+
+
+def _on_full_queues(chain: HostChain, work: GpuWork, launched_by: Ints) -> Ints:
+    """The calls that returned when so many operations of their stream had not begun as it holds."""
+    order = work.by_stream[launched_by[work.by_stream] >= 0]
+    call = launched_by[order]
+    waiting = np.zeros(len(order), dtype=np.int64)
+    for stream in range(len(work.streams)):
+        mine = np.flatnonzero(work.stream[order] == stream)
+        begun = np.searchsorted(work.start[order[mine]], chain.end[call[mine]])
+        waiting[mine] = np.arange(len(mine)) - begun
+    return np.unique(call[waiting >= QUEUE_LENGTH])

@@ -1,0 +1,126 @@
+"""The critical path: what the end of each block follows from, back to where it began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.idle.gpu_work import COMMUNICATION, COMPUTE, GRAPH
+from nsightpy.analysis.work_graph.edges import LAUNCH, ORIGIN, START
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.replay import NEVER
+from nsightpy.frames import Ints
+
+SHARES = ("compute", "transfer", "host", "copies", "wait", "unexplained")
+(ON_DEVICE, IN_TRANSFER, ON_HOST, IN_COPIES, WAITS, UNEXPLAINED) = range(len(SHARES))
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The edges of the path of all blocks, in time order, and the time on each (ns) by SHARES.
+
+    The last of each block is no edge (-1): the operation with which it ends, if it does.
+    `unit` is whose each edge is (-1: not known), `operation` the row of the work that runs on it,
+    -1 for none. `wait` is the usual latency between what follows on each other, `unexplained` what
+    none of the recorded edges accounts for.
+    """
+
+    edges: Ints
+    times: Ints
+    unit: Ints
+    operation: Ints
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The time on the path, in ns, by SHARES."""
+        return dict(zip(SHARES, self.times.sum(axis=0).tolist(), strict=True))
+
+    @property
+    def length_ns(self) -> int:
+        return int(self.times.sum())
+
+
+_NONE = np.empty(0, dtype=np.int64)
+NO_PATH = CriticalPath(_NONE, np.empty((0, len(SHARES)), dtype=np.int64), _NONE, _NONE)
+
+
+def critical_path(graph: WorkGraph) -> CriticalPath:
+    """The path to the end of the unit that ends each block last, of the recorded times."""
+    work, binds = graph.work, graph.binds.tolist()
+    source, recorded = graph.edges.source.tolist(), graph.recorded.tolist()
+    begins = work.opened.max(axis=1, initial=NEVER)
+    paths = []
+    for block, (marker, last) in enumerate(zip(work.marker, work.last, strict=True)):
+        there = marker >= 0
+        if not there.any():
+            continue
+        end = np.where(there, np.where(last, work.end[marker], work.start[marker]), NEVER)
+        at = int(np.argmax(end))
+        node, lasting = int(marker[at]) + 1, -1
+        if last[at]:
+            nodes, operations = graph.nodes.end_of(marker[at : at + 1])
+            node, lasting = int(nodes[0]), int(operations[0])
+        path, begin = [], int(begins[block])
+        while node != ORIGIN and recorded[node] > begin:
+            path.append(binds[node])
+            node = source[binds[node]]
+        paths.append(_divided(graph, np.asarray(path[::-1], dtype=np.int64), begin, lasting))
+    columns = (
+        [getattr(path, name) for path in paths] for name in CriticalPath.__dataclass_fields__
+    )
+    return CriticalPath(*(np.concatenate(column) for column in columns)) if paths else NO_PATH
+
+
+def _divided(graph: WorkGraph, rows: Ints, begin: int, lasting: int) -> CriticalPath:
+    """The time on each edge of a path, from a moment on; last the operation that it ends with."""
+    work, edges = graph.work, graph.edges.take(rows)
+    operation = edges.lasting
+    host = graph.host.way(graph.host.increments, edges)
+    left = graph.residual[edges.target]
+    lag = np.where(edges.kind == START, 0, edges.lag - left)
+    in_call = (edges.kind == LAUNCH) & (edges.far % 2 == 0)
+    times = np.zeros((len(rows) + 1, len(SHARES)), dtype=np.int64)
+    # what follows before its predecessor has ended cuts that short
+    times[:-1] += _of_operations(graph, operation, np.minimum(lag, 0))
+    times[-1] = _of_operations(graph, np.asarray([lasting]), 0)
+    times[:-1, ON_HOST] += host + np.where(in_call, np.maximum(lag, 0), 0)
+    times[:-1, WAITS] += np.where(in_call, 0, np.maximum(lag, 0))
+    times[:-1, UNEXPLAINED] += left
+    early = begin - (graph.recorded[edges.target] - times[:-1].sum(axis=1))
+    times[:-1][early > 0] = _cut(times[:-1][early > 0], early[early > 0])
+    leads_to = np.where(edges.target <= len(work), edges.target - 1, -1)
+    whose = np.append(np.where(operation >= 0, operation, leads_to), lasting)
+    unit = np.where(whose >= 0, work.unit[whose], -1)
+    at_host = edges.target - graph.nodes.host_at
+    position = np.where(
+        at_host >= 0, np.append(graph.host.positions, 0)[np.maximum(at_host, 0)], edges.far
+    )
+    rows_of_host = np.flatnonzero((whose[:-1] < 0) & ((at_host >= 0) | (edges.far > edges.near)))
+    unit[rows_of_host] = work.call_unit[position[rows_of_host] // 2]
+    return CriticalPath(
+        np.append(rows, -1),
+        times,
+        unit,
+        np.append(operation, lasting),
+    )
+
+
+def _of_operations(graph: WorkGraph, rows: Ints, cut: Ints | int) -> Ints:
+    """The time of some operations (-1: none), less what is cut, in the column of their kind."""
+    kind = np.where(rows >= 0, graph.work.kind[rows], COMPUTE)
+    column = np.where(np.isin(kind, (COMPUTE, GRAPH)), ON_DEVICE, IN_COPIES)
+    column = np.where(kind == COMMUNICATION, IN_TRANSFER, column)
+    times = np.zeros((len(rows), len(SHARES)), dtype=np.int64)
+    lasted = np.where(rows >= 0, graph.lasting[rows], 0)
+    times[np.arange(len(rows)), column] = lasted + cut
+    return times
+
+
+def _cut(times: Ints, early: Ints) -> Ints:
+    """The times without the first part of each row, in ns: what runs first is taken away first."""
+    order = [ON_DEVICE, IN_TRANSFER, IN_COPIES, ON_HOST, WAITS, UNEXPLAINED]
+    left = np.cumsum(times[:, order], axis=1) - early[:, None]
+    cut = np.zeros_like(times)
+    cut[:, order] = np.clip(left, 0, times[:, order])
+    return cut

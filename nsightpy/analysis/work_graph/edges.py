@@ -1,0 +1,166 @@
+"""The nodes and edges of the work of all ranks (shared/reference: Critical Path Method, dPRO).
+
+A node is a moment: the begin of an operation, the end of a collective on one rank, the moment at
+which all ranks of a collective are there, and on the host those moments that do not follow from
+the call before alone: the begin of a thread, the return of a blocking call, the hand-over from
+another thread. All calls between are lengths on the way from one of these to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.blocking import Mask
+from nsightpy.analysis.work_graph.joined import Joined
+from nsightpy.frames import Ints
+
+(START, HOST, BLOCKED, HANDED, LAUNCH, STREAM, EVENT, INFERRED, ARRIVAL, TRANSFER) = range(10)
+KINDS = (
+    *("start", "host", "blocked", "handed over", "launch", "stream", "event"),
+    *("inferred", "arrival", "transfer"),
+)
+ORIGIN = 0
+
+
+@dataclass(frozen=True)
+class Host:
+    """The host's calls as positions 2c (begin of call c) and 2c + 1 (its end).
+
+    `positions` are those of the host's nodes, in their order; `anchor` is, for each position, the
+    last one at or before it that is a node, and `node` that node.
+    `increments` lead from each position to the next: gaps, and lengths of calls (ns); of a blocking
+    call only what it takes by itself.
+    """
+
+    positions: Ints
+    anchor: Ints
+    node: Ints
+    increments: Ints
+    beyond: Ints
+
+    def way(self, increments: Ints, edges: Edges) -> Ints:
+        """What leads over the host on each edge, with such increments, in ns."""
+        reach = np.append(0, np.cumsum(increments))
+        way: Ints = reach[edges.far + 1] - reach[edges.near + 1]
+        return way
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges by columns: from `source` to `target`; the weight is lag + host way + duration.
+
+    The host way leads from position `near` to `far` (equal: none), the duration is that of
+    operation `lasting` (-1: none): its own, or for TRANSFER edges its collective's transfer.
+    """
+
+    source: Ints
+    target: Ints
+    kind: Ints
+    lag: Ints
+    near: Ints
+    far: Ints
+    lasting: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, rows: Ints | Mask) -> Edges:
+        """Some of the edges."""
+        return Edges(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    @classmethod
+    def of(cls, kind: int, source: Ints, target: Ints, **columns: Ints) -> Edges:
+        """Edges of one kind; columns that are not given are none."""
+        count = len(source)
+        none = {"lag": 0, "near": -1, "far": -1, "lasting": -1}
+        filled = {name: columns.get(name, np.full(count, value)) for name, value in none.items()}
+        return cls(source, target, np.full(count, kind), **filled)
+
+    @classmethod
+    def concatenate(cls, parts: list[Edges]) -> Edges:
+        """All edges of several kinds."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, n) for part in parts]) for n in names))
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Where the nodes of a graph stand: 0 is the origin, then the begins of operations."""
+
+    work: Joined
+
+    @cached_property
+    def members(self) -> Ints:
+        """The operations that take part in a collective of several."""
+        instance = self.work.instance
+        rows = np.flatnonzero(instance >= 0)
+        _, code, count = np.unique(instance[rows], return_inverse=True, return_counts=True)
+        return rows[count[code] > 1]
+
+    @cached_property
+    def meeting(self) -> Ints:
+        """The collective of each member, numbered from 0 on."""
+        return np.unique(self.work.instance[self.members], return_inverse=True)[1]
+
+    @cached_property
+    def met(self) -> Ints:
+        """When all members of each collective were there, in ns."""
+        met = np.full(int(self.meeting.max(initial=-1)) + 1, NO_TIME)
+        np.maximum.at(met, self.meeting, self.work.start[self.members])
+        return met
+
+    @cached_property
+    def waits(self) -> Mask:
+        """Which members stayed until all were there: others of a Broadcast may have gone."""
+        return self.work.end[self.members] >= self.met[self.meeting]
+
+    def end_of(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The node that an operation's end follows from, and whose duration lies between (-1)."""
+        node, lasting = rows + 1, rows.copy()
+        at = np.full(len(self.work), -1, dtype=np.int64)
+        at[self.members[self.waits]] = np.flatnonzero(self.waits)
+        member = at[rows]
+        return (
+            np.where(member >= 0, 1 + len(self.work) + member, node),
+            np.where(member >= 0, -1, lasting),
+        )
+
+    @property
+    def meetings_at(self) -> int:
+        """The node of the first collective."""
+        return 1 + len(self.work) + len(self.members)
+
+    @cached_property
+    def host_meeting(self) -> Ints:
+        """The meeting of each row of the work's MPI calls, numbered from 0 on."""
+        return np.unique(self.work.meeting, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def host_met(self) -> Ints:
+        """When all that enter each meeting of MPI calls were there, in ns; NO_TIME for none."""
+        met = np.full(int(self.host_meeting.max(initial=-1)) + 1, NO_TIME)
+        enters = np.flatnonzero(self.work.enters)
+        begun = self.work.call_start[self.work.meeting_call[enters]]
+        np.maximum.at(met, self.host_meeting[enters], begun)
+        return met
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The rows of MPI calls that went on after all were there."""
+        met, call = self.host_met[self.host_meeting], self.work.meeting_call
+        held = (self.work.exits > 0) & (met != NO_TIME) & (self.work.call_end[call] >= met)
+        return np.flatnonzero(held)
+
+    @property
+    def host_meetings_at(self) -> int:
+        """The node of the first meeting of MPI calls."""
+        return self.meetings_at + len(self.met)
+
+    @property
+    def host_at(self) -> int:
+        """The first node of the host."""
+        return self.host_meetings_at + len(self.host_met)

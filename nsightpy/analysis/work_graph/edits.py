@@ -1,0 +1,80 @@
+"""The edit of each finding: what is changed to learn what mending it is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightpy.analysis.idle.gpu_work import COMPUTE, COPY
+from nsightpy.analysis.idle.host_calls import COPY as COPYING, LAUNCH, OTHER
+from nsightpy.analysis.work_graph.blocking import Mask
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.replay import Edit
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, MOST_LATENCY_NS
+from nsightpy.analysis.work_graph.typical import typical
+from nsightpy.frames import Ints
+
+
+def like_peers(graph: WorkGraph, unit: int) -> list[Edit]:
+    """A straggler's kernels take what the median of the other units' same kernels takes."""
+    work = graph.work
+    kernels = np.flatnonzero(work.kind == COMPUTE)
+    name, length = work.names.codes[kernels].astype(np.int64), graph.lasting[kernels]
+    own = work.unit[kernels] == unit
+    usual, others = (typical(length, name, mine, length) for mine in (own, ~own))
+    factor = np.minimum(others / np.maximum(usual, 1), 1.0)
+    return [Edit("operation", kernels[own], np.where(np.isin(name, name[~own]), factor, 1.0)[own])]
+
+
+def transfers(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
+    """Moving the data of collectives takes that part of its time; waits for ranks stay.
+
+    What the shortest one takes is latency, which no bandwidth mends. `among` marks operations,
+    where only some of the collectives are meant.
+    """
+    rows = graph.nodes.members[graph.nodes.waits]
+    length = graph.lasting[rows]
+    latency = min(int(length.min(initial=MOST_LATENCY_NS)), MOST_LATENCY_NS)
+    left = np.minimum(length, latency) + np.maximum(length - latency, 0) * factor
+    if among is not None:
+        rows, left, length = rows[among[rows]], left[among[rows]], length[among[rows]]
+    return [Edit("operation", rows, left / np.maximum(length, 1))]
+
+
+def host_gaps(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Long stretches outside of CUDA take that part of their time."""
+    return [Edit("gap", np.flatnonzero(_gaps(graph) >= HOST_GAP_NS), factor)]
+
+
+def launches(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Calls that enqueue, and the short gaps before them, take that part of their time."""
+    calls = np.isin(graph.work.call_kind, (LAUNCH, COPYING, OTHER))
+    blocking = np.zeros(len(calls), dtype=np.bool_)
+    blocking[graph.work.call] = True
+    short = np.flatnonzero(_gaps(graph) < HOST_GAP_NS)
+    return [Edit("call", np.flatnonzero(calls & ~blocking), factor), Edit("gap", short, factor)]
+
+
+def calls_of(graph: WorkGraph, kinds: tuple[int, ...], factor: float = 0.0) -> list[Edit]:
+    """Calls of some kinds of host_calls take that part of their time: allocations, loading."""
+    return [Edit("call", np.flatnonzero(np.isin(graph.work.call_kind, kinds)), factor)]
+
+
+def waits(graph: WorkGraph) -> list[Edit]:
+    """Calls that wait for the GPU return at once, blocking copies among them."""
+    return [Edit("wait", np.unique(graph.work.call))]
+
+
+def copies(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
+    """Copies take that part of their time; `among` marks operations where only some are meant."""
+    copied = graph.work.kind == COPY
+    return [Edit("operation", np.flatnonzero(copied if among is None else copied & among), factor)]
+
+
+def operations(rows: Ints, factor: float) -> list[Edit]:
+    """Some kernels take that part of their time."""
+    return [Edit("operation", rows, factor)]
+
+
+def _gaps(graph: WorkGraph) -> Ints:
+    """The recorded gap before each call, in ns."""
+    return graph.host.increments[::2]

@@ -1,0 +1,99 @@
+"""The API calls of each host thread as a chain: gap, call, gap, call; and who waited for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.idle.gpu_work import Rows
+from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
+from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, MOST_OVERLAPS
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
+
+# One kind more than host_calls has.
+MPI = OTHER + 1
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
+
+
+@dataclass(frozen=True)
+class HostChain:
+    """Calls that lie in no other one, by thread, then by start; times in ns.
+
+    `thread` is a place in `threads` (pid, tid), `kind` that of host_calls or MPI, `labels` are the
+    names; `outermost` gives for each row of the frame of calls the row here that it lies in.
+    """
+
+    start: Ints
+    end: Ints
+    thread: Rows
+    threads: tuple[tuple[int, int], ...]
+    kind: NDArray[np.int8]
+    labels: Labels
+    outermost: Rows
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def pid(self) -> Ints:
+        """The process of each call."""
+        return np.asarray([pid for pid, _ in self.threads], dtype=np.int64)[self.thread]
+
+
+def host_chain(calls: Frame) -> HostChain:
+    """The chain of API calls with CALL_COLUMNS; a driver call in a runtime call is part of it."""
+    threads, thread = distinct_pairs(calls.ints("pid"), calls.ints("tid"))
+    start, end = calls.ints("start_ns"), np.maximum(calls.ints("end_ns"), calls.ints("start_ns"))
+    order = np.lexsort((-end, start, thread))
+    start, end, thread = start[order], end[order], thread[order]
+    # threads one after the other on one axis: a running maximum then knows its thread
+    low = int(start.min(initial=0))
+    axis = thread.astype(np.int64) * (int(end.max(initial=0)) - low + 1) - low
+    past = np.concatenate([[-1], np.maximum.accumulate(end + axis)[:-1]])[: len(end)]
+    outer = end + axis > past
+    begins = np.maximum(start + axis, past) - axis
+    outermost = np.empty(len(order), dtype=np.int32)
+    outermost[order] = np.cumsum(outer) - 1
+    labels = calls.labels("name").merged()
+    rows = order[outer]
+    kind = kinds_of_calls(labels)
+    kind[labels.where(lambda name: name.startswith("MPI_"))] = MPI
+    return HostChain(
+        begins[outer],
+        end[outer],
+        thread[outer].astype(np.int32),
+        tuple(threads),
+        kind[rows],
+        labels.take(rows),
+        outermost,
+    )
+
+
+def handed_over(thread: Ints, process: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Pairs of calls of two threads of a process where the second thread waited for the first.
+
+    A thread that issues nothing while another one issues many calls, and goes on when that one
+    stops, waited for it: as the main thread does while autograd launches the backward pass.
+    """
+    order = np.lexsort((start, process))
+    begins = np.flatnonzero(changes(thread[order], process[order]))
+    runs = np.diff(np.append(begins, len(order)))
+    after, before = order[begins[1:]], order[begins[1:] - 1]
+    same = (process[after] == process[before]) & (thread[after] != thread[before])
+    low, high = (choose(thread[after], thread[before]) for choose in (np.minimum, np.maximum))
+    pair = low * (int(thread.max(initial=0)) + 1) + high
+    overlaps = end[before] > start[after]
+    _, code, count = np.unique(pair, return_inverse=True, return_counts=True)
+    apart = np.bincount(code, overlaps, len(count))[code] <= MOST_OVERLAPS * count[code]
+    handed = same & apart & ~overlaps & (runs[:-1] >= LEAST_RUN)
+    return before[handed], after[handed]
+
+
+def changes(*columns: Ints | Rows) -> NDArray[np.bool_]:
+    """Where a row differs from the one before; the first one does."""
+    changed: NDArray[np.bool_] = np.logical_or.reduce(
+        [np.diff(column, prepend=-1) != 0 for column in columns]
+    )
+    return changed

@@ -1,0 +1,103 @@
+"""What a change of the recorded work would be worth: the graph walked again with other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.work_graph.edges import BLOCKED
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.frames import Ints
+
+NEVER = -(2**62)
+Weight = Literal["gap", "call", "operation", "wait"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of weights: of the gaps before calls, of calls, of operations, or of waits.
+
+    `rows` are calls, or operations (a collective takes the time since all ranks were there);
+    `factor` multiplies what they take. Calls of `wait` return without waiting.
+    """
+
+    weight: Weight
+    rows: Ints
+    factor: float | NDArray[np.float64] = 0.0
+
+
+@dataclass(frozen=True)
+class Replay:
+    """When each node would have been, in ns, and how long the blocks of the graph would last."""
+
+    times: Ints
+    gains: Ints
+    length_ns: int
+
+    @property
+    def gain_ns(self) -> int:
+        """What all blocks together would be shorter by."""
+        return int(self.gains.sum())
+
+    @property
+    def gain_share(self) -> float:
+        """The same as a share of their time."""
+        return self.gain_ns / self.length_ns if self.length_ns else 0.0
+
+
+def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
+    """The graph with some weights changed; several edits are one replay."""
+    lasting, increments = graph.lasting.copy(), graph.host.increments.copy()
+    held = np.ones(len(graph.work.call_start), dtype=np.bool_)
+    for edit in edits:
+        if edit.weight == "wait":
+            held[edit.rows] = False
+            continue
+        changed = lasting if edit.weight == "operation" else increments
+        rows = {"gap": 2 * edit.rows, "call": 2 * edit.rows + 1}.get(edit.weight, edit.rows)
+        fixed = graph.host.beyond[rows] if edit.weight == "gap" else 0
+        changed[rows] = fixed + np.rint((changed[rows] - fixed) * edit.factor).astype(np.int64)
+    weights = graph.weights(lasting, increments)
+    blocked = np.flatnonzero(graph.edges.kind == BLOCKED)
+    call = graph.host.positions[graph.edges.target[blocked] - graph.nodes.host_at] // 2
+    weights[blocked[~held[call]]] = NEVER
+    return _measured(graph, walked(graph, weights), lasting)
+
+
+def _measured(graph: WorkGraph, times: Ints, lasting: Ints) -> Replay:
+    """How much earlier each block ends, for the unit that ends it last; and how long all took."""
+    work = graph.work
+    before, after = _ends(graph, graph.recorded, graph.lasting), _ends(graph, times, lasting)
+    opened, closed = (
+        np.where(work.marker >= 0, when, NEVER).max(axis=1, initial=NEVER)
+        for when in (work.opened, work.closed)
+    )
+    return Replay(times, before - after, int((closed - opened).sum()))
+
+
+def _ends(graph: WorkGraph, times: Ints, lasting: Ints) -> Ints:
+    """When each block ends: with the last unit's marker, or where it has none with its last end."""
+    work = graph.work
+    node, rest = graph.nodes.end_of(np.arange(len(work)))
+    ended = np.full(work.marker.shape, NEVER)
+    ends = times[node] + np.where(rest >= 0, lasting[rest], 0)
+    np.maximum.at(ended, (work.block, work.unit), ends)
+    at = np.where(work.last, ended, times[work.marker + 1])
+    whole: Ints = np.where(work.marker >= 0, at, NEVER).max(axis=1, initial=NEVER)
+    return whole
+
+
+def walked(graph: WorkGraph, weights: Ints) -> Ints:
+    """The longest path from the origin to each node, in one walk over the sorted edges."""
+    times = [NEVER] * len(graph.recorded)
+    times[0] = 0
+    edges = graph.edges
+    columns = (edges.source.tolist(), edges.target.tolist(), weights.tolist())
+    for source, target, weight in zip(*columns, strict=True):
+        time = times[source] + weight
+        times[target] = max(times[target], time)
+    return np.asarray(times, dtype=np.int64)

@@ -1,0 +1,33 @@
+"""The named numbers of the work graph, each with its unit and its reason."""
+
+# Waits that one record relays: older ones of a stream that runs nothing are done long before.
+MOST_RELAYED = 16
+# Calls: a thread that made so many in a row, while another made none, worked for that one, as
+# autograd's does; a loader's that makes one or two in between does not.
+LEAST_RUN = 8
+# Threads of which more changes than this share happen inside a call work beside each other.
+MOST_OVERLAPS = 0.05
+# Nanoseconds: eager frameworks issue a kernel every 10 to 300 us; a thread that stays outside of
+# CUDA for longer at once does something else (the line between launch-bound and host-gap of
+# the definitions: "gaps below about 1 ms").
+HOST_GAP_NS = 1_000_000
+# Nanoseconds: an operation begins 1 to 5 us after what it depends on (V100 to H100); one that
+# begins so soon after another's end, and has no other reason, waited for that.
+SOON_NS = 10_000
+# Operations: what the queue of a stream holds (1,024, of which some the driver needs; 1,020 in a
+# capture on A100); who launches another one waits until one begins.
+QUEUE_LENGTH = 1_000
+# Operations of all ranks that a replay looks at: a tenth of a second a replay in plain Python.
+MOST_OPERATIONS = 100_000
+# Stretches of consecutive iterations: several show a job that changes, few lose little at their
+# begins, where the host's lead over the device is taken as it was.
+MOST_BLOCKS = 4
+# Shares of the time beyond which a gain would be a guess.
+MOST_IDENTITY_ERROR = 0.02
+MOST_UNEXPLAINED = 0.10
+# Nanoseconds: what a collective takes at most that moves next to nothing (nccl-tests: 8 to 20 us
+# within a node).
+MOST_LATENCY_NS = 20_000
+# Bytes: the call of a copy of pageable memory takes as long as the driver stages it; of smaller
+# ones it costs what any launch does.
+LEAST_STAGED_BYTES = 16 << 10

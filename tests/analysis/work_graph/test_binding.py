@@ -1,0 +1,225 @@
+"""The causes of idle intervals, by what bound the operation that ended them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.idle.idle_time import idle_time
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.work_graph.binding import binding, migrating_ns
+from nsightpy.analysis.work_graph.critical_path import critical_path
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
+from nsightpy.analysis.work_graph.replay import replay
+from nsightpy.analysis.work_graph.trust import trust_of
+from nsightpy.frames import Frame, Labels
+from tests.support.work_programs import part_of, random_programs, run
+
+US, MS = 1_000, 1_000_000
+TO_HOST = "[CUDA memcpy Unified Device-to-Host]"
+TO_DEVICE = "[CUDA memcpy Unified Host-to-Device]"
+
+
+class Call(NamedTuple):
+    start: int
+    length: int
+    name: str
+    correlation: int = 0
+    tid: int = 1
+
+
+class Op(NamedTuple):
+    start: int
+    length: int
+    correlation: int = 0
+    name: str = "kernel"
+    device: int = 0
+
+
+LAUNCH = "cudaLaunchKernel"
+
+
+def part(calls: list[Call], operations: list[Op]) -> GraphPart:
+    """A report with those calls and operations."""
+    kernels = [op for op in operations if not op.name.startswith("[CUDA")]
+    copies = [op for op in operations if op.name.startswith("[CUDA")]
+    none = Frame(placed([]))
+    unknown = {name: Labels.of([""] * len(copies)) for name in ("source_memory", "target_memory")}
+    frames = WorkFrames(
+        Frame({**placed(kernels), "name": Labels.of([op.name for op in kernels])}),
+        Frame(
+            {
+                **placed(copies),
+                "operation": Labels.of([op.name for op in copies]),
+                "bytes": ints([1 << 20] * len(copies)),
+                **unknown,
+            }
+        ),
+        none,
+        np.zeros(len(kernels), dtype=np.bool_),
+        Frame(
+            {
+                "start_ns": ints([call.start for call in calls]),
+                "end_ns": ints([call.start + call.length for call in calls]),
+                "pid": ints([1] * len(calls)),
+                "tid": ints([call.tid for call in calls]),
+                "correlation_id": ints([call.correlation for call in calls]),
+                "name": Labels.of([call.name for call in calls]),
+                "event_class": ints([0] * len(calls)),
+            }
+        ),
+        Frame(
+            {
+                **{n: none[n] for n in ("start_ns", "pid", "context", "stream", "correlation_id")},
+                "kind": Labels.of([]),
+                "event_sync_id": none["start_ns"],
+            }
+        ),
+        Frame(
+            {
+                **{name: none[name] for name in ("pid", "context", "stream", "correlation_id")},
+                "event_sync_id": none["start_ns"],
+            }
+        ),
+    )
+    return graph_part(frames)
+
+
+def placed(operations: list[Op]) -> dict[str, np.ndarray]:
+    count = len(operations)
+    return {
+        "start_ns": ints([op.start for op in operations]),
+        "end_ns": ints([op.start + op.length for op in operations]),
+        "pid": ints([1] * count),
+        "device": ints([op.device for op in operations]),
+        "context": ints([1 + op.device for op in operations]),
+        "stream": ints([7] * count),
+        "correlation_id": ints([op.correlation for op in operations]),
+    }
+
+
+def ints(values: list[int]) -> np.ndarray:
+    return np.asarray(values, dtype=np.int64)
+
+
+def causes(made: GraphPart, window: Spans) -> dict[str, int]:
+    found = binding(made, 0, window)
+    np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
+    return {cause: time for cause, time in found.totals.items() if time}
+
+
+def launched(number: int, at: int, length: int = 50 * US, wait: int = 5 * US) -> tuple[Call, Op]:
+    return Call(at, 4 * US, LAUNCH, number), Op(at + 4 * US + wait, length, number)
+
+
+def pair(gap: int, *between: Call, **second: int) -> GraphPart:
+    """A kernel, and another one that is launched `gap` after it has ended, with calls between."""
+    warm = [launched(n, n * 200 * US) for n in (1, 2)]
+    first, begun = launched(3, 1 * MS)
+    ended = begun.start + begun.length
+    call, op = launched(4, ended + gap, **second)
+    moved = [one._replace(start=ended + one.start) for one in between]
+    return part([*(c for c, _ in warm), first, *moved, call], [*(o for _, o in warm), begun, op])
+
+
+IDLE = Spans.of(1 * MS, 20 * MS)
+
+
+def test_gaps_between_two_migrations_are_unified_memory_however_long() -> None:
+    made = part(
+        [Call(0, 4 * US, LAUNCH, 1), Call(400 * MS, 4 * US, LAUNCH, 2)],
+        [
+            Op(10 * US, 10 * US, 1),
+            Op(1 * MS, 10 * US, name=TO_HOST),
+            Op(300 * MS, 10 * US, name=TO_DEVICE),
+            Op(400 * MS + 10 * US, 10 * US, 2),
+        ],
+    )
+    found = binding(made, 0, Spans.of(1 * MS, 301 * MS))
+    assert found.totals["unified-memory"] >= 299 * MS - 10 * US
+
+
+def test_time_in_kernels_that_migrations_fill_is_known() -> None:
+    made = part(
+        [Call(0, 4 * US, LAUNCH, 1)],
+        [
+            Op(10 * US, 10 * MS, 1),
+            Op(1 * MS, 3 * MS, name=TO_DEVICE),
+            Op(9 * MS, 4 * MS, name=TO_HOST),
+        ],
+    )
+    assert migrating_ns(made, 0, Spans.of(0, 20 * MS)) == 4 * MS + 10 * US
+    assert migrating_ns(made, 0, Spans.of(2 * MS, 3 * MS)) == 1 * MS
+
+
+def test_a_short_gap_before_a_launch_is_launch_bound() -> None:
+    found = causes(pair(40 * US), Spans.of(1 * MS + 10 * US, 1 * MS + 110 * US))
+    assert list(found) == ["launch-bound"]
+
+
+def test_a_long_one_is_a_host_gap_but_for_its_launch() -> None:
+    found = causes(pair(8 * MS), Spans.of(1 * MS + 10 * US, 9 * MS + 69 * US))
+    assert found["host-gap"] == 8 * MS
+    assert set(found) <= {"host-gap", "launch-bound"}
+
+
+def test_what_follows_a_blocking_call_is_its_drain() -> None:
+    # synchronises 30 us before the kernel ends, returns 10 us after it
+    sync = Call(-30 * US, 40 * US, "cudaDeviceSynchronize")
+    found = causes(pair(100 * US, sync), Spans.of(1 * MS + 10 * US, 1 * MS + 160 * US))
+    assert list(found) == ["sync-drain"]
+
+
+def test_allocations_and_loading_have_their_own_causes() -> None:
+    between = (Call(10 * US, 300 * US, "cudaMalloc"), Call(400 * US, 200 * US, "cuModuleLoadData"))
+    found = causes(pair(700 * US, *between), Spans.of(1 * MS + 10 * US, 1 * MS + 759 * US))
+    assert (found["allocation"], found["first-launch"]) == (300 * US, 200 * US)
+
+
+def test_the_first_launch_of_a_kernel_loads_it() -> None:
+    usual, first = launched(1, 0), Call(1 * MS, 3 * MS, LAUNCH, 2)
+    more = launched(3, 6 * MS)
+    made = part(
+        [usual[0], first, more[0]],
+        [usual[1], Op(4 * MS + 5 * US, 50 * US, 2, "other"), more[1]],
+    )
+    assert causes(made, Spans.of(500 * US, 4 * MS))["first-launch"] == 3 * MS - 4 * US
+
+
+def test_a_launch_that_waits_for_another_device_is_an_imbalance() -> None:
+    early = launched(1, 0)
+    call, op = launched(2, 200 * US, wait=5 * MS)
+    other = launched(3, 300 * US, length=4 * MS)
+    made = part([early[0], call, other[0]], [early[1], op, other[1]._replace(device=1)])
+    found = causes(made, Spans.of(60 * US, 5 * MS))
+    assert found["imbalance"] == 4 * MS
+
+
+def test_nothing_is_known_without_a_launch() -> None:
+    made = part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])
+    assert list(causes(made, Spans.of(0, 5 * MS))) == ["unknown"]
+
+
+def test_a_graph_without_calls_or_without_work_says_that_nothing_is_known() -> None:
+    made = WorkGraph.of([part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])])
+    path = critical_path(made)
+    assert path.totals["unexplained"] == 5 * MS - 10 * US
+    assert trust_of(made, path).reason == "unexplained"
+    nothing = WorkGraph.of([part([], [])])
+    assert critical_path(nothing).length_ns == replay(nothing).gain_ns == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_causes_add_up_to_the_idle_time(seed: int) -> None:
+    programs = random_programs(Random(seed), 1, 40)
+    made = part_of(run(programs)[0], programs[0], "rank0")
+    window = Spans.of(0, int(made.work.end.max()) + 3 * MS)
+    found = binding(made, 0, window)
+    spans = idle_time(made.work, 0).spans & window
+    assert found.length.sum() == spans.total
+    np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
+    assert (found.times >= 0).all()

@@ -1,0 +1,196 @@
+"""The graph against brute force: a plain longest path, and the program run again from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.idle.gpu_work import COMMUNICATION
+from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph.critical_path import critical_path
+from nsightpy.analysis.work_graph.edges import ORIGIN
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.joined import joined
+from nsightpy.analysis.work_graph.replay import Edit, replay, walked
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
+from nsightpy.analysis.work_graph.trust import chosen, trust_of
+from tests.support.work_programs import Recorded, Step, meetings_of, part_of, random_programs, run
+
+SEEDS = range(25)
+
+
+def recorded(seed: int) -> tuple[list[list[Step]], list[Recorded], WorkGraph]:
+    random = Random(seed)
+    programs = random_programs(random, random.choice([1, 2, 3]), random.choice([5, 20, 40]))
+    ranks = run(programs)
+    return programs, ranks, graph_of(programs, ranks)
+
+
+def graph_of(programs: list[list[Step]], ranks: list[Recorded]) -> WorkGraph:
+    parts = [
+        part_of(rank, program, f"rank{number}")
+        for number, (rank, program) in enumerate(zip(ranks, programs, strict=True))
+    ]
+    mpi = meetings_of(ranks, [part.report for part in parts])
+    work = joined(parts, None, mpi)
+    # the n-th collectives of all ranks are one
+    instance = np.full(len(work), -1, dtype=np.int64)
+    for unit in range(len(work.units)):
+        rows = np.flatnonzero((work.unit == unit) & (work.kind == COMMUNICATION))
+        instance[rows] = np.arange(len(rows))
+    return WorkGraph.of_work(replace(work, instance=instance))
+
+
+def finished(ranks: list[Recorded]) -> int:
+    return max(rank.finished for rank in ranks)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_walk_is_the_longest_path_over_objects(seed: int) -> None:
+    _, _, graph = recorded(seed)
+    random = np.random.default_rng(seed)
+    lasting = random.integers(0, 100_000, len(graph.lasting))
+    weights = graph.weights(lasting, graph.host.increments)
+    into: dict[int, list[tuple[int, int]]] = {}
+    for source, target, weight in zip(
+        graph.edges.source.tolist(), graph.edges.target.tolist(), weights.tolist(), strict=True
+    ):
+        into.setdefault(target, []).append((source, weight))
+
+    @cache
+    def longest(node: int) -> int:
+        if node == ORIGIN:
+            return 0
+        return max(longest(source) + weight for source, weight in into[node])
+
+    # in recorded order, so that no recursion is deep
+    order = np.argsort(graph.recorded, kind="stable").tolist()
+    times = {node: longest(node) for node in order}
+    assert walked(graph, weights).tolist() == [times[node] for node in range(len(times))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_an_edit_the_record_comes_back(seed: int) -> None:
+    _, ranks, graph = recorded(seed)
+    same = replay(graph)
+    np.testing.assert_array_equal(same.times, graph.recorded)
+    assert same.gain_ns == 0
+    assert graph.contradicted == 0
+    assert graph.recorded.max() >= finished(ranks) - max(graph.lasting)
+
+
+def halved(kind: str, step: Step) -> Step:
+    return step._replace(length=step.length // 2) if step.kind == kind else step
+
+
+def without_gap(step: Step) -> Step:
+    return step._replace(length=0) if step.kind == "gap" and step.length >= HOST_GAP_NS else step
+
+
+CHANGES: dict[str, tuple[Callable[[Step], Step], Callable[[WorkGraph], list[Edit]]]] = {
+    "kernels": (
+        lambda step: halved("launch", step),
+        lambda graph: edits.operations(np.flatnonzero(graph.work.kind != COMMUNICATION), 0.5),
+    ),
+    "transfers": (
+        lambda step: halved("collective", step),
+        lambda graph: edits.operations(collectives(graph), 0.5),
+    ),
+    "kernels and transfers": (
+        lambda step: halved("collective", halved("launch", step)),
+        lambda graph: edits.operations(np.arange(len(graph.work)), 0.5),
+    ),
+}
+
+
+def collectives(graph: WorkGraph) -> np.ndarray:
+    return np.flatnonzero(graph.work.kind == COMMUNICATION)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_replay_is_what_running_again_gives(seed: int, change: str) -> None:
+    programs, ranks, graph = recorded(seed)
+    edited, edit = CHANGES[change]
+    again = run([[edited(step) for step in program] for program in programs])
+    assert replay(graph, edit(graph)).gain_ns == finished(ranks) - finished(again)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_long_gaps_calls_follow_each_other(seed: int) -> None:
+    programs, ranks, graph = recorded(seed)
+    again = run([[without_gap(step) for step in program] for program in programs])
+    # what is left of an edited gap is the time between two calls
+    gaps = sum(step.kind == "gap" for program in programs for step in program)
+    gain = replay(graph, edits.host_gaps(graph)).gain_ns
+    assert gain == pytest.approx(finished(ranks) - finished(again), abs=500 * gaps)
+
+
+PERIOD = [Step("gap", length=4_000_000), Step("launch", length=50_000), Step("launch", length=900)]
+
+
+@pytest.mark.parametrize("offset", [0, 500_000, 2_000_000, 3_999_000, 4_010_000, 4_060_000])
+def test_a_stretch_of_two_periods_holds_two_gaps_wherever_it_begins(offset: int) -> None:
+    program = [*PERIOD, Step("sync")] * 6
+    (rank,) = run([program])
+    gaps = [one.start for one in rank.calls[::3]]
+    length = gaps[3] - gaps[1]
+    low = gaps[1] - 4_000_000 + offset
+    graph = WorkGraph.of([part_of(rank, program, "rank0", (low, low + length))])
+    assert replay(graph).gain_ns == 0
+    found = replay(graph, edits.host_gaps(graph))
+    assert found.length_ns == length
+    assert found.gain_ns == pytest.approx(8_000_000, abs=5_000)
+    path = critical_path(graph)
+    # to the begin of what follows on the stretch
+    assert length <= path.length_ns <= length + 4_100_000
+    assert path.totals["unexplained"] == 0
+
+
+def test_stretches_of_one_report_are_replayed_side_by_side() -> None:
+    program = [*PERIOD, Step("sync")] * 8
+    (rank,) = run([program])
+    gaps = [one.start - 4_000_000 for one in rank.calls[::3]]
+    stretches = [(gaps[1], gaps[3]), (gaps[5], gaps[6])]
+    parts = [
+        part_of(rank, program, "rank0", window, block=block)
+        for block, window in enumerate(stretches)
+    ]
+    found = replay(graph := WorkGraph.of(parts), edits.host_gaps(graph))
+    assert found.gains.tolist() == pytest.approx([8_000_000, 4_000_000], abs=5_000)
+    assert found.length_ns == sum(high - low for low, high in stretches)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_critical_path_is_as_long_as_the_job(seed: int) -> None:
+    _, _, graph = recorded(seed)
+    path = critical_path(graph)
+    begins = max(
+        int(graph.work.start[graph.work.unit == unit].min())
+        for unit in range(len(graph.work.units))
+    )
+    assert path.length_ns == graph.work.end.max() - begins
+    assert trust_of(graph, path).reason in ("", "alone")
+    assert (path.unit[path.times.any(axis=1)] >= 0).all()
+    assert path.totals["unexplained"] == 0
+
+
+@pytest.mark.parametrize(
+    ("iterations", "operations", "stretches"),
+    [
+        (0, 10, []),
+        (10, 10_000, [(0, 10)]),
+        (100, 10_000, [(0, 2), (25, 27), (50, 52), (75, 77)]),
+        (9, 150_000, [(0, 1)]),
+        (5, 900_000, [(0, 1)]),
+    ],
+)
+def test_steady_iterations_are_taken_evenly(
+    iterations: int, operations: int, stretches: list[tuple[int, int]]
+) -> None:
+    assert chosen(iterations, operations) == stretches

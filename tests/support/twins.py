@@ -1,0 +1,280 @@
+"""Simulated jobs and their twins: the same job, same seed, with one cause taken away.
+
+What a cause costs is then known: the steady stretch of the job less that of its twin. As a program
+(`python -m tests.support.twins JOBS SEED`) it replays so many jobs and says how right they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from statistics import median
+
+import numpy as np
+from simulator import TrainingJob
+from simulator.run import Run, simulate
+from simulator.settings import MIB
+
+from nsightpy.analysis.idle.host_calls import ALLOCATION
+from nsightpy.analysis.iterations.steady import steady_state
+from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.part import graph_part
+from nsightpy.analysis.work_graph.replay import Edit, replay
+from nsightpy.frames import Frame
+from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import iterations_of
+from nsightpy.query.work_reading import work_frames
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.reports.system import SystemReport
+
+LAYOUTS = ((2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2), (2, 2, 2), (1, 8, 1), (4, 4, 1))
+# A gain is right within this part of the truth, or this part of the time.
+OF_TRUTH, OF_TIME = 0.10, 0.01
+
+
+def random_job(seed: int) -> TrainingJob:
+    """A job of 2 to 16 ranks with several troubles at once."""
+    random = Random(seed)
+    tensor, data, pipeline = random.choice(LAYOUTS)
+    world = tensor * data * pipeline
+    return TrainingJob(
+        name="twin",
+        seed=seed,
+        tensor=tensor,
+        data=data,
+        pipeline=pipeline,
+        ranks_per_node=random.choice((world, world // 2)),
+        iterations=5,
+        warmup=1,
+        layers=random.choice((1, 2, 3)),
+        buckets=random.choice((1, 2)),
+        straggler=random.choice((None, random.randrange(world))),
+        straggler_slowdown=random.uniform(1.05, 1.3),
+        data_gap_ns=random.choice((50_000, 1_100_000, 2_000_000, 3_500_000)),
+        long_gap_every=0,
+        input_bytes=random.choice((4, 24, 64)) * MIB,
+        input_copies=random.choice((1, 2)),
+        pageable=random.random() < 0.3,
+        tensor_bytes=random.choice((4, 16, 48)) * MIB,
+        bucket_bytes=random.choice((16, 32, 96)) * MIB,
+        payload=random.choice(("json", None)),
+        autograd_thread=random.random() < 0.3,
+        loop_allocations=random.choice((0, 0, 1, 4)),
+        allocation_ns=random.choice((90_000, 300_000)),
+        launches=random.choice((1.0, 1.0, 8.0)),
+    )
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause of lost time: the settings of the twin without it, and the edit that takes it away.
+
+    `single`: it is one of those whose order counts.
+    """
+
+    name: str
+    without: dict[str, float]
+    edit: Callable[[Replayed], list[Edit]]
+    single: bool = True
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A job, the run of it, and the graph of a stretch of iterations of the reports it wrote."""
+
+    job: TrainingJob
+    run: Run
+    graph: WorkGraph
+    stretch: tuple[int, int]
+
+    @classmethod
+    def of(cls, job: TrainingJob, folder: Path) -> Replayed:
+        """The job's graph, by its reports."""
+        paths, _ = job.write(folder)
+        ranks = open_ranks(paths)
+        steps = {str(report.path): _steps(report) for report in ranks}
+        found = [_steady(report, steps[str(report.path)]) for report in ranks]
+        # the iterations that all ranks have in their steady state
+        first, last = max(low for low, _ in found), min(high for _, high in found)
+        parts = []
+        for report in ranks:
+            own = steps[str(report.path)]
+            window = (int(own.ints("start_ns")[first]), int(own.ints("end_ns")[last]))
+            parts.append(graph_part(work_frames(report), window, report=str(report.path)))
+        graph = WorkGraph.of(parts, alignment_of(ranks))
+        return cls(job, simulate(job), graph, (first, last))
+
+    def unit(self, rank: int) -> int:
+        """The graph's unit of a rank."""
+        return next(n for n, unit in enumerate(self.graph.work.units) if rank_of(unit[0]) == rank)
+
+    def between_nodes(self) -> np.ndarray:
+        """Mask of the operations of collectives that cross nodes."""
+        graph, job = self.graph, self.job
+        nodes = np.asarray([job.node(rank_of(unit[0])) for unit in graph.work.units])
+        own = nodes[graph.work.unit[graph.nodes.members]]
+        low, high = np.full(len(graph.nodes.met), len(nodes)), np.full(len(graph.nodes.met), -1)
+        np.minimum.at(low, graph.nodes.meeting, own)
+        np.maximum.at(high, graph.nodes.meeting, own)
+        mask = np.zeros(len(graph.work), dtype=np.bool_)
+        mask[graph.nodes.members] = (low != high)[graph.nodes.meeting]
+        return mask
+
+    def true_gain(self, cause: Cause) -> tuple[int, int]:
+        """What the twin's stretch is shorter by, and how long the job's is, in ns."""
+        twin = simulate(replace(self.job, **cause.without))  # type: ignore[arg-type]
+        lengths = []
+        for run in (self.run, twin):
+            begins, ends = [], []
+            for rank in run.ranks:
+                steps = [r for r in rank.ranges if r.text == "iteration"]
+                begins.append(steps[self.stretch[0]].start)
+                ends.append(steps[self.stretch[1]].end)
+            # one rank may begin late without any other having to wait for it
+            lengths.append(max(ends) - int(median(begins)))
+        return lengths[0] - lengths[1], lengths[0]
+
+
+def _steps(report: SystemReport) -> Frame:
+    """The iterations of a report's one process, by start."""
+    ranges = report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
+    return ranges.take(ranges.labels("name").equals(["iteration"])).ordered()
+
+
+def _steady(report: SystemReport, steps: Frame) -> tuple[int, int]:
+    """The first and the last iteration of the steady state; all without one."""
+    states = map(steady_state, iterations_of(report, Scope()).values())
+    state = next(filter(None, states), None)
+    if state is None:
+        return 0, steps.rows - 1
+    first = np.argmin(np.abs(steps.ints("start_ns") - state.start_ns))
+    return int(first), int(np.argmin(np.abs(steps.ints("end_ns") - state.end_ns)))
+
+
+def rank_of(path: str) -> int:
+    """The rank in the name of a simulated report."""
+    return int(Path(path).stem.rsplit("rank", 1)[1])
+
+
+def causes_of(job: TrainingJob) -> Iterator[Cause]:
+    """The causes that a job has, one by one, then some of them together."""
+    network = Cause(
+        "network x2", {"transfers": 0.5}, lambda r: edits.transfers(r.graph, 0.5), False
+    )
+    yield Cause("copies", {"copies": 0.0}, lambda r: edits.copies(r.graph))
+    yield Cause(
+        "launch cost",
+        {"launches": job.launches / 2},
+        lambda r: edits.launches(r.graph, 0.5),
+        single=False,
+    )
+    host = Cause("host gaps", {"data_gap_ns": 0}, lambda r: edits.host_gaps(r.graph))
+    if job.data_gap_ns > 1_000_000:
+        yield host
+    if job.loop_allocations:
+        yield Cause(
+            "allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, (ALLOCATION,))
+        )
+    yield Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph))
+    yield network
+    if job.ranks_per_node < job.world:
+        yield Cause(
+            "network between nodes x2",
+            {"transfers_between_nodes": 0.5},
+            lambda r: edits.transfers(r.graph, 0.5, r.between_nodes()),
+            single=False,
+        )
+    straggler = job.straggler
+    if straggler is not None:
+        slow = Cause(
+            "straggler",
+            {"straggler_slowdown": 1.0},
+            lambda r: edits.like_peers(r.graph, r.unit(straggler)),
+        )
+        yield slow
+        yield _both(slow, network)
+    if job.data_gap_ns > 1_000_000:
+        yield _both(host, network)
+
+
+def _both(one: Cause, other: Cause) -> Cause:
+    return Cause(
+        f"{one.name} and {other.name}",
+        one.without | other.without,
+        lambda r: one.edit(r) + other.edit(r),
+        single=False,
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the replay says of one cause of a job, and what is true, in ns."""
+
+    cause: Cause
+    gain: int
+    truth: int
+    length: int
+
+    @property
+    def right(self) -> bool:
+        """Whether the gain is near enough."""
+        return abs(self.gain - self.truth) <= max(OF_TRUTH * abs(self.truth), OF_TIME * self.length)
+
+
+def told_of(job: TrainingJob) -> list[Told]:
+    """What the replay of a job's reports says of each of its causes."""
+    with tempfile.TemporaryDirectory() as folder:
+        replayed = Replayed.of(job, Path(folder))
+        return [
+            Told(cause, replay(replayed.graph, cause.edit(replayed)).gain_ns, *truth)
+            for cause in causes_of(job)
+            for truth in [replayed.true_gain(cause)]
+        ]
+
+
+def order_is_right(told: list[Told]) -> bool:
+    """Whether the three that are worth most are in their order, but for those as good as equal."""
+    single = [one for one in told if one.cause.single]
+    named = sorted(single, key=lambda one: -one.gain)[:3]
+    true = sorted(single, key=lambda one: -one.truth)[:3]
+    return all(
+        abs(one.truth - other.truth) <= OF_TIME * one.length
+        for one, other in zip(named, true, strict=True)
+    )
+
+
+def main() -> None:
+    """Replay some jobs, and print what was wrong."""
+    jobs, seed = (int(text) for text in sys.argv[1:3])
+    every: list[Told] = []
+    ordered = 0
+    for number in range(jobs):
+        job = random_job(seed + number)
+        told = told_of(job)
+        every += told
+        ordered += order_is_right(told)
+        for one in told:
+            if not one.right:
+                print(
+                    f"{job.seed}: {one.cause.name}: {one.gain / 1e6:.3f} of {one.truth / 1e6:.3f}"
+                    f" ms in {one.length / 1e6:.2f}"
+                )
+    print(f"{sum(one.right for one in every)} of {len(every)} gains, {ordered} of {jobs} orders")
+    for name in dict.fromkeys(one.cause.name for one in every):
+        mine = [one for one in every if one.cause.name == name]
+        errors = sorted(abs(one.gain - one.truth) / one.length for one in mine)
+        gains = sum(one.truth for one in mine) / sum(one.length for one in mine)
+        print(
+            f"{name:40} {len(mine):4} jobs, worth {gains:6.1%}; error of the time: median "
+            f"{errors[len(errors) // 2]:.3%}, worst {errors[-1]:.3%}"
+        )
+
+
+if __name__ == "__main__":
+    main()
