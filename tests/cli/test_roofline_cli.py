@@ -247,6 +247,8 @@ def test_info_describes_pages_and_reports(capsysbinary: CAPTURE) -> None:
     assert (page["gpu"], page["kernels"], page["report"]) == ("NVIDIA H100 PCIe", 8, str(SAMPLE))
     assert all(page[name] is None for name in ("host", "processes", "start_utc", "duration_ns"))
     assert {one["kind"] for one in nsightpy.info(str(SAMPLE.parent / "*.csv")).records()} == {"ncu"}
+    first = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"], top=1)
+    assert (len(first), first.total_rows, first.truncated) == (1, 2, True)
 
 
 @needs_reports

@@ -120,3 +120,13 @@ def test_operators_are_sorted_by_the_column_that_is_asked_for() -> None:
     calls = [row["calls"] for row in found]
     assert calls == sorted(calls, reverse=True)
     assert calls[0] > calls[-1]
+
+
+def test_own_times_are_shares_of_those_of_all_operators() -> None:
+    table = nsightpy.operators("sample_reports/torch_2rank", top=0)
+    for time, share in (
+        ("host_self_ns", "host_self_share"),
+        ("device_self_ns", "device_self_share"),
+    ):
+        times = np.asarray(table.column(time), dtype=float)
+        assert np.allclose(np.asarray(table.column(share), dtype=float), times / times.sum())

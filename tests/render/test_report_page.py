@@ -135,7 +135,7 @@ def test_the_data_are_those_of_the_tables(page: Path) -> None:
     names = [column["name"] for column in table["columns"]]
     assert names == list(told.columns)
     assert [tuple(row) for row in table["rows"]] == list(told.rows)
-    assert data["findings"][0]["id"] == "straggler"
+    assert data["findings"][0]["id"] == "host-gap"
     assert sections["operators"]["missing"]
 
 

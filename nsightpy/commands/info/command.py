@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from nsightpy.query.command import command
-from nsightpy.query.options import Common
+from nsightpy.query.options import Common, Top
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
 from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
@@ -56,7 +56,7 @@ class ReportInfo:
 
 
 @command(*FIELDS, text="nsightpy.render.text.terminal:print_cards")
-def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
+def info(reports: AnyPaths, *, top: Top = None, **common: Unpack[Common]) -> Table:
     """With the evidence for the rank, and what to be careful about. Reports of Nsight Compute and
     memory snapshots of PyTorch have a row, too.
     """
@@ -77,7 +77,7 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     for snapshot in snapshots:
         rows.append(_row(str(snapshot.path), **_snapshot_values(snapshot)))
         inputs.append(str(snapshot.path))
-    return Table("info", FIELDS, tuple(rows), tuple(inputs), texts(left_out))
+    return Table("info", FIELDS, tuple(rows), tuple(inputs), texts(left_out)).first(top or None)
 
 
 def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInfo:

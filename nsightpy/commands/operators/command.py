@@ -47,13 +47,15 @@ _SPLITS = {
 FIELDS = (
     Field("operator", "name", importance=1),
     Field("calls", importance=2),
-    Field("host_total_ns", "time", heading="host total", importance=6),
-    Field("host_self_ns", "time", heading="host self", importance=5),
+    Field("host_total_ns", "time", heading="host total", importance=7),
+    Field("host_self_ns", "time", heading="host self", importance=6),
     Field("device_total_ns", "time", heading="GPU total", importance=3),
     Field("device_self_ns", "time", heading="GPU self", importance=4),
     Field("model_flop_by_shapes", "flops", heading="FLOP by shapes"),
     Field("model_flop_per_s", "flops/s", heading="FLOP/s"),
-    Field("mfu", "share", 4, heading="MFU %", importance=7),
+    Field("mfu", "share", 4, heading="MFU %", importance=8),
+    Field("device_self_share", "share", 4, heading="GPU self %", importance=5),
+    Field("host_self_share", "share", 4, heading="host self %", importance=9),
 )
 _NUMBERS = tuple(field.name for field in FIELDS[1:])
 GPU_FRAMES = ("kernels", "memory_operations")
@@ -190,12 +192,15 @@ def _rows(parts: Parts[OperatorSums], shown: Shown) -> list[Row]:
         for report, part in parts.results
     )
     known = any(part.launched for part in parts.values)
+    host, device = (sum(figures[self] for figures in sums.values()) for self in (2, 4))
     return [
         (
             *key,
             *figures[:3],
             *(figures[3:5] if known else (None, None)),
             *_rates(figures[3], *figures[5:]),
+            figures[4] / device if known and device else None,
+            figures[2] / host if host else None,
         )
         for key, figures in sums.items()
     ]
@@ -212,7 +217,7 @@ def _rates(device_ns: float, counted: float, flop: float, ideal_s: float) -> Row
 
 
 def _order(row: Row) -> tuple[object, ...]:
-    *key, _, _, host, _, device = row[:-3]
+    *key, _, _, host, _, device = row[:-5]
     return (-int(device or 0), -int(host or 0), tuple(map(str, key)))
 
 

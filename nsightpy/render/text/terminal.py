@@ -119,8 +119,9 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
     limit = min(out.width, WIDEST_CARD) - label_width
     # options of a command inside a text are not divided at their hyphens
     wrap = partial(textwrap.wrap, width=limit, break_on_hyphens=False)
-    for place, row in enumerate(table.rows):
-        if place:
+    shown_rows, more = first_rows(table, rows)
+    for number, row in enumerate(shown_rows):
+        if number:
             out.print()
         for field, label, value in zip(table.fields, labels, row, strict=True):
             if value is None:
@@ -130,3 +131,5 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
             parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
             for name, part in zip_longest([label], parts, fillvalue=""):
                 out.print(Text(f"{name:<{label_width}}", style="dim") + Text(part))
+    if more:
+        out.print(more, style="dim")
