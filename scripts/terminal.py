@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -41,22 +42,21 @@ def terminal_session(
             cwd=folder,
             env={**kept, "TERM": "xterm-256color", "PYTHONPATH": path, **environment},
         )
+        text = _all_of(master, process)
         os.close(slave)
-        text = _all_of(master)
         code = process.wait()
         errors.seek(0)
         return text.decode().replace("\r\n", "\n"), errors.read().decode(), code
 
 
-def _all_of(master: int) -> bytes:
+def _all_of(master: int, process: subprocess.Popen[bytes]) -> bytes:
+    """What the process writes until its end; a slave closed at once may lose what is on its way."""
     chunks = []
     while True:
-        try:
-            chunk = os.read(master, 65_536)
-        except OSError:
+        running = process.poll() is None
+        if select.select([master], [], [], 0.2)[0]:
+            chunks.append(os.read(master, 65_536))
+        elif not running:
             break
-        if not chunk:
-            break
-        chunks.append(chunk)
     os.close(master)
     return b"".join(chunks)

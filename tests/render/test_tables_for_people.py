@@ -7,7 +7,7 @@ import re
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from terminal import run_in_terminal, terminal_session
+from terminal import run_in_terminal
 
 import nsightpy
 from nsightpy.output.cells import cell, cells
@@ -143,7 +143,7 @@ def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
 
 @pytest.mark.parametrize("command", ["ranks", "collectives", "breakdown", "launches", "nvtx"])
 def test_tables_on_80_columns(command: str) -> None:
-    shown, _, _ = terminal_session([command, TRAINING], 80, NO_COLOR="1")
+    shown = run_in_terminal([command, TRAINING], 80, NO_COLOR="1")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     check_golden(f"{command}_training_80.txt", plain)
     assert max(map(display_width, plain.splitlines())) <= 80
