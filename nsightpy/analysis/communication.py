@@ -52,11 +52,11 @@ def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.boo
 def _communicating(names: tuple[str, ...], extra: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which of the names of a report are communication: many questions about it ask."""
     # one more, for reports without names and without rows
-    return np.asarray([*(_communicates(name, extra) for name in names), False], dtype=np.bool_)
+    return np.asarray([*(communicates(name, extra) for name in names), False], dtype=np.bool_)
 
 
 @lru_cache(1 << 14)
-def _communicates(name: str, extra: tuple[str, ...]) -> bool:
+def communicates(name: str, extra: tuple[str, ...] = ()) -> bool:
     """Whether a kernel is communication; the reports of a job hold the same names."""
     patterns = (*COMMUNICATION_KERNELS, *((pattern, "") for pattern in extra))
     # to look for a word is far cheaper than for a pattern

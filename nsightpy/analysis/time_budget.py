@@ -7,7 +7,7 @@ added up and called time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,28 @@ class TimeBudget:
     exposed_communication_ns: int
     copy_only_ns: int
     opaque_graph_ns: int
+    all_three_ns: int = 0
+
+    @property
+    def communication_memory_ns(self) -> int:
+        """Communication and copies beside each other, with nothing that computes."""
+        return self.busy_ns - self.compute_ns - self.exposed_communication_ns - self.copy_only_ns
+
+    @property
+    def compute_communication_ns(self) -> int:
+        """Compute beside communication, without copies."""
+        return self.overlap_ns - self.all_three_ns
+
+    @property
+    def compute_memory_ns(self) -> int:
+        """Compute beside copies, without communication."""
+        beside = self.memory_ns - self.copy_only_ns - self.communication_memory_ns
+        return beside - self.all_three_ns
+
+    @property
+    def compute_only_ns(self) -> int:
+        """Compute with nothing beside it."""
+        return self.compute_ns - self.overlap_ns - self.compute_memory_ns
 
     @property
     def window(self) -> intervals.Spans:
@@ -103,7 +125,7 @@ class TimeBudget:
 class PartedBudget(TimeBudget):
     """The division of a window with holes: the projected instances of an NVTX range."""
 
-    parts: intervals.Spans
+    parts: intervals.Spans = field(kw_only=True)
 
     @property
     def window(self) -> intervals.Spans:
@@ -158,7 +180,8 @@ def time_budget(
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = intervals.overlap_total(inside.communication, inside.compute)
     both = intervals.intersection(inside.communication, inside.memory)
-    hidden_ns = both.total - intervals.overlap_total(both, inside.compute)
+    all_three_ns = intervals.overlap_total(both, inside.compute)
+    hidden_ns = both.total - all_three_ns
     alone_ns = inside.communication.total - overlap_ns - hidden_ns
     copy_only_ns = (
         inside.memory.total - intervals.overlap_total(inside.memory, inside.compute) - hidden_ns
@@ -177,6 +200,7 @@ def time_budget(
         exposed_communication_ns=alone_ns,
         copy_only_ns=copy_only_ns,
         opaque_graph_ns=inside.graphs.total,
+        all_three_ns=all_three_ns,
     )
     if parts is None:
         return budget

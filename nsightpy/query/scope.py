@@ -123,14 +123,10 @@ class Scope:
         return replace(self, ranks=None, devices=None)
 
     @property
-    def is_timed(self) -> bool:
-        """Whether a stretch of time was chosen."""
-        return self.from_ns is not None or self.to_ns is not None
-
-    @property
     def is_part(self) -> bool:
         """Whether a part of the time was chosen: from when to when, a range, iterations."""
-        return self.is_timed or self.nvtx is not None or self.iteration is not None
+        chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
+        return any(given is not None for given in chosen)
 
     @property
     def is_narrowed(self) -> bool:
@@ -214,7 +210,7 @@ class Scope:
     @property
     def notes(self) -> list[str]:
         said = []
-        if self.is_timed:
+        if self.from_ns is not None or self.to_ns is not None:
             said.append("Events that overlap the wanted stretch of time are counted whole.")
         if self.iteration is not None:
             said.append(

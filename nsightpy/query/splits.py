@@ -12,7 +12,7 @@ from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.errors import UsageError
 from nsightpy.results import Field
 
-_TEXTS = ("grid", "block", "process", "memory", "shape", "module")
+_TEXTS = ("grid", "block", "process", "memory", "shape", "module", "category")
 # Their numbers are counted anew in every process, as what names processes: rows are of these, too.
 _OF_PROCESSES = ("device", "stream", "thread")
 _PROCESSES = ("rank", "process")
@@ -54,7 +54,7 @@ def distinct_parts(reports: Collection[str]) -> int:
 
 def split_field(split: str) -> Field:
     """The column under which a split's values are printed."""
-    return Field(split, "text" if split in _TEXTS else "id")
+    return Field(split, "text" if split in _TEXTS else "id", own=split == "category")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from nsightpy.results.tables import Table, with_notes
 from nsightpy.units import counted, format_count, format_time
 
 # Sections are added at the end of the document.
-ADDED_SECTIONS = ("idle", "gaps")
+ADDED_SECTIONS = ("idle", "gaps", "categories")
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,18 @@ def test_the_times_of_each_type_of_kernel_agree(name: str) -> None:
         if time.total:
             found[" overlapping ".join(inside)] = time.total / US
     assert found == golden(name)["type_us"]
+    told = budget(trace)
+    columns = {
+        "COMPUTATION": told.compute_only_ns,
+        "COMMUNICATION": told.exposed_communication_ns,
+        "MEMORY": told.copy_only_ns,
+        "COMPUTATION overlapping COMMUNICATION": told.compute_communication_ns,
+        "COMPUTATION overlapping MEMORY": told.compute_memory_ns,
+        "COMMUNICATION overlapping MEMORY": told.communication_memory_ns,
+        "COMPUTATION overlapping COMMUNICATION overlapping MEMORY": told.all_three_ns,
+    }
+    assert {kind: time / US for kind, time in columns.items() if time} == found
+    assert sum(columns.values()) == told.busy_ns
 
 
 def test_the_sums_of_the_largest_kernels_agree(name: str) -> None:

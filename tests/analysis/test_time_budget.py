@@ -52,6 +52,7 @@ def test_overlap_and_exposure() -> None:
         "exposed_communication_ns": 15,
         "copy_only_ns": 0,
         "opaque_graph_ns": 0,
+        "all_three_ns": 0,
     }
     assert (budget.window_ns, budget.idle_ns, budget.compute_absent_ns) == (60, 5, 20)
     assert budget.overlap_percent == 62.5
@@ -117,6 +118,7 @@ def brute_force(sets: dict[str, set[int]], start: int, end: int) -> TimeBudget:
         exposed_communication_ns=len(n - c - m),
         copy_only_ns=len(m - c - n),
         opaque_graph_ns=len(g),
+        all_three_ns=len(c & n & m),
     )
 
 
@@ -135,6 +137,14 @@ def test_every_figure_is_that_of_the_timeline(
     last = max(everything, default=first - 1) + 1 if end is None else end
     assert budget == brute_force(sets, first, max(first, last))
 
+    c, n, m = (sets[name] & set(range(first, last)) for name in FIELDS[:3])
+    alone = (len(c - n - m), len((c & n) - m), len((c & m) - n), len((n & m) - c))
+    assert alone == (
+        budget.compute_only_ns,
+        budget.compute_communication_ns,
+        budget.compute_memory_ns,
+        budget.communication_memory_ns,
+    )
     # the invariants of the definitions
     not_communicating = budget.busy_ns - budget.exposed_communication_ns
     assert budget.compute_ns <= not_communicating <= budget.busy_ns <= budget.window_ns

@@ -51,8 +51,15 @@ CAUSES = tuple(
 )
 WAITS = fields_in("time", "host_wait_ns", "kernel_wait_ns", "other_wait_ns")
 EXPOSED = fields_in("time", "exposed_wait_ns", "exposed_transfer_ns")
+# What ran at the same time and nothing else did, as HTA divides busy time; exposed_communication_ns
+# and copy_only_ns are the others of its rows.
+EXCLUSIVE = fields_in(
+    "time",
+    *("compute_only_ns", "compute_communication_ns", "compute_memory_ns"),
+    *("communication_memory_ns", "all_three_ns"),
+)
 PLACE = (Field("rank", "id", importance=1), Field("device", "id", importance=2))
-FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED)
+FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED, *EXCLUSIVE)
 # From this part of a device's window on people see a cause.
 LEAST_CAUSE = 0.01
 
@@ -80,7 +87,7 @@ def _for_people(table: Table) -> Table:
         if any(number(r[cause.name]) > LEAST_CAUSE * number(r["window_ns"]) for r in records)
     ]
     matter.sort(key=lambda name: -sum(number(record[name]) for record in records))
-    shown = [field for field in table.fields if field not in (*CAUSES, *WAITS)]
+    shown = [field for field in table.fields if field not in (*CAUSES, *WAITS, *EXCLUSIVE)]
     shown += [replace(c, importance=9 + matter.index(c.name)) for c in CAUSES if c.name in matter]
     rows = tuple(tuple(record[field.name] for field in shown) for record in records)
     return replace(table, fields=tuple(shown), rows=rows)
@@ -202,4 +209,5 @@ def budget_row(
     by_cause = (None if causes is None else causes.get(cause, 0) for cause in ALL_CAUSES)
     streams = (None if waits is None else getattr(waits, field.name) for field in WAITS)
     moved = None if waited_ns is None else budget.exposed_communication_ns - waited_ns
-    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved)
+    exclusive = (getattr(budget, field.name) for field in EXCLUSIVE)
+    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved, *exclusive)

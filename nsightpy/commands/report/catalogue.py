@@ -62,6 +62,7 @@ ENTRIES = (
     Entry("collectives", "Collectives"),
     Entry("imbalance", "Kernels by rank", "ranks", {"by": "kernel"}),
     Entry("kernels", "Kernels"),
+    Entry("categories", "Kernels by what they compute", "kernels", {"by": "category"}),
     HEADROOM,
     ROOFLINE,
     INSTANCES,

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from nsightpy.analysis import ranking
+from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.ranking import OPERATION, SIZES, durations, figure
 from nsightpy.commands.stats.reports import (
@@ -41,6 +42,7 @@ SPLIT_COLUMNS = {
     "stream": ("stream",),
     "grid": ("grid_x", "grid_y", "grid_z"),
     "block": ("block_x", "block_y", "block_z"),
+    "category": ("name",),
     "memory": ("source_memory", "target_memory"),
 }
 MEMORY_SET = "[CUDA memset]"
@@ -98,6 +100,8 @@ def named(frame: Frame, label: str) -> Frame:
 def _split(frame: Frame, split: str) -> ColumnData:
     if split == "memory":
         return host_memory(frame)
+    if split == "category":
+        return frame.labels("name").renamed(category_of)
     shaped = split in ("grid", "block")
     return ranking.shaped(frame, split) if shaped else frame[SPLIT_COLUMNS[split][0]]
 

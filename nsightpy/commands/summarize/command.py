@@ -9,6 +9,7 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis import ranking
+from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.gains import has_edit
 from nsightpy.analysis.tally import merge
@@ -18,6 +19,7 @@ from nsightpy.commands.findings.replayed import Replayed, replayed
 from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
+    categories_section,
     collectives_section,
     gap_section,
     header_of,
@@ -62,9 +64,10 @@ def summarize(
 
 def _asked(parts: Parts[Part], kernels: int) -> Summary | Question[Summary]:
     """The summary, for which the work of steady iterations is replayed first."""
-    of_reports = [(report, part.facts) for report, part in parts.results]
-    facts, job, problems = job_of(parts.request, of_reports)
-    return replayed(job, parts.scope, (), partial(_summary, parts, kernels, facts, problems))
+    job = job_of(parts.request, [(report, part.facts) for report, part in parts.results])
+    problems = check_all(job.facts)
+    then = partial(_summary, parts, kernels, job.facts, problems)
+    return replayed(job, parts.scope, (), problems, then)
 
 
 def _summary(
@@ -84,10 +87,10 @@ def _summary(
         "nvtx": ranges_section([part.ranges for part in values]),
         "idle": idle_section(facts),
         "gaps": gap_section(facts),
+        "categories": categories_section(statistics),
     }
     problems = tuple(gained(findings, known))
-    # what gains rest on has no line of the one screen
-    replays = known.work is None and any(map(has_edit, problems))
+    replays = known.work is not None or any(map(has_edit, problems))
     doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
@@ -107,8 +110,6 @@ def _summary(
             "steady": steady_text(facts, values),
             "before": outside_text(facts),
             "critical_path": path_text(known),
-            "replay_error": None if known.trust is None else known.trust.identity,
-            "unexplained": None if known.trust is None else known.trust.unexplained,
         },
         sections=sections,
         findings=problems,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,10 +15,11 @@ from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.worst import percent_text
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
+from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
-from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.analysis.tally import Statistics, Tally, merge, tally
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.findings.replayed import Replayed
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
@@ -52,7 +54,6 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("kernels"),
         Field("outside_ns", "time"),
         *fields_in("text", "steady", "before", "critical_path"),
-        *fields_in("share", "replay_error", "unexplained"),
     ),
     "ranks": (
         Field("rank", "id"),
@@ -93,6 +94,11 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("share_of_window", "share", 4),
         Field("cause", "text", own=True),
         Field("host_activity", "name"),
+    ),
+    "categories": (
+        Field("category", "text", own=True),
+        Field("total_ns", "time"),
+        Field("share", "share", 4),
     ),
 }
 
@@ -148,6 +154,18 @@ def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     where = str(report.path)
     keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
     return tally(groups.codes, ranking.durations(collectives), keys)
+
+
+def categories_section(kernels: Statistics) -> Table:
+    """The time of all kernels by what they compute, most of it first."""
+    totals = zip(kernels.keys, kernels.total.tolist(), strict=True)
+    sums = Counter[str]()
+    for key, total in totals:
+        sums[category_of(str(key[0]))] += total
+    whole = max(sums.total(), 1)
+    ordered = sorted(sums.items(), key=lambda each: (-each[1], each[0]))
+    rows = tuple((category, total, total / whole) for category, total in ordered)
+    return Table("categories", SECTIONS["categories"], rows)
 
 
 def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
@@ -269,19 +287,19 @@ def outside_text(facts: Facts) -> str | None:
 
 def path_text(known: Replayed) -> str | None:
     """What the critical path is made of, for people; None where it is not known."""
-    path, units = known.path, known.units
-    if path is None or not path.length_ns:
+    path, work = known.path, known.work
+    if path is None or work is None or not path.length_ns:
         return None
     shares = [
         f"{name} {percent_text(time / path.length_ns)}"
         for name, time in path.totals.items()
         if time >= LEAST_PATH * path.length_ns
     ]
-    ranks = {unit: rank for (rank, _), unit in units.items() if rank is not None}
+    ranks = {unit: rank for (rank, _), unit in work.units.items() if rank is not None}
     spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])
     longest = int(np.argmax(spent)) if len(spent) else -1
     whose = ""
-    if len(units) > 1 and longest in ranks:
+    if len(work.units) > 1 and longest in ranks:
         whole = spent[longest] >= LEAST_WHOLE * path.length_ns
         whose = f" ({'' if whole else 'mostly '}rank {ranks[longest]})"
     return f"{', '.join(shares)}{whose}"

@@ -13,6 +13,7 @@ from nsightpy.render.text import layout
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
     bars_title,
+    categories_text,
     device_bars,
     idle_causes,
     longest_gap,
@@ -114,7 +115,11 @@ def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
     table = replace(table, rows=table.rows[:rows])
     if not table.rows:
         return []
-    opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
+    more = []
+    if name == "kernels":
+        opaque = opaque_text(summary.sections["breakdown"])
+        of_all = categories_text(summary.sections["categories"], min(width, PIPED_WIDTH))
+        more = [line for line in (f"  {opaque}".rstrip(), of_all) if line]
     keys = by_importance([f for f in table.fields if f.importance])[:MOST_COLUMNS]
     fields = (
         replace(field, heading=TITLES[name]) if field.kind == "name" else field
@@ -124,7 +129,7 @@ def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
     limit = width - 2 if width < layout.UNLIMITED else width
     kept, _ = layout.fitted(shown, limit, keys)
     lines = layout.lines(kept, limit, rule=False, fold=False)
-    return [Text("  ") + line for line in lines] + ([f"  {opaque}"] if opaque else [])
+    return [Text("  ") + line for line in lines] + more
 
 
 def _worth_saying(summary: Summary, name: str) -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from nsightpy.output.escape import printable
 from nsightpy.output.headings import cause_words
 from nsightpy.render.text.shortening import short_names
-from nsightpy.results import Table, Value, ns_of
+from nsightpy.results import Table, Value, ns_of, number
 from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ LEAST_OPAQUE = 1.0
 # Less of the idle time than this is not named, in per cent.
 LEAST_CAUSE = 5.0
 MOST_CAUSES = 4
+# Where the names of more than half of the kernels say nothing, categories are not named.
+MOST_OTHER = 0.5
 
 
 class Part(NamedTuple):
@@ -104,6 +106,16 @@ def opaque_text(budgets: Table) -> str:
     if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
         return ""
     return f"without {format_time(graphs)} in CUDA graphs traced as a whole"
+
+
+def categories_text(table: Table, width: int) -> str:
+    """What most kernels compute, in a line; empty where the names of most say nothing."""
+    shares = {str(record["category"]): number(record["share"]) for record in table.records()}
+    if shares.get("other", 0.0) > MOST_OTHER:
+        return ""
+    texts = [f"{category} {100 * share:.0f} %" for category, share in shares.items()]
+    lines = (f"  all kernels: {', '.join(texts[:most])}" for most in range(len(texts), 0, -1))
+    return next((line for line in lines if len(line) <= width), "")
 
 
 def idle_causes(table: Table, names: Mapping[Value, str]) -> str:
