@@ -31,8 +31,7 @@ def _unit(unit: UnitSummary) -> bytes:
 
 
 def _work(work: WorkSummary) -> bytes:
-    name, path, category = map(encodable, (work.name, work.path, work.category))
-    return _json(replace(work, name=name, path=path, category=category))
+    return _json(replace(work, name=encodable(work.name)))
 
 
 def _object(value: Baseline | RunSummary | UnitSummary, **encoded: bytes) -> bytes:

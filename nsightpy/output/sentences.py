@@ -15,6 +15,7 @@ from nsightpy.output.escape import printable
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
+    FULL_NAME,
     GONE,
     LAUNCH_SPREAD,
     LEAST_SHARE,
@@ -29,10 +30,8 @@ from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_u
 
 MOST_DECIMALS = 3
 MANY_RUNS = 100
-COMMUNICATION = "communication"
 # The circumstance that the sides launch different numbers of kernels.
 OTHER_WORK = "kernels a window"
-FULL_NAME = "full name"
 NO_SPREAD = "one value a side, so no interval"
 
 
@@ -235,7 +234,7 @@ def _launch_for_launch(result: Comparison) -> str:
     change = whole = 0.0
     for kernel in result.kernels:
         each = kernel.before_duration_ns
-        if each is not None and kernel.after_count and kernel.category != COMMUNICATION:
+        if each is not None and kernel.after_count and not kernel.communicates:
             change += kernel.delta_from_duration_ns or 0
             whole += each * ((kernel.before_count or 0) + kernel.after_count) / 2
     return f" ({_change(1 + change / whole)} % compute launch for launch)" if whole else ""
@@ -333,14 +332,5 @@ def contributors(result: Comparison) -> list[ComparedQuantity]:
     Where there are collectives, their kernels are not named a second time.
     """
     known = bool(result.collectives)
-    kernels = (
-        kernel for kernel in result.kernels if not (known and kernel.category == COMMUNICATION)
-    )
+    kernels = (kernel for kernel in result.kernels if not (known and kernel.communicates))
     return sorted((*kernels, *result.collectives), key=lambda quantity: -abs(quantity.delta_ns))
-
-
-def other_names_text(quantity: ComparedQuantity) -> tuple[str, str]:
-    """The names before and after of what was renamed, fused or split."""
-    before = quantity.before_names or ((quantity.name,) if quantity.change != NEW else ())
-    after = quantity.after_names or ((quantity.name,) if quantity.change != GONE else ())
-    return " + ".join(before), " + ".join(after)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
-from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet, map_runs
 from nsightpy.report_sets.report_set import log_fault
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table
@@ -109,6 +109,21 @@ def answers(request: Request, questions: Sequence[Question[Any]]) -> list[Any]:
 def answer(request: Request, question: Question[A]) -> A:
     """What the question says. Raises ReportError, and what its work and combining raise."""
     made: A = answers(request, [question])[0]
+    return made
+
+
+def answer_each(requests: Sequence[Request], question: Question[A]) -> list[A]:
+    """What the question says of each of several jobs, whose reports are read in one loop.
+
+    All of them are asked about the same part of theirs. Raises what its work and combining raise.
+    """
+    scope = requests[0].scope
+    bounds = {path: own for each in requests for path, own in each.scope.own_bounds.items()}
+    ask: Callable[..., Any] = question.work
+    work = partial(ask, scope=replace(scope, own_bounds=bounds))
+    jobs = [request.ranks for request in requests]
+    mapped = map_runs(jobs, work, ranked=question.ranked or scope.ranks is not None)
+    made: list[Any] = list(map(question.combine, map(Parts, requests, mapped)))
     return made
 
 

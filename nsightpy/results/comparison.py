@@ -9,11 +9,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nsightpy.results.listing import Value
-from nsightpy.results.run_summary import RunSummary
+from nsightpy.results.run_summary import SECTIONS, RunSummary
 from nsightpy.results.tables import Field, Table
 
 SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
 NEW, GONE = "new", "gone"
+# What a name before and one after are taken for the same by, and what became of it.
+FULL_NAME, BASE_NAME, ORDER = "full name", "name without arguments", "order"
+_CHANGES = {BASE_NAME: "renamed", ORDER: "replaced"}
 COMPARE_FIELDS = (
     Field("name", "name", importance=1),
     Field("before_ns", "time", importance=4),
@@ -67,8 +70,8 @@ class ComparedQuantity:
     deltas add up to the change. The interval of the ratio is at 95 %, or what single launches of
     ncu may be off by; `p_value` is None below four runs a side. `runs_needed` runs a side would
     tell, where the verdict is that one cannot.
-    `change` is renamed, variant, fused, split, new or gone, or empty; `before_names` and
-    `after_names` what was taken for the same. `figures`: name, before, after of what ncu measured.
+    `before_name` is what a kernel, collective or range is called before; `communicates` marks
+    kernels. `figures`: name, before, after of what ncu measured.
     """
 
     name: str
@@ -87,10 +90,8 @@ class ComparedQuantity:
     verdict: str = CANNOT_TELL
     runs_needed: int | None = None
     matched_by: str = ""
-    change: str = ""
-    before_names: tuple[str, ...] = ()
-    after_names: tuple[str, ...] = ()
-    category: str = ""
+    before_name: str = ""
+    communicates: bool = False
     figures: tuple[tuple[str, float | None, float | None], ...] = ()
 
     @property
@@ -116,10 +117,9 @@ class ComparedQuantity:
         return _each(self.after_ns, self.after_count)
 
     @property
-    def other_names(self) -> tuple[str, ...]:
-        """What it is called elsewhere: before it was renamed, fused or split."""
-        every = (*self.before_names, *self.after_names)
-        return tuple(dict.fromkeys(name for name in every if name != self.name))
+    def change(self) -> str:
+        """renamed, replaced, new or gone; empty for what has one name on both sides."""
+        return self.verdict if self.verdict in (NEW, GONE) else _CHANGES.get(self.matched_by, "")
 
     @property
     def row(self) -> tuple[Value, ...]:
@@ -236,6 +236,7 @@ class Comparison(Table):
 
 def _details(quantity: ComparedQuantity) -> dict[str, Any]:
     """What a row has no column for, in the order of the rows."""
+    known = quantity.section in SECTIONS
     return {
         "name": quantity.name,
         "section": quantity.section,
@@ -246,8 +247,8 @@ def _details(quantity: ComparedQuantity) -> dict[str, Any]:
         "delta_from_count_ns": quantity.delta_from_count_ns,
         "delta_from_duration_ns": quantity.delta_from_duration_ns,
         "change": quantity.change,
-        "before_names": quantity.before_names,
-        "after_names": quantity.after_names,
+        "before_names": [quantity.before_name] if known and quantity.verdict != NEW else [],
+        "after_names": [quantity.name] if known and quantity.verdict != GONE else [],
         "figures": [
             {"name": name, "before": before, "after": after}
             for name, before, after in quantity.figures

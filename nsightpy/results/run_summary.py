@@ -46,26 +46,17 @@ class WorkSummary:
     """One kernel, collective or range in one unit of a run, over its devices on average.
 
     `count` launches took `total_ns` together; `samples` are the totals of single units, in ns,
-    empty where there is one only. `path` is the range or operator it was launched in, `position`
-    its place in the order of launches (0 to 1), `category` a class of kernels. `figures` are what
-    ncu measured, by name, `shapes` the grids and blocks of the launches, where ncu measured them.
+    empty where there is one only. `figures` are what ncu measured, by name, `shapes` the grids and
+    blocks of the launches, where ncu measured them.
     """
 
     section: str
     name: str
     count: Count
     total_ns: Time
-    path: str = ""
-    position: float | None = None
-    category: str = ""
     samples: tuple[Time, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     shapes: tuple[str, ...] = ()
-
-    @property
-    def duration_ns(self) -> float:
-        """The time of one launch."""
-        return self.total_ns / self.count if self.count else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nsightpy.analysis.comparison.gate import noise_floor
-from nsightpy.analysis.comparison.statistics import (
+from nsightpy.analysis.comparison.verdicts import (
     Interval,
     Sample,
     change_interval,
     mann_whitney,
+    runs_needed,
+    verdict_of,
 )
-from nsightpy.analysis.comparison.verdicts import runs_needed, verdict_of
 from nsightpy.results.comparison import CANNOT_TELL, FASTER, SAME, SLOWER, Limits
 
 LIMITS = Limits(0.03, 1_000)

@@ -21,7 +21,7 @@ from nsightpy.results.run_summary import (
 )
 
 WORKS = (
-    WorkSummary("kernel", 'a "kernel"<\\n>', 2.5, 30, "model/layer", 0.5, "gemm", (29, 31)),
+    WorkSummary("kernel", 'a "kernel"<\\n>', 2.5, 30, (29, 31)),
     WorkSummary("range", "forward", 1.0, 50),
     WorkSummary("kernel", "measured", 1.0, 7, figures={"sol_compute_pct": 41.5}),
 )

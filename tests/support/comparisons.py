@@ -37,7 +37,7 @@ def quantity(
 ) -> ComparedQuantity:
     """A quantity from its values per run in ms; interval and verdict from their extremes."""
     first, last = (tuple(round(value * MS) for value in side) for side in (before, after))
-    given: dict[str, Any] = {"section": "kernel", "matched_by": "full name"}
+    given: dict[str, Any] = {"section": "kernel", "matched_by": "full name", "before_name": name}
     given |= {
         "before_ns": round(median(first)) if first else None,
         "after_ns": round(median(last)) if last else None,
@@ -160,22 +160,18 @@ def kernels() -> tuple[ComparedQuantity, ...]:
             TILE.format(tile="256x128"),
             [3.2, 3.21, 3.2],
             [2.9, 2.91, 2.9],
-            before_names=(TILE.format(tile="128x64"),),
-            after_names=(TILE.format(tile="256x128"),),
-            change="variant",
-            matched_by="name without template arguments and numbers",
+            before_name=TILE.format(tile="128x64"),
+            matched_by="name without arguments",
             before_count=8.0,
             after_count=8.0,
         ),
         quantity(
-            "fused_add_layernorm",
+            "triton_layernorm_0",
             [0.5, 0.5, 0.51],
             [0.3, 0.3, 0.31],
-            before_names=("add_kernel", "layernorm_kernel"),
-            after_names=("fused_add_layernorm",),
-            change="fused",
-            matched_by="order in the step",
-            before_count=24.0,
+            before_name="layernorm_kernel",
+            matched_by="order",
+            before_count=12.0,
             after_count=12.0,
         ),
         quantity(
@@ -183,7 +179,6 @@ def kernels() -> tuple[ComparedQuantity, ...]:
             [],
             [0.25, 0.25, 0.26],
             verdict="new",
-            change="new",
             matched_by="",
             after_count=1.0,
         ),
@@ -192,7 +187,6 @@ def kernels() -> tuple[ComparedQuantity, ...]:
             [0.1, 0.1, 0.1],
             [],
             verdict="gone",
-            change="gone",
             matched_by="",
             before_count=12.0,
         ),
@@ -209,11 +203,8 @@ def hostile() -> Comparison:
         [3.0, 3.1],
         before_count=1.0,
         after_count=1.0,
-        change="renamed",
-        before_names=(HOSTILE[::-1],),
-        after_names=(HOSTILE,),
-        matched_by=HOSTILE,
-        category=HOSTILE,
+        before_name=HOSTILE[::-1],
+        matched_by="order",
     )
     return replace(
         made,

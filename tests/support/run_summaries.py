@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.comparison.attribution import reconciled
+from nsightpy.analysis.comparison.sides import reconciled
 from nsightpy.results.comparison import ComparedSide
 from nsightpy.results.run_summary import PARTS, RunSummary, UnitSummary, WorkSummary
 
@@ -53,11 +53,11 @@ class StepModel:
             parts[:, PARTS.index(part)] = length * np.exp(self.run_noise * random.standard_normal())
             parts[:, PARTS.index(part)] *= noise
         whole = np.rint(parts).astype(np.int64)
-        duration, typical = reconciled(whole)
+        typical = reconciled(whole).tolist()
         samples = np.concatenate([whole.sum(axis=1)[:, None], whole], axis=1)
         unit = UnitSummary(
-            duration,
-            tuple(typical.tolist()),
+            sum(typical),
+            tuple(typical),
             self.steps,
             tuple(map(tuple, samples.tolist())),
             tuple(works),

@@ -55,8 +55,7 @@ def notes_on(comparison: Comparison) -> tuple[str, ...]:
         notes.append(NO_SPREAD)
     notes += _collective_notes(comparison.collectives)
     runs = (*comparison.before.runs, *comparison.after.runs)
-    several = len(runs) > 1
-    named = [(f"{run.name}: {note}" if several else note) for run in runs for note in run.notes]
+    named = [f"{run.name}: {note}" for run in runs for note in run.notes]
     return tuple(dict.fromkeys([*notes, *named]))
 
 

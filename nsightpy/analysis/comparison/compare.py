@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
+from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.advice import next_steps, notes_on
-from nsightpy.analysis.comparison.attribution import split_change
-from nsightpy.analysis.comparison.matching import GONE, NEW, Match, match
-from nsightpy.analysis.comparison.sides import Side, Works
-from nsightpy.analysis.comparison.statistics import (
-    Interval,
+from nsightpy.analysis.comparison.differences import differences, launches_of, shape_differences
+from nsightpy.analysis.comparison.matching import SAME_LAUNCHES, Match, alike, match
+from nsightpy.analysis.comparison.sides import Side, Work
+from nsightpy.analysis.comparison.verdicts import (
     Sample,
     change_interval,
     covers_runs,
     mann_whitney,
+    runs_needed,
+    verdict_of,
 )
-from nsightpy.analysis.comparison.verdicts import runs_needed, verdict_of
-from nsightpy.names import brief_kernel
+from nsightpy.frames import Labels
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     COMPARE_FIELDS,
+    GONE,
     LAUNCH_SPREAD,
     LEAST_SHARE,
-    CircumstanceDifference,
+    NEW,
     ComparedQuantity,
     ComparedSide,
     Comparison,
@@ -33,12 +33,8 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.results.run_summary import PARTS, SECTIONS, UNITS, RunSummary
 
-MOST_VALUES = 4
-UNKNOWN = "not known"
-# Launches in a unit may differ by so much between runs of one program.
-SAME_LAUNCHES = 0.02
-# And steps in a capture by so much.
-SAME_STEPS = 0.1
+# Fewer launches a unit than this are none.
+_LEAST_COUNT = 1e-9
 
 
 def unit_of(runs: Sequence[RunSummary]) -> str:
@@ -67,7 +63,7 @@ def compare_sides(
     step = _step(first, second, unit, limits)
     least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
-    sections = [_works(first, second, section, inner) for section in SECTIONS]
+    kernels, collectives, ranges = (_works(first, second, section, inner) for section in SECTIONS)
     comparison = Comparison(
         "compare",
         COMPARE_FIELDS,
@@ -77,12 +73,12 @@ def compare_sides(
         unit=unit,
         step=step,
         parts=() if unit == "launch" else _parts(first, second, inner),
-        kernels=sections[0],
-        collectives=sections[1],
-        ranges=sections[2],
+        kernels=kernels,
+        collectives=collectives,
+        ranges=ranges,
         circumstances=(
             *differences(before, after, unit),
-            *shape_differences(sections[0], first, second),
+            *shape_differences(kernels, first, second),
         ),
         limits=limits,
         spread=_spread(first, second),
@@ -98,200 +94,124 @@ def compare_sides(
 
 def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity:
     """A quantity that is tested by itself, as the step is; nothing changes below four runs."""
-    runs = [
-        np.asarray(values, np.float64) for values in (quantity.before_runs, quantity.after_runs)
-    ]
-    p_value = mann_whitney(*runs)
+    before, after = Sample.of(quantity.before_runs), Sample.of(quantity.after_runs)
+    p_value = mann_whitney(before.runs, after.runs)
     if p_value is None or quantity.before_ns is None or quantity.after_ns is None:
         return quantity
-    interval = change_interval(Sample(runs[0]), Sample(runs[1]))
-    verdict = verdict_of(quantity.before_ns, interval, limits, p_value)
-    needed = _needed(verdict, quantity.before_ns, quantity.after_ns, interval, runs, limits)
-    return replace(quantity, p_value=p_value, verdict=verdict, runs_needed=needed)
+    return _judged(replace(quantity, p_value=p_value), before, after, limits)
 
 
 def _spread(first: Side, second: Side) -> str:
     """What intervals are made of: runs, units in runs, or nothing."""
     if covers_runs(len(first.units), len(second.units)):
         return "runs"
-    return "steps" if first.step.has_units and second.step.has_units else "nothing"
+    return "steps" if first.time(0).has_units and second.time(0).has_units else "nothing"
 
 
 def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuantity:
-    before, after = first.step, second.step
     name = "all launches" if unit == "launch" else unit
-    times = (round(before.median), round(after.median))
-    made = _quantity(name, "step", before, after, times, limits)
-    return with_p_value(made, limits)
+    before, after = first.time(0), second.time(0)
+    times = round(before.median), round(after.median)
+    return with_p_value(_quantity(name, "step", before, after, times, limits), limits)
 
 
 def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """The parts of the unit that are there on a side; they add up to it on both."""
-    (_, below), (_, above) = first.medians, second.medians
+    medians = zip(first.parts.tolist(), second.parts.tolist(), strict=True)
     parts = []
-    for place, name in enumerate(PARTS):
-        before, after = first.part(place), second.part(place)
-        if before.runs.any() or after.runs.any() or below[place] or above[place]:
-            times = (int(below[place]), int(above[place]))
+    for column, (name, times) in enumerate(zip(PARTS, medians, strict=True), start=1):
+        before, after = first.time(column), second.time(column)
+        if any(times) or before.runs.any() or after.runs.any():
             parts.append(_quantity(name, "time", before, after, times, limits))
     return tuple(parts)
 
 
 def _quantity(
-    name: str,
-    section: str,
-    before: Sample,
-    after: Sample,
-    times: tuple[int, int],
-    limits: Limits,
+    name: str, section: str, before: Sample, after: Sample, times: tuple[int, int], limits: Limits
 ) -> ComparedQuantity:
-    """A time that both sides have; `times` are what is said of it in ns."""
+    """A time of both sides; `times` are what is said of it in ns."""
+    first, second = (tuple(map(round, side.runs.tolist())) for side in (before, after))
+    return _judged(ComparedQuantity(name, section, *times, first, second), before, after, limits)
+
+
+def _judged(
+    quantity: ComparedQuantity, before: Sample, after: Sample, limits: Limits
+) -> ComparedQuantity:
+    """The same with its interval, which holds what is said of it, and the verdict on that."""
     interval = change_interval(before, after)
-    verdict = verdict_of(times[0], interval, limits)
-    low, high = _ratios(interval, times)
-    return ComparedQuantity(
-        name,
-        section,
-        *times,
-        before_runs=tuple(np.rint(before.runs).astype(np.int64).tolist()),
-        after_runs=tuple(np.rint(after.runs).astype(np.int64).tolist()),
-        ratio_low=low,
-        ratio_high=high,
-        verdict=verdict,
-        runs_needed=_needed(verdict, *times, interval, (before.runs, after.runs), limits),
-    )
-
-
-def _ratios(interval: Interval | None, times: tuple[int, int]) -> tuple[float | None, float | None]:
-    """The interval, with what is said inside it."""
-    if interval is None or interval.low is None or interval.high is None or not times[0]:
-        return None, None
-    ratio = times[1] / times[0]
-    return min(interval.low, ratio), max(interval.high, ratio)
-
-
-def _needed(
-    verdict: str,
-    before_ns: float,
-    after_ns: float,
-    interval: Interval | None,
-    runs: Sequence[np.ndarray],
-    limits: Limits,
-) -> int | None:
+    first, change = quantity.before_ns or 0, quantity.delta_ns
+    verdict = verdict_of(first, interval, limits, quantity.p_value)
+    quantity = replace(quantity, verdict=verdict, ratio_low=None, ratio_high=None, runs_needed=None)
+    ratio = quantity.ratio
+    if ratio is not None and interval and interval.low is not None and interval.high is not None:
+        low, high = min(interval.low, ratio), max(interval.high, ratio)
+        quantity = replace(quantity, ratio_low=low, ratio_high=high)
     if verdict != CANNOT_TELL:
-        return None
-    fewest = min(len(side) for side in runs)
-    return runs_needed(before_ns, after_ns - before_ns, interval, fewest, limits)
+        return quantity
+    fewest = min(len(before.runs), len(after.runs))
+    return replace(quantity, runs_needed=runs_needed(first, change, interval, fewest, limits))
 
 
 def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """What ran in the units, matched; the greatest change first."""
     below, above = first.works(section), second.works(section)
+    counts, others = ({name: work.count for name, work in side.items()} for side in (below, above))
     orders = (first.order, second.order) if section == "kernel" else ((), ())
-    matches = match(below.items, above.items, orders)
-    quantities = [_matched(section, pair, below, above, limits) for pair in matches]
-    return tuple(
-        sorted(
-            quantities,
-            key=lambda quantity: (
-                -abs(quantity.delta_ns),
-                -(quantity.after_ns or 0),
-                quantity.name,
-            ),
+    quantities = [
+        _matched(
+            section,
+            pair,
+            below.get(pair.before, first.nothing),
+            above.get(pair.after, second.nothing),
+            limits,
         )
-    )
+        for pair in match(counts, others, orders)
+    ]
+    quantities.sort(key=lambda one: (-abs(one.delta_ns), -(one.after_ns or 0), one.name))
+    return tuple(quantities)
 
 
 def _matched(
-    section: str, pair: Match, below: Works, above: Works, limits: Limits
+    section: str, pair: Match, below: Work, above: Work, limits: Limits
 ) -> ComparedQuantity:
-    before, after = below.totals(pair.before), above.totals(pair.after)
-    times = (round(before.median), round(after.median))
-    counts = below.count(pair.before), above.count(pair.after)
-    by_count, by_length = split_change(*times, *counts)
-    made = _quantity((pair.after or pair.before)[0], section, before, after, times, limits)
-    figures = below.figures(pair.before), above.figures(pair.after)
-    made = replace(
-        made,
-        before_count=counts[0],
-        after_count=counts[1],
+    """What became of a kernel, collective or range."""
+    name = pair.after or pair.before
+    before, after = below.total, above.total
+    times = round(before.median), round(after.median)
+    by_count, by_length = split_change(*times, below.count, above.count)
+    measured, again = below.figures, above.figures
+    both = replace(
+        _quantity(name, section, before, after, times, limits),
+        before_count=below.count,
+        after_count=above.count,
         delta_from_count_ns=by_count,
         delta_from_duration_ns=by_length,
         matched_by=pair.matched_by,
-        change=pair.change,
-        before_names=(*pair.before, *pair.context),
-        after_names=pair.after,
-        category=(above if pair.after else below).category(pair.after or pair.before),
+        before_name=pair.before or name,
+        communicates=section == "kernel" and bool(is_communication(Labels.of([name]))[0]),
         figures=tuple(
-            (name, figures[0].get(name), figures[1].get(name))
-            for name in dict.fromkeys([*figures[0], *figures[1]])
+            (figure, measured.get(figure), again.get(figure))
+            for figure in dict.fromkeys([*measured, *again])
         ),
     )
-    if pair.before and pair.after:
-        return made
+    if pair.matched_by:
+        return both
+    alone = replace(both, runs_needed=None, ratio_low=None, ratio_high=None)
     if pair.after:
-        absent: dict[str, object] = {"before_ns": None, "before_count": None, "verdict": NEW}
-    else:
-        absent = {"after_ns": None, "after_count": None, "verdict": GONE}
-    return replace(made, runs_needed=None, ratio_low=None, ratio_high=None, **absent)  # type: ignore[arg-type]
+        return replace(alone, before_ns=None, before_count=None, verdict=NEW)
+    return replace(alone, after_ns=None, after_count=None, verdict=GONE)
 
 
-def differences(
-    before: ComparedSide, after: ComparedSide, unit: str
-) -> tuple[CircumstanceDifference, ...]:
-    """The circumstances that are not the same on both sides, as texts."""
-    names = dict.fromkeys(name for run in (*before.runs, *after.runs) for name in run.circumstances)
-    differing = []
-    for name in names:
-        first, second = (
-            sorted({run.circumstances.get(name, "") for run in side.runs})
-            for side in (before, after)
-        )
-        if first != second:
-            differing.append(CircumstanceDifference(name, _text(first), _text(second)))
-    sides = (before.runs, after.runs)
-    below, above = (_middle(launches_of(run, unit) for run in runs) for runs in sides)
-    if unit != "launch" and not alike(below, above, SAME_LAUNCHES):
-        name = f"kernels a {unit}"
-        differing.append(CircumstanceDifference(name, f"{below:,.0f}", f"{above:,.0f}"))
-    if unit == "step":
-        few, many = (sorted({run.units[unit].count for run in runs}) for runs in sides)
-        if not alike(_middle(few), _middle(many), SAME_STEPS):
-            texts = (_text(list(map(str, counts))) for counts in (few, many))
-            differing.append(CircumstanceDifference("steps a run", *texts))
-    return tuple(differing)
+def split_change(
+    before_ns: int, after_ns: int, before_count: float, after_count: float
+) -> tuple[int, int]:
+    """The parts of a change by the number of launches and by the length of one, in ns.
 
-
-def shape_differences(
-    kernels: Iterable[ComparedQuantity], first: Side, second: Side
-) -> tuple[CircumstanceDifference, ...]:
-    """The kernels of both sides that were launched with other grids or blocks."""
-    below, above = first.works("kernel"), second.works("kernel")
-    differing = []
-    for kernel in kernels:
-        shapes = below.shapes(kernel.before_names), above.shapes(kernel.after_names)
-        if all(shapes) and shapes[0] != shapes[1]:
-            name = f"grid x block of {brief_kernel(kernel.name)}"
-            differing.append(CircumstanceDifference(name, *map(_text, shapes)))
-    return tuple(differing)
-
-
-def _text(values: Sequence[str]) -> str:
-    shown = [value or UNKNOWN for value in values[:MOST_VALUES]]
-    more = len(values) - len(shown)
-    return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
-
-
-def launches_of(run: RunSummary, unit: str) -> float:
-    """Kernels in a unit."""
-    return sum(work.count for work in run.units[unit].works if work.section == "kernel")
-
-
-def alike(value: float, other: float, share: float) -> bool:
-    """Whether two numbers differ by no more than a share of the larger."""
-    return abs(other - value) <= share * max(value, other)
-
-
-def _middle(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    return ordered[(len(ordered) - 1) // 2]
+    Change in count x mid length + change in length x mid count; the two add up exactly.
+    """
+    change = after_ns - before_ns
+    if min(before_count, after_count) < _LEAST_COUNT:
+        return change, 0
+    lengths = before_ns / before_count, after_ns / after_count
+    by_count = round((after_count - before_count) * (lengths[0] + lengths[1]) / 2.0)
+    return by_count, change - by_count

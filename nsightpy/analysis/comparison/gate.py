@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, islice
 
 import numpy as np
 
 from nsightpy.analysis.comparison.compare import with_p_value
+from nsightpy.analysis.comparison.verdicts import DRAWS, SEED
 from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -22,8 +22,7 @@ from nsightpy.results.comparison import (
 from nsightpy.units import format_time
 
 MOST_NAMED = 4
-# Of all ways to divide the runs in two, so many are looked at.
-MOST_SPLITS = 2_000
+# The part of all ways to divide runs in two that lies below the floor.
 SHARE = 0.95
 
 
@@ -52,7 +51,7 @@ def _called(comparison: Comparison, name: str) -> ComparedQuantity:
     """What has a name: the whole name, else the only one whose name holds it."""
     every = [quantity for quantity in comparison.quantities if quantity.section != "step"]
     for quantity in every:
-        if name in (quantity.name, *quantity.other_names):
+        if name in (quantity.name, quantity.before_name):
             return quantity
     holding = [quantity for quantity in every if name.lower() in quantity.name.lower()]
     if len(holding) == 1:
@@ -77,26 +76,15 @@ def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOu
 
 
 def noise_floor(times_ns: Sequence[int]) -> NoiseFloor:
-    """The change between halves of runs that 95 % of all ways to divide them stay below.
+    """The change between halves of runs that 95 % of the ways to divide them stay below.
 
-    times_ns: the unit of each run, two runs at least. Of an odd number one run is left out in turn.
+    times_ns: the unit of each run, two runs at least; of an odd number one is left out. Runs are
+    shuffled with a fixed seed (scipy.stats.permutation_test takes no halves of one run).
     """
-    times = np.asarray(times_ns, dtype=np.float64)
-    size = len(times) // 2
-    ratios, changes = [], []
-    for first in islice(_halves(len(times), size), MOST_SPLITS):
-        rest = np.setdiff1d(np.arange(len(times)), first)
-        for second in [rest] if len(rest) == size else combinations(rest.tolist(), size):
-            below, above = np.median(times[list(first)]), np.median(times[list(second)])
-            low, high = sorted((float(below), float(above)))
-            ratios.append(high / low - 1.0 if low else 0.0)
-            changes.append(high - low)
-    relative, absolute = (float(np.quantile(deviations, SHARE)) for deviations in (ratios, changes))
-    return NoiseFloor(relative, round(absolute), len(times))
-
-
-def _halves(count: int, size: int) -> list[tuple[int, ...]]:
-    """Ways to choose half of the runs; evenly taken where there are many."""
-    every = list(islice(combinations(range(count), size), 200_000))
-    step = max(1, len(every) // MOST_SPLITS)
-    return every[::step]
+    times = np.tile(np.maximum(times_ns, 1.0), (DRAWS, 1))
+    shuffled = np.random.default_rng(SEED).permuted(times, axis=1)
+    half = len(times_ns) // 2
+    medians = [np.median(shuffled[:, part : part + half], axis=1) for part in (0, half)]
+    low, high = np.sort(medians, axis=0)
+    relative, absolute = (float(np.quantile(each, SHARE)) for each in (high / low - 1, high - low))
+    return NoiseFloor(relative, round(absolute), len(times_ns))

@@ -1,16 +1,14 @@
-"""The times of one side: a sample of runs for its unit, for the parts of it, for what ran in it."""
+"""The times of one side: samples of runs for its unit, the unit's parts and what ran in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.comparison.attribution import reconciled
-from nsightpy.analysis.comparison.matching import Item
-from nsightpy.analysis.comparison.statistics import Sample
-from nsightpy.frames import Ints
+from nsightpy.analysis.comparison.verdicts import Sample
+from nsightpy.frames import Floats, Ints
 from nsightpy.results.run_summary import PARTS, UnitSummary, WorkSummary
 
 
@@ -21,36 +19,36 @@ class Side:
     units: tuple[UnitSummary, ...]
     within: float = 0.0
 
-    @property
-    def step(self) -> Sample:
-        """The time of a unit."""
-        runs = np.asarray([unit.duration_ns for unit in self.units], dtype=np.float64)
-        return Sample(runs, self._units(0), self.within)
-
-    def part(self, place: int) -> Sample:
-        """The time of one of PARTS."""
-        runs = np.asarray([unit.parts[place] for unit in self.units], dtype=np.float64)
-        return Sample(runs, self._units(1 + place))
-
-    def _units(self, column: int) -> tuple[np.ndarray, ...]:
-        return tuple(
-            np.asarray([row[column] for row in unit.samples], dtype=np.float64)
-            for unit in self.units
-        )
+    def time(self, column: int) -> Sample:
+        """The time of a unit (column 0), or of one of PARTS (from column 1 on)."""
+        runs = [(unit.duration_ns, *unit.parts)[column] for unit in self.units]
+        units = ([row[column] for row in unit.samples] for unit in self.units)
+        return Sample.of(runs, units, self.within)
 
     @property
-    def medians(self) -> tuple[int, Ints]:
-        """The median unit, and parts that add up to it, in ns."""
+    def parts(self) -> Ints:
+        """The parts of the median unit, in ns."""
         parts = np.asarray([unit.parts for unit in self.units], dtype=np.int64)
         return reconciled(parts.reshape(-1, len(PARTS)))
 
-    def works(self, section: str) -> Works:
-        """What ran in the units, of one section."""
-        named = [
+    def works(self, section: str) -> dict[str, Work]:
+        """What ran in the units, of one section, by name."""
+        runs = [
             {work.name: work for work in unit.works if work.section == section}
             for unit in self.units
         ]
-        return Works(tuple(named), tuple(len(unit.samples) for unit in self.units), self.within)
+        names = dict.fromkeys(name for run in runs for name in run)
+        either = list(zip(runs, self.nothing.runs, strict=True))
+        return {
+            name: Work(tuple(run.get(name, nothing) for run, nothing in either), self.within)
+            for name in names
+        }
+
+    @property
+    def nothing(self) -> Work:
+        """What no run spent any time in."""
+        samples = ((0,) * len(unit.samples) for unit in self.units)
+        return Work(tuple(WorkSummary("", "", 0.0, 0, each) for each in samples), self.within)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -60,71 +58,60 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Works:
-    """What ran in the units of one side, by run and name; `sampled`: units kept of each run."""
+class Work:
+    """A kernel, collective or range in each run of a side."""
 
-    runs: tuple[Mapping[str, WorkSummary], ...]
-    sampled: tuple[int, ...]
+    runs: tuple[WorkSummary, ...]
     within: float = 0.0
 
     @property
-    def items(self) -> dict[str, Item]:
-        """Everything by name, as it typically is."""
-        names = dict.fromkeys(name for run in self.runs for name in run)
-        return {name: self._item(name) for name in names}
+    def total(self) -> Sample:
+        """Its time a unit, in single units where all runs keep those."""
+        runs = [run.total_ns for run in self.runs]
+        return Sample.of(runs, (run.samples for run in self.runs), self.within)
 
-    def _item(self, name: str) -> Item:
-        known = [run[name] for run in self.runs if name in run]
-        count = float(np.median([summary.count for summary in known]))
-        total = float(np.median([summary.total_ns for summary in known]))
-        first = known[0]
-        length = total / count if count else 0.0
-        return Item(name, count, length, first.path, first.position, first.category)
+    @property
+    def count(self) -> float:
+        """Its launches a unit, in the median run."""
+        return float(np.median([run.count for run in self.runs]))
 
-    def totals(self, names: Sequence[str]) -> Sample:
-        """The time of some names together."""
-        runs = np.asarray(
-            [sum(run[name].total_ns for name in names if name in run) for run in self.runs],
-            dtype=np.float64,
-        )
-        units = [
-            self._sampled(run, count, names)
-            for run, count in zip(self.runs, self.sampled, strict=True)
-        ]
-        known = tuple(unit for unit in units if unit is not None)
-        return Sample(runs, known if len(known) == len(units) else (), self.within)
+    @property
+    def shapes(self) -> list[str]:
+        """The grids and blocks that it was launched with, as far as they are known."""
+        return sorted({shape for run in self.runs for shape in run.shapes})
 
-    def _sampled(
-        self, run: Mapping[str, WorkSummary], count: int, names: Sequence[str]
-    ) -> np.ndarray | None:
-        every = [run[name].samples for name in names if name in run]
-        if any(len(samples) != count for samples in every):
-            return None
-        whole = np.zeros(count, dtype=np.float64)
-        for samples in every:
-            whole += np.asarray(samples, dtype=np.float64)
-        return whole
-
-    def count(self, names: Sequence[str]) -> float:
-        """Launches a unit of some names together, in the median run."""
-        return float(
-            np.median([sum(run[name].count for name in names if name in run) for run in self.runs])
-        )
-
-    def category(self, names: Sequence[str]) -> str:
-        """The class of the first of some names."""
-        return next((run[name].category for name in names for run in self.runs if name in run), "")
-
-    def shapes(self, names: Sequence[str]) -> list[str]:
-        """The grids and blocks that some names were launched with, as far as they are known."""
-        works = [run[name] for run in self.runs for name in names if name in run]
-        return sorted({shape for work in works for shape in work.shapes})
-
-    def figures(self, names: Sequence[str]) -> dict[str, float]:
-        """What ncu measured of some names, medians over runs."""
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """What ncu measured of it, medians over runs."""
         measured: dict[str, list[float]] = {}
         for run in self.runs:
-            for name in names:
-                for figure, value in run[name].figures.items() if name in run else ():
-                    measured.setdefault(figure, []).append(value)
+            for figure, value in run.figures.items():
+                measured.setdefault(figure, []).append(value)
         return {figure: float(np.median(values)) for figure, values in measured.items()}
+
+
+def reconciled(values: Ints) -> Ints:
+    """What units of median length are made of: parts that add up to the median exactly, in ns.
+
+    values: one row for each unit (or run), one column for each part; a row's sum is its time. The
+    medians of the parts need not add up to the median of the sums: the difference is given to the
+    parts by the square of how far each spreads (least squares), so that a part that is the same in
+    all of them stays as it is.
+    """
+    total = float(np.median(values.sum(axis=1)))
+    parts = np.median(values, axis=0)
+    spread = np.abs(values - parts).mean(axis=0) ** 2
+    varies = spread > 0
+    if varies.any():
+        moved = np.maximum(parts + (total - parts.sum()) * spread / spread.sum(), 0.0)
+        rest, given = total - parts[~varies].sum(), moved[varies].sum()
+        parts[varies] = moved[varies] * (rest / given if given else 0.0)
+    return whole_parts(parts, round(total))
+
+
+def whole_parts(parts: Floats, total: int) -> Ints:
+    """Whole numbers that add up to the total, each within one of its part."""
+    whole = np.floor(parts).astype(np.int64)
+    upwards = np.argsort(whole - parts, kind="stable")[: total - whole.sum()]
+    whole[upwards] += 1
+    return whole

@@ -1,4 +1,9 @@
-"""What a change is called: slower, faster, same, or that one cannot tell, and with how many runs.
+"""How sure a change is, and what it is called: slower, faster, same, or that one cannot tell.
+
+The run is the sample. The interval of the change of medians is a percentile bootstrap that draws
+whole runs with replacement; where a side has fewer than four, the units inside each run are drawn,
+too, and stand in for what is not known of the runs (scipy.stats.bootstrap draws in one stage only).
+Nothing is random: the draws have a fixed seed.
 
 A change is one where its whole interval lies beyond the relative and the absolute limit, and none
 where it lies within; a p-value, where there is one, must be significant as well.
@@ -7,12 +12,116 @@ where it lies within; a p-value, where there is one, must be significant as well
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from nsightpy.analysis.comparison.statistics import FEWEST_RUNS, SIGNIFICANT, Interval
+import numpy as np
+
+from nsightpy.frames import Floats
 from nsightpy.results.comparison import CANNOT_TELL, FASTER, SAME, SLOWER, Limits
 
+# Below four runs a side no p-value can fall below 0.05.
+FEWEST_RUNS = 4
+DRAWS = 2_000
+SEED = 20_250_601
+# The bounds of 95 %.
+TAILS = (0.025, 0.975)
+SIGNIFICANT = 0.05
 # More runs than this nobody makes.
 MOST_RUNS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One time of one side: its value in each run, and in single units of each run (or nothing).
+
+    `within` is the part by which a single value may be off, where that is known of its kind.
+    """
+
+    runs: Floats
+    units: tuple[Floats, ...] = ()
+    within: float = 0.0
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[int], units: Iterable[Sequence[int]] = (), within: float = 0.0
+    ) -> Sample:
+        """A sample of whole ns."""
+        return cls(np.asarray(runs, float), tuple(np.asarray(one, float) for one in units), within)
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.runs))
+
+    @property
+    def has_units(self) -> bool:
+        """Whether every run has several units to draw from."""
+        return bool(self.units) and all(len(unit) > 1 for unit in self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The 95 % interval of a change: in ns, and as a ratio where there is one."""
+
+    least_ns: float
+    most_ns: float
+    low: float | None = None
+    high: float | None = None
+
+
+def covers_runs(before: int, after: int) -> bool:
+    """Whether there are enough runs on both sides for their own spread to be known."""
+    return min(before, after) >= FEWEST_RUNS
+
+
+def change_interval(before: Sample, after: Sample) -> Interval | None:
+    """The interval of the change of the median; None where nothing shows a spread.
+
+    Where there are neither runs nor units enough, it is what single values are known to be off by.
+    """
+    whole = covers_runs(len(before.runs), len(after.runs))
+    if whole or (before.has_units and after.has_units):
+        below, above = (
+            _drawn_medians(sample, whole, np.random.default_rng((SEED, side)))
+            for side, sample in enumerate((before, after), start=0 if whole else 2)
+        )
+        return _interval(below, above, TAILS)
+    if before.within and after.within:
+        off = np.array([1.0, -1.0])
+        below = before.median * (1 + before.within * off)
+        return _interval(below, after.median * (1 - after.within * off), (0.0, 1.0))
+    return None
+
+
+def _interval(below: Floats, above: Floats, tails: tuple[float, float]) -> Interval:
+    least, most = np.quantile(above - below, tails).tolist()
+    if not (below > 0).all():
+        return Interval(least, most)
+    return Interval(least, most, *np.quantile(above / below, tails).tolist())
+
+
+def _drawn_medians(sample: Sample, whole: bool, random: np.random.Generator) -> Floats:
+    """The median of each draw of the runs; unless they are taken whole, of their units drawn."""
+    runs = np.broadcast_to(sample.runs, (DRAWS, len(sample.runs)))
+    if not whole:
+        drawn = [random.choice(unit, (DRAWS, len(unit))) for unit in sample.units]
+        runs = np.stack([np.median(units, axis=1) for units in drawn], axis=1)
+    chosen = random.integers(0, runs.shape[1], runs.shape)
+    medians: Floats = np.median(np.take_along_axis(runs, chosen, axis=1), axis=1)
+    return medians
+
+
+def mann_whitney(before: Floats, after: Floats) -> float | None:
+    """The two-sided p-value of the rank-sum test; None below four a side.
+
+    Exact where a side has eight runs or fewer and no two are equal, else by the normal
+    approximation, ties corrected.
+    """
+    if not covers_runs(len(before), len(after)):
+        return None
+    from scipy.stats import mannwhitneyu
+
+    return float(mannwhitneyu(before, after).pvalue)
 
 
 def verdict_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Annotated, TypeAlias, Unpack
 
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
 from nsightpy.analysis.comparison.gate import gated, noise_floor
-from nsightpy.analysis.comparison.statistics import FEWEST_RUNS
+from nsightpy.analysis.comparison.verdicts import FEWEST_RUNS
 from nsightpy.commands.compare.runs import (
     OneRun,
-    OpenRun,
     Runs,
     listed,
-    open_runs,
+    open_run,
     same_kind,
     summaries,
 )
@@ -24,13 +22,19 @@ from nsightpy.errors import NsightpyError, OutputError, UsageError
 from nsightpy.query.command import command
 from nsightpy.query.options import Common, Option
 from nsightpy.readers.baseline import read_baseline
-from nsightpy.results.comparison import COMPARE_FIELDS, ComparedSide, Comparison, Limits
+from nsightpy.results.comparison import (
+    COMPARE_FIELDS,
+    GONE,
+    NEW,
+    ComparedSide,
+    Comparison,
+    Limits,
+)
 from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.results.run_summary import RunSummary
 from nsightpy.units import checked_time_ns
 
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
-_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", re.ASCII)
 Gate: TypeAlias = Annotated[
     str | float | None, Option("What a change must pass to be one: 3%.  [1%]", "SHARE")
 ]
@@ -96,20 +100,24 @@ def compare(
     limits = _limits(gate, gate_ns)
     sides = _sides(listed(before), listed(after), noise=noise, baseline=baseline is not None)
     kept = read_baseline(baseline) if baseline is not None else ()
-    opened = [open_runs(side, **common) for side in sides]
-    names = [(run.name, run.kind) for side in opened for run in side]
-    same_kind([*((run.name, run.kind) for run in kept), *names])
-    side_runs = _summaries(opened, kept, every=save_baseline is not None)
+    opened = [[open_run(run, **common) for run in side] for side in sides]
+    runs = [run for side in opened for run in side]
+    same_kind([*((run.name, run.kind) for run in kept), *((run.name, run.kind) for run in runs)])
+    found, last = tuple(summaries(runs)), len(opened[-1])
+    first = ComparedSide(found[:-last] or kept, str(baseline or ""))
+    second = ComparedSide(found[-last:])
     if save_baseline is not None:
-        _save(Path(save_baseline), side_runs[-1], overwrite)
+        _save(Path(save_baseline), second.runs, overwrite)
     if noise:
-        return _noise(side_runs[0], limits)
-    if len(side_runs) + bool(kept) < 2:
-        return _kept(side_runs[0])
-    first = ComparedSide(kept, str(baseline)) if kept else ComparedSide(tuple(side_runs[0]))
-    result = compare_sides(first, ComparedSide(tuple(side_runs[-1])), limits)
+        return _noise(second.runs, limits)
+    if not first.runs:
+        return _one_side(second)
+    result = compare_sides(first, second, limits)
     _require_common(result)
-    result = _noted(result, opened)
+    if not baseline:
+        same = set.intersection(*({Path(run.name).resolve() for run in side} for side in opened))
+        notes = (SAME_FILE.format(name=path.name) for path in sorted(same))
+        result = replace(result, notes=(*notes, *result.notes))
     if any(limit is not None for limit in (gate, gate_ns, gate_on)):
         result = gated(result, limits, gate_on, strict)
     return result.cut(top) if top else result
@@ -118,26 +126,22 @@ def compare(
 def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
     """The limits of a gate, else the usual ones. Raises UsageError."""
     usual = Limits()
-    absolute = None if gate_ns is None else checked_time_ns(gate_ns)
-    if absolute is not None and absolute < 0:
+    absolute = usual.absolute_ns if gate_ns is None else checked_time_ns(gate_ns)
+    if absolute < 0:
         raise UsageError(f"--gate-ns {gate_ns}: a limit is not below zero")
-    return Limits(
-        usual.relative if gate is None else _share(gate),
-        usual.absolute_ns if absolute is None else absolute,
-    )
+    return Limits(usual.relative if gate is None else _share(gate), absolute)
 
 
 def _share(gate: str | float) -> float:
     """A share from "3%", "0.03" or 0.03."""
-    value = 0.0 if isinstance(gate, str) else gate
-    if isinstance(gate, str):
-        match = _PERCENT.fullmatch(gate)
-        if match is None:
-            raise UsageError(f"--gate {gate!r} is no limit: write 3% or 0.03")
-        value = float(match[1]) / (100.0 if match[2] else 1.0)
+    text = str(gate).strip()
+    try:
+        value = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        raise UsageError(f"--gate {gate!r} is no limit: write 3% or 0.03") from None
     if not 0 <= value < 1:
         raise UsageError(f"--gate {gate}: a limit is from 0 to below 100 %; write 3% or 0.03")
-    return float(value)
+    return value
 
 
 def _sides(
@@ -156,15 +160,6 @@ def _sides(
     return sides
 
 
-def _summaries(
-    sides: Sequence[Sequence[OpenRun]], kept: Sequence[RunSummary], *, every: bool
-) -> list[list[RunSummary]]:
-    """The summaries of all runs, side by side; all are read in one go."""
-    all_runs = summaries([run for side in sides for run in side], kept, every=every)
-    first = len(sides[0])
-    return [all_runs[:first], all_runs[first:]] if len(sides) > 1 else [all_runs]
-
-
 def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
     from nsightpy.output.baseline import baseline_bytes
     from nsightpy.output.files import output_file
@@ -176,18 +171,16 @@ def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
         file.write(baseline_bytes(runs))
 
 
-def _kept(runs: Sequence[RunSummary]) -> Comparison:
+def _one_side(side: ComparedSide) -> Comparison:
     """What one side alone gives: its runs, compared with nothing."""
-    side = ComparedSide(tuple(runs))
-    notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
     return Comparison(
         "compare",
         COMPARE_FIELDS,
         (),
         inputs=side.names,
-        notes=notes,
+        notes=tuple(dict.fromkeys(note for run in side.runs for note in run.notes)),
         after=side,
-        unit=unit_of(runs),
+        unit=unit_of(side.runs),
         spread="nothing",
     )
 
@@ -196,33 +189,18 @@ def _noise(runs: Sequence[RunSummary], limits: Limits) -> Comparison:
     """Every other run against the ones between, and the floor of all such halves."""
     halves = compare_sides(ComparedSide(tuple(runs[::2])), ComparedSide(tuple(runs[1::2])), limits)
     floor = noise_floor([run.units[halves.unit].duration_ns for run in runs])
-    notes = halves.notes
-    if len(runs) < 2 * FEWEST_RUNS:
-        notes = (
-            f"{len(runs)} runs divide in few ways: the floor is rough; ten runs say more.",
-            *notes,
-        )
-    return replace(halves, noise=floor, notes=notes)
+    few = f"{len(runs)} runs divide in few ways: the floor is rough; ten runs say more."
+    notes = [few] if len(runs) < 2 * FEWEST_RUNS else []
+    return replace(halves, noise=floor, notes=(*notes, *halves.notes))
 
 
 def _require_common(comparison: Comparison) -> None:
-    """Raise NsightpyError where no kernel of one side is one of the other."""
-    if (
-        any(kernel.before_names and kernel.after_names for kernel in comparison.kernels)
-        or not comparison.kernels
-    ):
-        return
-    names = [", ".join(side.names[:2]) for side in (comparison.before, comparison.after)]
-    raise NsightpyError(
-        f"{names[0]} and {names[1]} have no kernel in common: they are not runs of one program.\n"
-        "  `nsightpy kernels` lists what each of them ran."
-    )
-
-
-def _noted(comparison: Comparison, sides: Sequence[Sequence[OpenRun]]) -> Comparison:
-    """The comparison with a note where a run is on both sides."""
-    if len(sides) < 2:
-        return comparison
-    first, second = ({Path(run.name).resolve() for run in side} for side in sides)
-    notes = [SAME_FILE.format(name=path.name) for path in sorted(first & second)]
-    return replace(comparison, notes=(*notes, *comparison.notes))
+    """Raise NsightpyError where the sides share no kernel, and no opaque graph hides any."""
+    opaque = any(part.name == "opaque CUDA graphs" for part in comparison.parts)
+    common = any(kernel.verdict not in (NEW, GONE) for kernel in comparison.kernels)
+    if comparison.kernels and not (common or opaque):
+        names = [", ".join(side.names[:2]) for side in (comparison.before, comparison.after)]
+        raise NsightpyError(
+            f"{names[0]} and {names[1]} have no kernel in common: they are not runs of one program."
+            "\n  `nsightpy kernels` lists what each of them ran."
+        )

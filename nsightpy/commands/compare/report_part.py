@@ -2,298 +2,220 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import log_of
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
-from nsightpy.analysis.comparison.unit_works import UnitWorks, owners, some_units, unit_works
-from nsightpy.analysis.idle.gap_causes import IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of, union
+from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
+from nsightpy.analysis.comparison.matching import without_numbers
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.steady import Iterations
-from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.compare.circumstances import circumstances_of
-from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_unit
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.time_budget import activity
+from nsightpy.commands.info.command import used_gpus
 from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
-from nsightpy.query.device_time import read_work
+from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.iteration_search import CallsRead, followed_calls
+from nsightpy.query.iteration_search import followed_calls
 from nsightpy.query.launched_work import FollowedWork, Work, followed_work
 from nsightpy.query.rank_alignment import RankPart, clocks_in
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import find_in_report
-from nsightpy.readers.extent import bounds_of
+from nsightpy.query.steady_state import iterations_of
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, texts
 
+# A process and one of its devices; starts and ends.
 Place = tuple[int, int]
-GRAPHS = ("start_ns", "end_ns", "pid", "device", "graph_id")
+Times = tuple[Ints, Ints]
+# Its ranges are calls of the library, not parts of a program.
+LIBRARY_DOMAINS = ("NCCL",)
+# So many launches of a unit are kept in their order.
+MOST_LAUNCHES = 3_000
 
 
 @dataclass(frozen=True)
-class PlaceUnits:
-    """The units of one device of one process: their parts by row, and what ran in them.
+class DeviceUnits:
+    """The units [start, end) of a device of a process: their parts by row, and what ran in them.
 
-    `covered` units lie between the first and the last; of many of them some are here. `graphs`
-    are those that were traced as a whole.
+    A window is one unit, which may have holes. `order`: what the unit of median length launched.
     """
 
     place: Place
-    covered: int
+    start: Ints
+    end: Ints
     parts: Ints
-    kernels: UnitWorks
-    graphs: UnitWorks
-    ranges: UnitWorks | None = None
+    ran: UnitWorks
+    order: tuple[str, ...]
+    ranges: UnitWorks | None
 
 
 @dataclass(frozen=True)
 class ReportPart:
-    """One report's units by kind (see UNITS); its collectives; what it ran on.
+    """One report's units by kind (see UNITS); its collectives; what it ran on."""
 
-    `owners`: the unit of each kind that a collective began in, -1 for none.
-    """
-
-    units: Mapping[str, tuple[PlaceUnits, ...]]
+    units: Mapping[str, Sequence[DeviceUnits]]
     collectives: RankPart | None
-    owners: Mapping[str, Ints]
-    circumstances: Mapping[str, str] = field(default_factory=dict)
+    circumstances: Mapping[str, set[str]]
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What was read of a report."""
-
-    report: SystemReport
-    scope: Scope
-    work: Work
-    communicates: NDArray[np.bool_]
-    followed: FollowedWork | None
-    waiting: Frame
-    ranges: Frame
-    iterations: Mapping[int, Iterations]
-
-    @cached_property
-    def windows(self) -> dict[Place, Spans]:
-        """What of each device's time the question is about."""
-        places = places_of(*self.work)
-        chosen = self.scope.windows(self.report)
-        if chosen is not None:
-            return {place: chosen[place] for place in places if place in chosen}
-        low, high = self.scope.bounds(self.report)
-        spans = {}
-        for place in places:
-            bounds = bounds_of(frame.at(pid=place[0], device=place[1]) for frame in self.work)
-            if bounds is None:  # a number that no device has
-                continue
-            first, last = bounds
-            spans[place] = Spans.of(first if low is None else low, last if high is None else high)
-        return spans
-
-    @cached_property
-    def graphs(self) -> Frame:
-        """The graphs traced as a whole of the scope, with their numbers."""
-        columns = dict.fromkeys((*GRAPHS, *self.scope.columns))
-        return self.scope.narrow(self.report, self.report.frame("graph_launches", tuple(columns)))
-
-    def steps(self, pid: int) -> tuple[Ints, Ints] | None:
-        """Starts and ends of the steps of a process; None where it has none."""
-        iterations = self.iterations.get(pid)
-        if iterations is None:
-            return None
-        chosen = self.scope.iteration
-        rows = iterations.steady if chosen is None else places_in(iterations, chosen)
-        if len(rows) < (REPEATS if chosen is None else 1):
-            return None
-        return iterations.start[rows], iterations.end[rows]
-
-    def repetitions(self, pid: int) -> tuple[Ints, Ints] | None:
-        """The same of what repeats in a process and is no step; None where nothing does."""
-        iterations = self.iterations.get(pid)
-        if iterations is None or self.scope.iteration is not None:
-            return None
-        starts = next(
-            (other.starts for other in iterations.others if len(other.starts) > REPEATS), None
-        )
-        if starts is None or not (np.diff(starts) > 0).all():
-            return None
-        return starts[:-1], starts[1:]
-
-
-def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
+def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     """Everything that a comparison needs of one report."""
     work = read_work(report, scope, MEMORY_COLUMNS)
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     communicates = is_communication(work.kernels.labels("name"))
-    read = _with_calls(report, scope, work, communicates, ranges)
-    kind, times = _repeated(read)
-    gaps = _gaps(read, times)
-    units: dict[str, tuple[PlaceUnits, ...]] = {}
-    around = Around(report, read.followed, work, ranges)
-    if kind:
-        units[kind] = tuple(
-            _steps(read, place, gaps.get(place), times[place[0]], around) for place in read.windows
-        )
-    narrowed = scope.narrow(report, work.kernels)
-    units["window"] = tuple(
-        _window(read, place, gaps.get(place), narrowed, around)
-        for place, window in read.windows.items()
-        if len(window)
-    )
-    collectives, begun = None, {}
+    recorded = report.calls.recorded
+    followed = followed_work(report, work, communicates, ends=True) if recorded else None
+    calls, waiting = followed_calls(report, followed)
+    budgets = rank_budgets(report, scope, *work)
+    windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
+    iterations = iterations_of(report, scope, work, calls) if windows else {}
+    kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
+    hulls = {place: _hull(windows[place], repeated.get(place[0])) for place in windows}
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    gaps = with_host_calls(report, gaps_of(work, followed, waiting, hulls), ranges)
+    ran = _ran(report, scope, work, followed)
+    narrowed = scope.narrow(report, ran)
+    spans = _projected(work, followed, ranges)
+    units: dict[str, list[DeviceUnits]] = {}
+    for place, window in windows.items():
+        kernels, *others = (frame.at(pid=place[0], device=place[1]) for frame in work)
+        did = activity(kernels, is_communication(kernels.labels("name")), *others)
+        # ranges are the process's own, and counted on the first of its devices
+        first = place == min(other for other in windows if other[0] == place[0])
+        in_process = spans.at(pid=place[0]) if spans is not None and first else None
+        asked = {"window": (window.starts, window.ends)}
+        if kind:
+            asked[kind] = repeated[place[0]]
+        for unit, times in asked.items():
+            parts = unit_times(*times, did, gaps.get(place))
+            own = (narrowed if unit == "window" else ran).at(pid=place[0], device=place[1])
+            if unit == "window":
+                parts = parts.sum(axis=0, keepdims=True)
+            units.setdefault(unit, []).append(_units(place, times, parts, own, in_process))
+    collectives = None
     if communicates.any():
         frame = report.frame("collectives", COLLECTIVES.names)
-        begun = {unit: _begun(read, frame, times if unit == kind else {}) for unit in units}
         log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
         collectives = RankPart(tuple(clocks_in(report)), log)
-    return ReportPart(
-        {kind: of_places for kind, of_places in units.items() if of_places},
-        collectives,
-        begun,
-        circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
-        texts(_notes(read, units), report.kind),
-    )
+    about = circumstances_of(report, list(windows), iterations if kind == "step" else {})
+    notes: list[Said] = []
+    if windows and not recorded:
+        notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
+    if kind != "step":
+        notes += [note for process in iterations.values() for note in process.notes][:1]
+    return ReportPart(units, collectives, about, texts(notes, report.kind))
 
 
-def _repeated(read: _Read) -> tuple[str, Mapping[int, tuple[Ints, Ints]]]:
+def circumstances_of(
+    report: SystemReport, places: Sequence[Place], iterations: Mapping[int, Iterations]
+) -> dict[str, set[str]]:
+    """What a report says that it ran on and with; no names of hosts and users."""
+    clocks = report.frame("devices").ints("clock_hz").tolist()
+    return {
+        "GPU": set(used_gpus(report, places)),
+        "maximum SM clock": {f"{clock / 1e6:.0f} MHz" for clock in clocks if clock > 0},
+        "driver": {report.session.driver},
+        "profiler": {report.tool_version},
+        "iterations by": {process.source for process in iterations.values()},
+    }
+
+
+def _repeated(
+    iterations: Mapping[int, Iterations], pids: set[int], scope: Scope
+) -> tuple[str, Mapping[int, Times]]:
     """What repeats in all processes, steps before anything else: its kind, and when by process."""
-    pids = {pid for pid, _ in read.windows}
-    for kind, of in (("step", read.steps), ("repetition", read.repetitions)):
-        times_of = {pid: times for pid in pids if (times := of(pid)) is not None}
-        if times_of.keys() == pids and pids:
-            return kind, times_of
+    for kind, times_in in (("step", _steps), ("repetition", _repetitions)):
+        found = {pid: times_in(iterations[pid], scope) for pid in pids & iterations.keys()}
+        times = {pid: each for pid, each in found.items() if each is not None}
+        if pids and times.keys() == pids:
+            return kind, times
     return "", {}
 
 
-def _with_calls(
-    report: SystemReport,
-    scope: Scope,
-    work: Work,
-    communicates: NDArray[np.bool_],
-    ranges: Frame,
-) -> _Read:
-    """The work with its launches, and the iterations that follow from it."""
-    followed = (
-        followed_work(report, work, communicates, ends=True) if report.calls.recorded else None
-    )
-    calls, waiting = followed_calls(report, followed)
-    iterations = _iterations(report, scope, work, calls)
-    return _Read(report, scope, work, communicates, followed, waiting, ranges, iterations)
+def _steps(iterations: Iterations, scope: Scope) -> Times | None:
+    """Starts and ends of the steps of a process; None where it has none."""
+    chosen = scope.iteration
+    rows = iterations.steady if chosen is None else places_in(iterations, chosen)
+    if len(rows) < (REPEATS if chosen is None else 1):
+        return None
+    return iterations.start[rows], iterations.end[rows]
 
 
-def _iterations(
-    report: SystemReport, scope: Scope, work: Work, calls: CallsRead | None
-) -> dict[int, Iterations]:
-    if not work.kernels.rows and not work.graphs.rows:
-        return {}
-    processes = find_in_report(report, scope, work, calls)
-    return {pid: process.iterations for pid, process in processes.items()}
+def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
+    """The same of what repeats in a process and is no step."""
+    others = (other.starts for other in iterations.others if len(other.starts) > REPEATS)
+    starts = next(others, None)
+    if scope.iteration is not None or starts is None or not (np.diff(starts) > 0).all():
+        return None
+    return starts[:-1], starts[1:]
 
 
-def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, IdleGaps]:
-    """The idle intervals of each device from the first to the last of what is divided."""
-    if read.followed is None:
-        return {}
-    hulls = {}
-    for place, window in read.windows.items():
-        times = steps.get(place[0])
-        if not len(window):
-            continue
-        low, high = int(window.starts[0]), int(window.ends[-1])
-        if times is not None:
-            low, high = min(low, int(times[0][0])), max(high, int(times[1][-1]))
-        hulls[place] = Spans.of(low, high)
-    gaps = gaps_of(read.work, read.followed, read.waiting, hulls)
-    return with_host_calls(read.report, gaps, read.ranges)
+def _hull(window: Spans, times: Times | None) -> Spans:
+    """From the first to the last of what is divided."""
+    edges = [int(window.starts[0]), int(window.ends[-1])]
+    edges += [] if times is None else [int(times[0][0]), int(times[1][-1])]
+    return Spans.of(min(edges), max(edges))
 
 
-def _sets(read: _Read, place: Place) -> DeviceSets:
-    kernels, operations, graphs = read.work
-    mine = kernels.rows_at(pid=place[0], device=place[1])
-    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-    compute, communication = mine & ~read.communicates, mine & read.communicates
-    return DeviceSets(
-        union(start[compute], end[compute]),
-        spans_of(graphs.at(pid=place[0], device=place[1])),
-        spans_of(operations.at(pid=place[0], device=place[1])),
-        union(start[communication], end[communication]),
-    )
+def _ran(report: SystemReport, scope: Scope, work: Work, followed: FollowedWork | None) -> Frame:
+    """Kernels and graphs traced as a whole, by name, and when each was launched or else began."""
+    columns = tuple(name for name in work.kernels if name != "name")
+    graphs = scope.whole_time.within(report, report.frame("graph_launches", (*columns, "graph_id")))
+    names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())
+    named = Frame({**{name: graphs[name] for name in columns}, "name": names})
+    ran = Frame.concatenate([work.kernels, named])
+    launch = begun = ran.ints("start_ns")
+    if followed is not None:
+        first = work.kernels.rows
+        launch = np.delete(followed.work.launch, slice(first, first + work.operations.rows))
+    return Frame({**ran, "launch_ns": np.where(launch == NO_TIME, begun, launch)})
 
 
-def _steps(
-    read: _Read, place: Place, gaps: IdleGaps | None, times: tuple[Ints, Ints], around: Around
-) -> PlaceUnits:
-    """The steps of one device."""
-    rows = some_units(len(times[0]))
-    parts = unit_times(times[0][rows], times[1][rows], _sets(read, place), gaps)
-    kernels = read.work.kernels
-    mine = np.flatnonzero(kernels.rows_at(pid=place[0], device=place[1]))
-    began = kernels.ints("start_ns")[mine]
-    owner = owners(*times, began)
-    length = kernels.ints("end_ns")[mine] - began
-    works = unit_works(kernels.labels("name").take(mine), owner, length, len(times[0]))
-    typical = int(rows[typical_unit(parts.sum(axis=1))])
-    works = around.placed(works, mine[owner == typical])
-    in_ranges = ranges_in(around, place, *times) if place == _first(read, place) else None
-    graphs = _graphs(read, place, *times)
-    return PlaceUnits(place, len(times[0]), parts, works, graphs, in_ranges)
+def _projected(work: Work, followed: FollowedWork | None, ranges: Frame) -> Frame | None:
+    """The GPU time that code ranges span; None where no calls were recorded, or without ranges."""
+    if followed is None or not ranges.rows:
+        return None
+    operations = Frame.concatenate([part.select(OPERATION_COLUMNS) for part in work])
+    projection = project(ranges, launched(operations, followed.calls))
+    rows = projection.found & ~ranges.labels("domain").equals(LIBRARY_DOMAINS)
+    times = {"start_ns": projection.start[rows], "end_ns": projection.end[rows]}
+    names = folded(ranges.labels("name").take(rows))
+    return Frame({"pid": ranges.ints("pid")[rows], "name": names, **times})
 
 
-def _graphs(read: _Read, place: Place, start: Ints, end: Ints) -> UnitWorks:
-    """The graphs traced as a whole of one device, by number, in the units that they begin in."""
-    mine = read.graphs.at(pid=place[0], device=place[1])
-    begun = mine.ints("start_ns")
-    names = Labels.of(f"CUDA graph {number}" for number in mine.ints("graph_id").tolist())
-    length = mine.ints("end_ns") - begun
-    return unit_works(names, owners(start, end, begun), length, len(start))
+def _units(place: Place, times: Times, parts: Ints, ran: Frame, spans: Frame | None) -> DeviceUnits:
+    """The units of a device with what ran in them; in a window, which is one unit, all of it."""
+    count, begun = len(parts), ran.ints("start_ns")
+    owner = owners(*times, begun) if count == len(times[0]) else np.zeros(ran.rows, dtype=np.int64)
+    durations = parts.sum(axis=1)
+    middle = np.argsort(durations, kind="stable")[(count - 1) // 2]
+    inside = ran.take(owner == middle)
+    first = np.argsort(inside.ints("launch_ns"), kind="stable")[:MOST_LAUNCHES]
+    ranges = None
+    if spans is not None:
+        within = np.minimum(owners(*times, spans.ints("start_ns")), count - 1)
+        names = _without_counters(spans.labels("name"), within)
+        ranges = unit_works(names, within, spans.ints("end_ns") - spans.ints("start_ns"), count)
+    works = unit_works(ran.labels("name"), owner, ran.ints("end_ns") - begun, count)
+    order = tuple(inside.labels("name").take(first))
+    return DeviceUnits(place, *times, parts, works, order, ranges)
 
 
-def _window(
-    read: _Read, place: Place, gaps: IdleGaps | None, narrowed: Frame, around: Around
-) -> PlaceUnits:
-    """The window of one device, as one unit."""
-    window = read.windows[place]
-    parts = unit_times(window.starts, window.ends, _sets(read, place), gaps).sum(axis=0)
-    mine = narrowed.take(narrowed.rows_at(pid=place[0], device=place[1]))
-    length = mine.ints("end_ns") - mine.ints("start_ns")
-    works = unit_works(mine.labels("name"), np.zeros(mine.rows, dtype=np.int64), length, 1)
-    whole = window.starts[:1], window.ends[-1:]
-    in_ranges = ranges_in(around, place, *whole) if place == _first(read, place) else None
-    return PlaceUnits(place, 1, parts[None, :], works, _graphs(read, place, *whole), in_ranges)
-
-
-def _first(read: _Read, place: Place) -> Place:
-    """The first device of a process: ranges are the process's own, and counted there."""
-    return min(window for window in read.windows if window[0] == place[0])
-
-
-def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) -> Ints:
-    """The step, or else the window, of its device that each collective began in; -1 for none."""
-    began_in = np.full(frame.rows, -1, dtype=np.int64)
-    for place, window in read.windows.items():
-        times = steps.get(place[0])
-        mine = np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))
-        began = frame.ints("start_ns")[mine]
-        if times is None:
-            began_in[mine] = np.minimum(owners(window.starts, window.ends, began), 0)
-        else:
-            began_in[mine] = owners(*times, began)
-    return began_in
-
-
-def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> list[Said]:
-    """What must be said of the report: why it has no iterations, and what is not known."""
-    notes: list[Said] = []
-    if read.followed is None and read.windows:
-        notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
-    if "step" not in units:
-        notes += [note for iterations in read.iterations.values() for note in iterations.notes][:1]
-    return notes
+def _without_counters(names: Labels, owner: Ints) -> Labels:
+    """Names that several units number, each once, without the numbers."""
+    often = np.bincount(names.codes[owner >= 0], minlength=len(names.values))
+    bare = [
+        without_numbers(text) if count == 1 else text
+        for text, count in zip(names.values, often.tolist(), strict=True)
+    ]
+    shared = Counter(bare)
+    values = (new if shared[new] > 1 else old for new, old in zip(bare, names.values, strict=True))
+    return Labels(names.codes, tuple(values)).merged()

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, Unpack, cast
 
 from nsightpy.commands.compare.merging import run_summary
 from nsightpy.commands.compare.ncu_runs import ncu_summaries
-from nsightpy.commands.compare.report_part import ReportPart, report_part
+from nsightpy.commands.compare.report_part import report_part
 from nsightpy.commands.roofline.command import refuse_times
-from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.query.capture_advice import bearing_on
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.query.engine import Question, answer_each
 from nsightpy.query.options import Common
 from nsightpy.query.request import Request, reading_options
 from nsightpy.report_sets.by_tool import split_by_tool
 from nsightpy.report_sets.one_file_sets import open_ncu_reports
-from nsightpy.report_sets.rank_set import RankSet, map_runs
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.notes import texts
-from nsightpy.results.run_summary import KINDS, UNITS, RunSummary
+from nsightpy.results.run_summary import KINDS, RunSummary
 
 OneRun: TypeAlias = str | Path | SystemReport | NcuReport | RankSet
 Runs: TypeAlias = OneRun | Iterable[OneRun]
@@ -35,12 +33,11 @@ class OpenRun:
     """One run: its name, and its reports."""
 
     name: str
-    request: Request | None
-    measured: ReportSet[NcuReport] | None = None
+    reports: Request | ReportSet[NcuReport]
 
     @property
     def kind(self) -> str:
-        return "ncu" if self.request is None else self.request.ranks.reports[0].kind
+        return self.reports.kind if isinstance(self.reports, Request) else "ncu"
 
 
 def listed(runs: Runs | None) -> list[OneRun]:
@@ -57,12 +54,8 @@ def listed(runs: Runs | None) -> list[OneRun]:
     return expanded
 
 
-def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]:
-    """Open each run; raises ReportError for what is none, UsageError for options without sense."""
-    return [_open(run, **common) for run in runs]
-
-
-def _open(run: OneRun, **common: Unpack[Common]) -> OpenRun:
+def open_run(run: OneRun, **common: Unpack[Common]) -> OpenRun:
+    """Open a run; raises ReportError for what is none, UsageError for options without sense."""
     name = ", ".join(run.inputs) if isinstance(run, RankSet) else str(getattr(run, "path", run))
     systems, compute, snapshots = split_by_tool(run)
     if snapshots and not systems:
@@ -74,7 +67,7 @@ def _open(run: OneRun, **common: Unpack[Common]) -> OpenRun:
     if not compute:
         return OpenRun(name, Request.of(cast(RankSet, systems), **common))
     refuse_times(common, "nvtx")
-    return OpenRun(name, None, open_ncu_reports(compute, **reading_options(common)))
+    return OpenRun(name, open_ncu_reports(compute, **reading_options(common)))
 
 
 def same_kind(runs: Sequence[tuple[str, str]]) -> None:
@@ -88,51 +81,14 @@ def same_kind(runs: Sequence[tuple[str, str]]) -> None:
             )
 
 
-def summaries(
-    runs: Sequence[OpenRun], also: Sequence[RunSummary] = (), *, every: bool = False
-) -> list[RunSummary]:
-    """The summaries of runs of one kind, in their order; reports are read one by one a worker.
+def summaries(runs: Sequence[OpenRun]) -> list[RunSummary]:
+    """The summaries of runs of one kind, in their order, in all units that each has.
 
-    Units are those that all runs have, and those of `also`: steps, else windows, and what repeats;
-    with `every` all that a run has.
     Raises NsightpyError for a run without GPU work.
     """
-    if not runs:
-        return []
-    if runs[0].request is None:
-        measured = [run.measured for run in runs if run.measured is not None]
+    requests = [run.reports for run in runs if isinstance(run.reports, Request)]
+    measured = [run.reports for run in runs if isinstance(run.reports, ReportSet)]
+    if measured:
         return ncu_summaries([run.name for run in runs], measured)
-    requests = [run.request for run in runs if run.request is not None]
-    work = partial(report_part, scope=requests[0].scope)
-    scope = requests[0].scope
-    parts = map_runs([request.ranks for request in requests], work, ranked=scope.ranks is not None)
-    for run, results in zip(runs, parts, strict=True):
-        _require_work(run, results)
-    known = [
-        set(UNITS).intersection(*(part.units for _, part in results if part.units))
-        for results in parts
-    ]
-    common = set(UNITS).intersection(*known, *(run.units for run in also))
-    if "step" in common:
-        common = {"step"}
-    return [
-        run_summary(
-            run.name,
-            results,
-            texts([*bearing_on(request.ranks.notes, "compare"), *scope.notes]),
-            [kind for kind in UNITS if kind in (kinds_of_run if every else common)],
-        )
-        for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)
-    ]
-
-
-def _require_work(run: OpenRun, results: Sequence[tuple[SystemReport, ReportPart]]) -> None:
-    if any(part.units for _, part in results):
-        return
-    failures = run.request.ranks.failures if run.request is not None else []
-    if failures:
-        raise failures[0]
-    raise NsightpyError(
-        f"{run.name}: holds no GPU work (of these ranks, devices and times): there is nothing to "
-        "compare.\n  `nsightpy info` says what it holds."
-    )
+    found = answer_each(requests, Question(report_part, run_summary)) if requests else []
+    return [replace(summary, name=run.name) for run, summary in zip(runs, found, strict=True)]

@@ -132,10 +132,7 @@ def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
 
 def _matched(quantity: ComparedQuantity) -> str:
     """How it was matched, and under which name it was before."""
-    how = _words(quantity.matched_by)
-    if not quantity.change or not quantity.other_names:
-        return how
-    before, after = sentences.other_names_text(quantity)
-    other = before if after == quantity.name else after
-    other_name = code(short_names([other], NAME_WIDTH)[0])
-    return f"{how}; {quantity.change}: {other_name}".removeprefix("; ")
+    if quantity.before_name in ("", quantity.name):
+        return quantity.matched_by
+    before = code(short_names([quantity.before_name], NAME_WIDTH)[0])
+    return f"{quantity.matched_by}; {quantity.change}: {before}"

@@ -221,23 +221,17 @@ def renamed_lines(
     widest = max(map(len, changes))
     kind = max(len(quantity.change) for quantity in shown)
     indent = 2 + kind + 2 + widest + 2
+    space = width - indent - 3
     texts = []
     for quantity, change in zip(shown, changes, strict=True):
-        before, after = map(printable, sentences.other_names_text(quantity))
-        space = width - indent - 3
-        first, second = short_names([readable(before, space), readable(after, space)], space)
+        pair = dict.fromkeys((quantity.before_name, quantity.name))
+        names = short_names([readable(printable(name), space) for name in pair], space)
         head = Text(f"  {quantity.change:<{kind}}  {change:>{widest}}  ")
-        if not before or not after or before == after:
-            texts.append(head.append(first or second))
-            continue
-        how = f"(matched by {printable(quantity.matched_by)})" if quantity.matched_by else ""
-        texts.append(head.append(first))
-        line = Text(" " * indent).append(f"-> {second}")
-        if how and display_width(line.plain) + 2 + len(how) <= width:
-            line.append(f"  {how}", style="dim")
-            how = ""
-        texts.append(line)
-        if how:
-            texts.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
+        texts.append(head.append(names[0]))
+        if len(names) > 1:
+            texts.append(Text(f"{' ' * indent}-> {names[1]}"))
+            how = f"  (matched by {quantity.matched_by})"
+            if display_width(texts[-1].plain + how) <= width:
+                texts[-1].append(how, style="dim")
     more = len(rows) - len(shown)
     return [*texts, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else texts
