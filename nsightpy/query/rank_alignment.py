@@ -16,6 +16,7 @@ from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS
+from nsightpy.analysis.work_graph.joined import HostMeetings
 from nsightpy.frames import COLLECTIVES, Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_set import RankSet
@@ -102,6 +103,21 @@ def aligned_calls(
         rows = mpi.clock == place
         starts[rows], ends[rows] = fit.to_aligned(starts[rows]), fit.to_aligned(ends[rows])
     return mpi, starts, ends
+
+
+def host_meetings(results: Iterable[tuple[SystemReport, RankPart]]) -> HostMeetings:
+    """The MPI calls of all reports that wait for each other."""
+    clocks, _, logs = _by_rank(results)
+    mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    matched, row = mpi.matched, mpi.matched.row
+    return HostMeetings(
+        tuple(clocks[clock].report for clock in mpi.clock[row].tolist()),
+        mpi.calls.ints("pid")[row],
+        mpi.calls.ints("start_ns")[row],
+        matched.instance,
+        matched.enters,
+        matched.exits,
+    )
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

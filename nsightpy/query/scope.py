@@ -123,10 +123,14 @@ class Scope:
         return replace(self, ranks=None, devices=None)
 
     @property
+    def is_timed(self) -> bool:
+        """Whether a stretch of time was chosen."""
+        return self.from_ns is not None or self.to_ns is not None
+
+    @property
     def is_part(self) -> bool:
         """Whether a part of the time was chosen: from when to when, a range, iterations."""
-        chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
-        return any(given is not None for given in chosen)
+        return self.is_timed or self.nvtx is not None or self.iteration is not None
 
     @property
     def is_narrowed(self) -> bool:
@@ -210,7 +214,7 @@ class Scope:
     @property
     def notes(self) -> list[str]:
         said = []
-        if self.from_ns is not None or self.to_ns is not None:
+        if self.is_timed:
             said.append("Events that overlap the wanted stretch of time are counted whole.")
         if self.iteration is not None:
             said.append(

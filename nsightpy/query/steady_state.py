@@ -85,7 +85,7 @@ def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:
 
 def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     """The steady state of each process that has one; none where the user gave a stretch of time."""
-    if scope.from_ns is not None or scope.to_ns is not None or scope.iteration is not None:
+    if scope.is_timed or scope.iteration is not None:
         return {}
     every = iterations_of(report, scope).items()
     states = {pid: steady_state(iterations) for pid, iterations in every}

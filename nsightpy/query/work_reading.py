@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.intervals import union_of
+from nsightpy.analysis.iterations.steady import STEADY
 from nsightpy.analysis.work_graph.device_queue import EVENT_COLUMNS, SYNCHRONIZATION_COLUMNS
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Ints
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
-from nsightpy.query.device_time import KERNEL_COLUMNS, OPERATION_COLUMNS
+from nsightpy.query.device_time import KERNEL_COLUMNS, OPERATION_COLUMNS, read_work
+from nsightpy.query.iteration_filter import places_in
+from nsightpy.query.launched_work import Work
+from nsightpy.query.rank_alignment import RankPart, rank_part
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import iterations_of, steady_places
 from nsightpy.reports.system import SystemReport
 
 # What runs in a stretch was launched so long before it at most, or as long as it lasts; and so soon
@@ -19,6 +29,71 @@ from nsightpy.reports.system import SystemReport
 BESIDE_NS = 1_000_000_000
 # From one moment to another in a report's own time (ns); None: all of it.
 Stretch = tuple[int, int] | None
+_MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a report says of its work before a graph is made of it.
+
+    `steps`: when those iterations of each process begin and end that are wanted, by pid; without
+    any the `stretch` is. `operations` are in one of those iterations, or else in the stretch.
+    """
+
+    rank_part: RankPart
+    steps: Mapping[int, tuple[Ints, Ints]]
+    stretch: Stretch
+    operations: int
+
+
+def recorded(report: SystemReport, scope: Scope) -> Recorded:
+    """What a report says of the work in its chosen iterations, steady state or stretch of time."""
+    work = read_work(report, scope)
+    steps = wanted_steps(report, scope, is_steady=bool(steady_places(report, scope, work)))
+    stretch = wanted_stretch(report, scope)
+    return Recorded(rank_part(report, scope), steps, stretch, operations_in(work, steps, stretch))
+
+
+def wanted_steps(
+    report: SystemReport, scope: Scope, *, is_steady: bool
+) -> dict[int, tuple[Ints, Ints]]:
+    """When the chosen iterations of each process begin and end; the steady ones if `is_steady`.
+
+    Of an NVTX range, and of iterations cut by a stretch of time, the time on the devices instead.
+    """
+    if scope.nvtx is not None or (scope.iteration is not None and scope.is_timed):
+        places = scope.windows(report) or {}
+        spans = {
+            pid: union_of(time for (owner, _), time in places.items() if owner == pid)
+            for pid in sorted({pid for pid, _ in places})
+        }
+        return {pid: (time.starts, time.ends) for pid, time in spans.items() if len(time)}
+    if scope.iteration is None and not is_steady:
+        return {}
+    every = iterations_of(report, scope)
+    rows = {pid: places_in(known, scope.iteration or STEADY) for pid, known in every.items()}
+    return {pid: (every[pid].start[at], every[pid].end[at]) for pid, at in rows.items() if len(at)}
+
+
+def wanted_stretch(report: SystemReport, scope: Scope) -> Stretch:
+    """The chosen stretch of time in a report's own, in ns; None where none was chosen."""
+    (low, high), extent = scope.bounds(report), report.extent
+    if (low, high) == (None, None):
+        return None
+    first, last = extent.start_ns or 0, extent.end_ns or 0
+    return first if low is None else low, last if high is None else high
+
+
+def operations_in(work: Work, steps: Mapping[int, tuple[Ints, Ints]], stretch: Stretch) -> int:
+    """The operations of one iteration of all processes; without any of a stretch of time."""
+    if steps:
+        low = min(int(start[0]) for start, _ in steps.values())
+        stretch = low, max(int(end[-1]) for _, end in steps.values())
+    if stretch is None:
+        return sum(frame.rows for frame in work)
+    starts = [frame.ints("start_ns") for frame in work]
+    inside = (np.count_nonzero((at >= stretch[0]) & (at < stretch[1])) for at in starts)
+    return int(sum(inside)) // max((len(start) for start, _ in steps.values()), default=1)
 
 
 def work_frames(
@@ -42,6 +117,7 @@ def work_frames(
         read("api_calls", CALL_COLUMNS),
         read("synchronizations", SYNCHRONIZATION_COLUMNS),
         report.frame("cuda_events", EVENT_COLUMNS),
+        read("mpi_calls", _MPI_COLUMNS),
     )
 
 

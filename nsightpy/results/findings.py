@@ -119,7 +119,21 @@ def unsaid(notes: Iterable[Said], texts: Iterable[Value]) -> tuple[str, ...]:
     return tuple(note for note in map(str, notes) if note.removesuffix(".") not in whole)
 
 
-def findings_table(findings: Sequence[Finding]) -> Table:
+@dataclass(frozen=True, repr=False)
+class Findings(Table):
+    """The table of `nsightpy findings`, and what its gains rest on."""
+
+    replay: Mapping[str, Any] = field(default_factory=dict)
+
+    def members(self) -> dict[str, Any]:
+        """What was replayed, how far that can be trusted, and why it cannot."""
+        return {"replay": dict(self.replay)}
+
+
+def findings_table(
+    findings: Sequence[Finding], replay: Mapping[str, Any] | None = None
+) -> Findings:
     """Findings under the columns of the command line."""
     rows = tuple(tuple(finding_record(finding).values()) for finding in findings)
-    return Table("findings", FINDING_FIELDS, rows, keys=tuple(finding.key for finding in findings))
+    keys = tuple(finding.key for finding in findings)
+    return Findings("findings", FINDING_FIELDS, rows, keys=keys, replay=replay or {})

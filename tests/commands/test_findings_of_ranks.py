@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from shutil import copy
+from sqlite3 import connect
 from typing import Any
 
 import pytest
 from simulator import PRESETS, Export
+from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 from terminal import run_in_terminal
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Repetition, StragglerFact
@@ -21,6 +26,7 @@ from nsightpy.commands.findings import rank_facts
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks.command import ranks
+from nsightpy.commands.summarize.command import summarize
 from nsightpy.errors import UsageError
 from tests.support.jobs import simulate
 from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports
@@ -62,16 +68,17 @@ def test_long_captures_are_judged_by_a_sample(
 ) -> None:
     job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
     simulate(job, tmp_path)
-    before = by_id(tmp_path)["straggler"]
-    assert not findings(tmp_path).notes
+    before, (replayed,) = by_id(tmp_path)["straggler"], findings(tmp_path).notes
     monkeypatch.setattr(rank_facts, "ENOUGH", 150)
     after = by_id(tmp_path)["straggler"]
     assert after["rank"] == before["rank"] == 1
     assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
-    note, no_gain = findings(tmp_path).notes
+    # of the collectives of replayed iterations none is left out
+    assert after["gain_ns"] == pytest.approx(before["gain_ns"], rel=0.01)
+    note, same = findings(tmp_path).notes
     assert note.startswith("312 collectives in a report")
     assert "48% of the time" in note
-    assert "too many collectives" in no_gain
+    assert same == replayed
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:
@@ -119,10 +126,71 @@ def test_changes_are_replayed_together() -> None:
             findings(TRAINING, what_if=[wrong])
 
 
-def test_one_rank_of_many_gains_nothing_for_sure() -> None:
-    table = findings(TRAINING / "train_rank0.sqlite")
+def test_what_gains_rest_on_is_said() -> None:
+    table = findings(TRAINING)
+    assert any("6 of 6 iterations: without a change it is off by 0.0%" in n for n in table.notes)
+    assert table.replay["identity_share"] == table.replay["alone_share"] == 0
+    assert 0 < table.replay["unexplained_share"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("part", "iterations"),
+    [
+        ({"iteration": "3-5"}, 3),
+        ({"iteration": "steady"}, 6),
+        ({"iteration": "2,4,6"}, 3),
+        ({"from_time": "551.185ms", "to_time": "592.006ms"}, 3),
+    ],
+)
+def test_a_part_of_the_time_is_replayed(part: dict[str, Any], iterations: int) -> None:
+    row = by_id(TRAINING, **part)["host-gap"]
+    assert row["gain_ns"] == pytest.approx(iterations * TRUE_GAINS["host-gap"], rel=0.05)
+
+
+def test_instances_of_a_range_are_replayed_one_by_one() -> None:
+    table = findings(TRAINING, nvtx="forward")
+    assert table.replay["iterations"] == table.replay["of_iterations"] == 8
+    row = by_id(TRAINING, nvtx="forward")["straggler"]
+    # the straggler's kernels take 1.1 times as long, and collectives come after them
+    assert 0.5 * row["recoverable_ns"] < row["gain_ns"] < row["recoverable_ns"]
+
+
+def without_calls(folder: Path) -> Path:
+    for report in TRAINING.glob("*.sqlite"):
+        with closing(connect(copy(report, folder))) as database:
+            database.execute("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("report_in", "why"),
+    [
+        (lambda _: TRAINING / "train_rank0.sqlite", "ranks that are not captured"),
+        (without_calls, "the launching call is not known"),
+    ],
+)
+def test_where_no_gain_is_sure_the_reason_is_said(
+    report_in: Callable[[Path], Path], why: str, tmp_path: Path
+) -> None:
+    report = report_in(tmp_path)
+    table = findings(report, what_if=["network=0.5"])
     assert set(table.column("gain_ns")) == {None}
-    assert any("ranks that are not captured" in note for note in table.notes)
+    assert why in table.column("evidence")[0]
+    assert any(why in note for note in table.notes)
+    assert why in table.replay["reason"]
+    assert summarize(report).header["critical_path"]
+
+
+@needs_reports
+def test_what_is_first_launched_gains_its_calls_and_leads() -> None:
+    (first, *_) = findings(NSYS.parent / "kineto/mi250_train_rocm.json.gz").records()
+    assert first["id"] == "first-launch"
+    assert first["gain_share"] == pytest.approx(0.734, abs=0.005)
+
+
+def test_the_critical_path_leads_over_the_rank_that_mpi_calls_wait_for(tmp_path: Path) -> None:
+    write_mpi_reports(simulate_mpi(MpiSettings(slow=2, slow_ns=400_000)), tmp_path)
+    assert str(summarize(tmp_path).header["critical_path"]).endswith("(rank 2)")
 
 
 @needs_reports

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def sample_of(clocks: Sequence[Clock], logs: Sequence[CollectiveLog], enough: in
         begin, length = int(log.starts[0]), int(log.starts[-1] - log.starts[0])
         if one_time:
             begin, length = first - epoch, last - first
-        kept.setdefault(id(log), _taken(log, _inside(log, begin, length, enough / most)))
+        kept.setdefault(id(log), log.take(_inside(log, begin, length, enough / most)))
     return LogSample([kept.get(id(log), log) for log in logs], enough / most, most)
 
 
@@ -53,14 +53,3 @@ def _inside(log: CollectiveLog, begin: int, length: int, share: float) -> Mask:
     place = (log.starts - begin) / max(length, 1) * STRETCHES % 1.0
     inside: Mask = np.abs(place - 0.5) <= share / 2
     return inside
-
-
-def _taken(log: CollectiveLog, keep: Mask) -> CollectiveLog:
-    return replace(
-        log,
-        codes=log.codes[keep],
-        starts=log.starts[keep],
-        ends=log.ends[keep],
-        sequences=None if log.sequences is None else log.sequences[keep],
-        shown=log.shown[keep],
-    )

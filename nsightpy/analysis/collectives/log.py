@@ -68,6 +68,12 @@ class CollectiveLog:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def take(self, rows: Mask) -> CollectiveLog:
+        """The log with some of its collectives."""
+        columns = (self.codes, self.starts, self.ends, self.sequences, self.shown)
+        taken = (None if column is None else column[rows] for column in columns)
+        return CollectiveLog(self.kinds, *taken)  # type: ignore[arg-type]
+
 
 NO_LOG = CollectiveLog(
     (),

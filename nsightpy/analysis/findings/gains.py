@@ -12,7 +12,7 @@ import numpy as np
 from nsightpy.analysis.findings.copy_use import DIRECTIONS
 from nsightpy.analysis.findings.facts import LEAST_SHARE
 from nsightpy.analysis.idle.gpu_work import COMPUTE
-from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE
+from nsightpy.analysis.idle.host_calls import ALLOCATION
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.replay import Edit, replay
@@ -26,29 +26,31 @@ _DIRECTIONS = {f"exposed-{way}": names for way, names in DIRECTIONS.items()}
 class Replayable:
     """The graph of the work of all ranks, where it can be trusted.
 
-    It is of so many `iterations`, 0: of the whole window. `ranks` are those of its units by rank
-    and device.
+    What it gains is `scale` times of what is looked at: one iteration of the steady ones, or all of
+    a `window`. `units` are those of the graph by rank and device.
     """
 
     graph: WorkGraph
-    iterations: int
+    window: str
+    scale: float
     units: Mapping[tuple[int | None, int], int]
 
     def gain(self, changes: Sequence[Edit]) -> tuple[int, float] | None:
-        """What some changes together are worth, per iteration, in ns and as a share of the time.
+        """What some changes together are worth, in ns and as a share of the time.
 
         None where they change nothing that was recorded.
         """
         if not any(len(change.rows) for change in changes):
             return None
         result = replay(self.graph, changes)
-        return max(round(result.gain_ns / (self.iterations or 1)), 0), max(result.gain_share, 0.0)
+        return max(round(result.gain_ns * self.scale), 0), max(result.gain_share, 0.0)
 
 
 def with_gains(findings: Sequence[Finding], work: Replayable) -> list[Finding]:
     """The findings with what mending them is worth, the largest gain first.
 
-    Those without one follow in their order, at the end those worth less than any finding is.
+    A bound stands for a gain that is not known. Findings that no edit mends follow in their order,
+    at the end those worth less than any finding is.
     """
     return sorted((_with_gain(finding, work) for finding in findings), key=_order)
 
@@ -64,9 +66,12 @@ def _with_gain(finding: Finding, work: Replayable) -> Finding:
 
 
 def _order(finding: Finding) -> tuple[int, float]:
-    if finding.gain_share is None:
+    worth = finding.gain_share
+    if worth is None:
+        worth = finding.recoverable_share if has_edit(finding) else None
+    if worth is None:
         return 1, 0.0
-    return 0 if finding.gain_share >= LEAST_SHARE else 2, -finding.gain_share
+    return 0 if worth >= LEAST_SHARE else 2, -worth
 
 
 def has_edit(finding: Finding) -> bool:
@@ -84,12 +89,12 @@ def _straggler(finding: Finding, work: Replayable) -> list[Edit]:
 
 
 def _first_launches(finding: Finding, work: Replayable) -> list[Edit]:
-    """Calls that load code take no time; none where most is compiled outside of calls."""
-    calls = edits.calls_of(work.graph, (MODULE,))
+    """None where most is compiled outside of the calls that load or first launch."""
+    calls = edits.first_launches(work.graph)
     (loads,) = calls
     of_work = work.graph.work
     time = int((of_work.call_end - of_work.call_start)[loads.rows].sum())
-    bound = (finding.recoverable_ns or 0) * (work.iterations or 1)
+    bound = (finding.recoverable_ns or 0) / work.scale
     return calls if 2 * time >= bound else []
 
 
@@ -114,20 +119,18 @@ EDITS: Mapping[str, Callable[[Finding, Replayable], list[Edit]]] = {
 }
 
 
-def what_if(changes: Sequence[tuple[str, float]], work: Replayable) -> Finding:
-    """What some changes together would be worth, as a finding."""
+def what_if(
+    changes: Sequence[tuple[str, float]], work: Replayable | None, reason: str = ""
+) -> Finding:
+    """What some changes together would be worth, as a finding; without work why that is unknown."""
+    told = " and ".join(f"{name} = {factor:g}" for name, factor in changes)
+    asked = Finding("what if", "info", f"{told}: not known, since {reason}", id="what-if")
+    if work is None:
+        return asked
     every = [edit for name, factor in changes for edit in _named(name, factor, work)]
     gain, share = work.gain(every) or (0, 0.0)
-    told = " and ".join(f"{name} = {factor:g}" for name, factor in changes)
-    return Finding(
-        "what if",
-        "info",
-        f"{told}: one replay of the recorded work with these times multiplied",
-        id="what-if",
-        window="steady" if work.iterations else "whole",
-        gain_ns=gain,
-        gain_share=share,
-    )
+    text = f"{told}: one replay of the recorded work with these times multiplied"
+    return replace(asked, text=text, window=work.window, gain_ns=gain, gain_share=share)
 
 
 def changes_of(given: Sequence[str]) -> list[tuple[str, float]]:

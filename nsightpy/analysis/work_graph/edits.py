@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
 from nsightpy.analysis.idle.gpu_work import COMPUTE, COPY
-from nsightpy.analysis.idle.host_calls import COPY as COPYING, LAUNCH, OTHER
+from nsightpy.analysis.idle.host_calls import COPY as COPYING, LAUNCH, MODULE, OTHER
 from nsightpy.analysis.work_graph.blocking import Mask
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.replay import Edit
@@ -55,8 +56,21 @@ def launches(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
 
 
 def calls_of(graph: WorkGraph, kinds: tuple[int, ...], factor: float = 0.0) -> list[Edit]:
-    """Calls of some kinds of host_calls take that part of their time: allocations, loading."""
+    """Calls of some kinds of host_calls take that part of their time: allocations."""
     return [Edit("call", np.flatnonzero(np.isin(graph.work.call_kind, kinds)), factor)]
+
+
+def first_launches(graph: WorkGraph) -> list[Edit]:
+    """Calls that load code, and long ones that launch a kernel first, take no time."""
+    work = graph.work
+    launched = np.flatnonzero(work.launched_by >= 0)
+    launched = launched[np.argsort(work.launch[launched], kind="stable")]
+    call = work.launched_by[launched]
+    kernel = work.process[call] * len(work.names.values) + work.names.codes[launched]
+    first = call[np.unique(kernel, return_index=True)[1]]
+    loads = np.flatnonzero(work.call_kind == MODULE)
+    long = (work.call_end - work.call_start)[first] >= LONG_CALL_NS
+    return [Edit("call", np.union1d(loads, first[long]))]
 
 
 def waits(graph: WorkGraph) -> list[Edit]:

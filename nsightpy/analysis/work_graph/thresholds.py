@@ -22,6 +22,8 @@ MOST_OPERATIONS = 100_000
 # Stretches of consecutive iterations: several show a job that changes, few lose little at their
 # begins, where the host's lead over the device is taken as it was.
 MOST_BLOCKS = 4
+# Stretches that do not follow each other, as instances of a range: each is read by itself.
+MOST_APART = 16
 # Shares of the time beyond which a gain would be a guess.
 MOST_IDENTITY_ERROR = 0.02
 MOST_UNEXPLAINED = 0.10

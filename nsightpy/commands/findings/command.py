@@ -40,7 +40,12 @@ def _not_twice(table: Table) -> Table:
     return replace(table, notes=unsaid(table.notes, table.column("evidence")))
 
 
-@command(*FINDING_FIELDS, people=_not_twice, text="nsightpy.render.text.findings:print_findings")
+@command(
+    *FINDING_FIELDS,
+    members={"replay": {"type": "object"}},
+    people=_not_twice,
+    text="nsightpy.render.text.findings:print_findings",
+)
 def findings(
     *,
     communication: Communication = (),
@@ -79,22 +84,20 @@ def _judged(
     communication: tuple[str, ...],
     changes: Sequence[tuple[str, float]],
 ) -> Table | Question[Table]:
-    job = job_of(parts.request, parts.results)
-    problems = check_all(job.facts)
+    facts, job, problems = job_of(parts.request, parts.results)
 
     def told(known: Replayed) -> Table:
         findings = gained(problems, known)
-        if changes and known.work is not None:
-            findings = [asked(changes, known.work), *findings]
-        nothing = [NOTHING] if job.facts.devices and not findings else []
+        if changes:
+            findings = [asked(changes, known.work, known.reason), *findings]
+        nothing = [NOTHING] if facts.devices and not findings else []
         failed = [error.left_out for error in parts.failures]
-        return replace(
-            findings_table(findings), notes=(*nothing, *job.facts.notes, *known.notes, *failed)
-        )
+        notes = (*nothing, *facts.notes, *known.notes, *failed)
+        return replace(findings_table(findings, known.record()), notes=notes)
 
     if not changes and not any(map(has_edit, problems)):
         return told(Replayed())
-    return replayed(job, parts.scope, communication, problems, told)
+    return replayed(job, parts.scope, communication, told)
 
 
 def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
@@ -102,8 +105,10 @@ def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
     return list(problems) if known.work is None else with_gains(problems, known.work)
 
 
-def job_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]) -> Job:
-    """The facts of all reports together."""
+def job_of(
+    request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]
+) -> tuple[Facts, Job, list[Finding]]:
+    """The facts of all reports together, their work, and what the facts say."""
     parts = [part for _, part in results]
     devices, alignment, notes = with_waits(request.ranks, results)
     facts = Facts(
@@ -117,12 +122,15 @@ def job_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]
         has_ranges=any(part.has_ranges for part in parts),
         host=listed((part.host for part in parts if part.host), most=3, mark="; "),
         has_calls=any(part.has_calls for part in parts),
-        has_collectives=any(part.rank_part.log.shown.any() for part in parts),
+        has_collectives=any(part.recorded.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
+    problems = check_all(facts)
     repeated = request.ranks.repeated
-    whole = [(report, part) for report, part in results if report.path not in repeated]
-    return Job(facts, whole, devices, alignment, one_job=request.ranks.one_job, sampled=bool(notes))
+    work = [(report, part.recorded) for report, part in results if report.path not in repeated]
+    hides = next((finding.name for finding in problems if finding.severity == "error"), "")
+    job = Job(work, alignment, request.ranks.one_job, sampled=bool(notes), hides=hides)
+    return facts, job, problems
 
 
 def typed_again(inputs: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ def with_waits(
     }
     if not rank_set.one_job:
         return _named_by_report(facts), None, ()
-    parts = once(rank_set, [(report, known.rank_part) for report, known in results])
+    parts = once(rank_set, [(report, known.recorded.rank_part) for report, known in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, None, ()

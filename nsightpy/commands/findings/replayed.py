@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
 from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
-from nsightpy.commands.findings.report_facts import ReportFacts
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.engine import Parts, Question
+from nsightpy.query.rank_alignment import RankPart, align_parts, host_meetings
 from nsightpy.query.scope import Scope
-from nsightpy.query.work_reading import Stretch, graph_parts
+from nsightpy.query.work_reading import Recorded, Stretch, graph_parts
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Finding
+from nsightpy.units import listed
 
 A = TypeVar("A")
-# (report, process, device)
-Device = tuple[str, int, int]
 NO_GAINS = "What mending would gain is not known, so that bounds give the order: {}."
 REASONS = {
     "identity": "a replay of the recorded work is off by {identity:.1%}",
@@ -35,73 +32,143 @@ REASONS = {
     "unlaunched": "of {unlaunched:.0%} of the operations the launching call is not known",
     "alone": "{alone:.0%} of the time is communication with ranks that are not captured",
 }
-CHOSEN = "Gains are of {} iterations of {}, evenly chosen."
+MISSING = {
+    "unlaunched": "the launching calls of {:.1%} of the operations",
+    "alone": "the other ranks in communication of {:.1%} of the time",
+    "opaque": "what runs inside CUDA graphs in {:.1%} of the time",
+}
+SHARES = tuple(share.name for share in fields(Trust))
+SURE = (
+    "Gains are by replay of {}: without a change it is off by {:.1%}, and no dependency explains "
+    "{:.1%} of the critical path."
+)
 
 
 @dataclass(frozen=True)
 class Job:
-    """All reports of a question: their facts, by device too, and what puts them on one clock.
+    """The reports of a question, and what puts them on one clock.
 
-    `sampled`: not all collectives were looked at.
+    `sampled`: the alignment does not hold all collectives. `hides` says what the captures lack, so
+    that gains would be wrong.
     """
 
-    facts: Facts
-    results: Sequence[tuple[SystemReport, ReportFacts]]
-    devices: Mapping[Device, DeviceFacts]
+    results: Sequence[tuple[SystemReport, Recorded]]
     alignment: Alignment | None
     one_job: bool
-    sampled: bool
+    sampled: bool = False
+    hides: str = ""
 
-    def doubt(self, scope: Scope, findings: Sequence[Finding]) -> str:
-        """Why its work is not replayed, for people; empty where it may be."""
-        if not self.facts.has_calls:
-            return "no API calls were recorded"
-        if scope.is_part:
-            return "that needs whole captures, not a part of the time"
+    @property
+    def doubt(self) -> str:
+        """Why no graph is made of its work, for people; empty where one is."""
         if not self.one_job:
             return "the captures are of several jobs"
-        if self.sampled:
-            return "the capture holds too many collectives"
-        hides = (finding.name for finding in findings if finding.severity == "error")
-        return next(hides, "")
+        if not any(part.operations for _, part in self.results):
+            return self.hides or "there is no GPU work"
+        return ""
+
+    @property
+    def rank_parts(self) -> list[tuple[SystemReport, RankPart]]:
+        """The clocks, collectives and MPI calls of all reports."""
+        return [(report, part.rank_part) for report, part in self.results]
+
+    def alignment_in(self, stretches: Mapping[str, Sequence[Stretch]]) -> Alignment | None:
+        """The alignment with all collectives in and beside the stretches of each report."""
+        if not self.sampled:
+            return self.alignment
+        parts = []
+        for report, part in self.rank_parts:
+            log = part.log
+            keep = np.zeros(len(log), dtype=np.bool_)
+            for low, high in filter(None, stretches.get(str(report.path), ())):
+                keep |= (log.starts >= 2 * low - high) & (log.starts < 2 * high - low)
+            parts.append((report, replace(part, log=log.take(keep))))
+        return align_parts(parts)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of a job is looked at: when by report, and how many iterations of all (0: unknown)."""
+
+    stretches: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
+    iterations: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What is known of the work of all ranks: to replay, where that is sure, and its path.
+    """What is known of the work of all ranks: its graph and path, where one could be made.
 
-    `notes` say why it is not, or which part of it was looked at.
+    `work` can be replayed; without it `reason` says why not, for people. `alignment` is that of the
+    graph's collectives, `units` are the graph's by rank and device.
     """
 
+    reason: str = ""
     work: Replayable | None = None
     path: CriticalPath | None = None
-    notes: tuple[str, ...] = ()
+    graph: WorkGraph | None = None
+    trust: Trust | None = None
+    chosen: Chosen = field(default_factory=Chosen)
+    alignment: Alignment | None = None
+    units: Mapping[tuple[int | None, int], int] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What gains rest on, or why there are none."""
+        if self.work is None or self.trust is None:
+            return (NO_GAINS.format(self.reason),) if self.reason else ()
+        what = f"{self.chosen.iterations} of {self.chosen.of} iterations"
+        what = what if self.chosen.of else "the whole window"
+        sure = SURE.format(what, self.trust.identity, self.trust.unexplained)
+        parts = ((text, getattr(self.trust, name)) for name, text in MISSING.items())
+        missing = listed(text.format(share) for text, share in parts if share)
+        return (f"{sure} Not known: {missing}." if missing else sure,)
+
+    def record(self) -> dict[str, Any]:
+        """The same as data."""
+        shares = dict.fromkeys(SHARES) if self.trust is None else vars(self.trust)
+        return {
+            "iterations": self.chosen.iterations,
+            "of_iterations": self.chosen.of,
+            **{f"{name}_share": share for name, share in shares.items()},
+            "reason": self.reason,
+        }
 
 
 def replayed(
-    job: Job,
-    scope: Scope,
-    communication: tuple[str, ...],
-    findings: Sequence[Finding],
-    then: Callable[[Replayed], A],
+    job: Job, scope: Scope, communication: tuple[str, ...], then: Callable[[Replayed], A]
 ) -> A | Question[A]:
     """What `then` makes of the graph, for which the reports are asked once more."""
     try:
-        iterations, of, stretches = _stretches(job, scope, findings)
-    except _NoGainsError as error:
-        return then(Replayed(notes=(NO_GAINS.format(error),)))
+        chosen = _chosen(job, scope)
+    except _NoGraphError as error:
+        return then(Replayed(str(error)))
+    # gains are per iteration of the steady ones, but of all that a user chose
+    wanted = chosen.of if scope.is_part else 1
+    scale = wanted / chosen.iterations if chosen.iterations else 1.0
 
     def joined(parts: Parts[list[GraphPart]]) -> A:
         made = [part for of_report in parts.values for part in of_report if len(part)]
-        known = _replayable(job, WorkGraph.of(made, job.alignment), iterations)
-        cut = (CHOSEN.format(iterations, of),) if iterations < of and known.work else ()
-        return then(replace(known, notes=(*cut, *known.notes)))
+        alignment = job.alignment_in(chosen.stretches)
+        graph = WorkGraph.of(made, alignment, host_meetings(job.rank_parts))
+        path = critical_path(graph)
+        trust = trust_of(graph, path)
+        reason = job.hides or _doubt(trust)
+        window = "steady" if chosen.iterations and not scope.is_part else "whole"
+        reports = {str(report.path): report for report, _ in parts.results}
+        units = {
+            (reports[path].rank_of(pid)[0], device): unit
+            for unit, (path, pid, device) in enumerate(graph.work.units)
+        }
+        work = None if reason else Replayable(graph, window, scale, units)
+        return then(Replayed(reason, work, path, graph, trust, chosen, alignment, units))
 
-    return Question(partial(_parts_of, stretches=stretches, communication=communication), joined)
+    asked = partial(_parts_of, stretches=chosen.stretches, communication=communication)
+    return Question(asked, joined)
 
 
-class _NoGainsError(Exception):
-    """Why work is not replayed, for people."""
+class _NoGraphError(Exception):
+    """Why no graph is made, for people."""
 
 
 def _parts_of(
@@ -114,40 +181,40 @@ def _parts_of(
     return graph_parts(report, stretches.get(str(report.path), ()), communication)
 
 
-def _stretches(
-    job: Job, scope: Scope, findings: Sequence[Finding]
-) -> tuple[int, int, dict[str, Sequence[Stretch]]]:
-    """The iterations that are looked at, and of how many; and when they are, by report."""
-    if doubt := job.doubt(scope, findings):
-        raise _NoGainsError(doubt)
+def _chosen(job: Job, scope: Scope) -> Chosen:
+    """The iterations that are looked at, or else the stretch of time."""
+    if job.doubt:
+        raise _NoGraphError(job.doubt)
     if any(part.steps for _, part in job.results):
-        return _iterations(job)
+        numbers = scope.iteration if isinstance(scope.iteration, frozenset) else frozenset({0})
+        skips = max(numbers) - min(numbers) >= len(numbers)
+        return _iterations(job, apart=skips or scope.is_timed or scope.nvtx is not None)
     if sum(part.operations for _, part in job.results) > MOST_OPERATIONS:
-        raise _NoGainsError("there are no steady iterations, and too many operations to see all")
-    return 0, 0, {str(report.path): (None,) for report, _ in job.results}
+        raise _NoGraphError("there are no steady iterations, and too many operations to see all")
+    return Chosen({str(report.path): (part.stretch,) for report, part in job.results})
 
 
-def _iterations(job: Job) -> tuple[int, int, dict[str, Sequence[Stretch]]]:
-    """Which steady iterations of all ranks to look at: how many, of how many, when by report."""
+def _iterations(job: Job, *, apart: bool) -> Chosen:
+    """Which of the wanted iterations of all ranks to look at; `apart`: each is a block."""
     if not all(part.steps for _, part in job.results if part.operations):
-        raise _NoGainsError("some reports have no steady iterations")
+        raise _NoGraphError("some reports have none of these iterations")
     clock = CommonClock() if job.alignment is None else CommonClock.of(job.alignment)
     steps = {
         (str(report.path), pid): (start, end, clock.moment(str(report.path), pid, int(start[0])))
         for report, part in job.results
         for pid, (start, end) in part.steps.items()
     }
-    # the steady state of all begins with that of the last one
+    # those of all begin with those of the last one
     begin = max(first for _, _, first in steps.values())
     own = {}
     for process, (start, end, first) in steps.items():
         away = np.abs(start - start[0] + first - begin)
         at = int(np.argmin(away))
         if 2 * away[at] > np.median(end - start):
-            raise _NoGainsError("the steady iterations of the ranks are not of the same time")
+            raise _NoGraphError("the iterations of the ranks are not of the same time")
         own[process] = start[at:], end[at:]
     count = min(len(start) for start, _ in own.values())
-    taken = chosen(count, sum(part.operations for _, part in job.results))
+    taken = chosen(count, sum(part.operations for _, part in job.results), apart=apart)
     stretches: dict[str, Sequence[Stretch]] = {}
     for path in dict.fromkeys(path for path, _ in own):
         mine = [times for (report, _), times in own.items() if report == path]
@@ -155,21 +222,7 @@ def _iterations(job: Job) -> tuple[int, int, dict[str, Sequence[Stretch]]]:
             (min(int(s[low]) for s, _ in mine), max(int(e[high - 1]) for _, e in mine))
             for low, high in taken
         ]
-    return sum(high - low for low, high in taken), count, stretches
-
-
-def _replayable(job: Job, graph: WorkGraph, iterations: int) -> Replayed:
-    """What can be done with a graph, as far as it explains what was recorded."""
-    path = critical_path(graph)
-    trust = trust_of(graph, path)
-    if reason := _doubt(trust):
-        return Replayed(notes=(NO_GAINS.format(reason),))
-    units = {
-        (job.devices[unit].rank, job.devices[unit].device): number
-        for number, unit in enumerate(graph.work.units)
-        if unit in job.devices
-    }
-    return Replayed(Replayable(graph, iterations, units), path)
+    return Chosen(stretches, sum(high - low for low, high in taken), count)
 
 
 def _doubt(trust: Trust) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, distinct
 from nsightpy.query.device_gaps import (
     SAMPLE_COLUMNS,
     LaunchedIdleTime,
@@ -27,7 +27,8 @@ from nsightpy.query.iteration_search import followed_calls
 from nsightpy.query.launched_work import FollowedWork, Work, followed_work
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import Steady, iterations_of, steady_places
+from nsightpy.query.steady_state import Steady, steady_places
+from nsightpy.query.work_reading import Recorded, operations_in, wanted_steps, wanted_stretch
 from nsightpy.reports.system import SystemReport
 
 SHARED = (
@@ -40,11 +41,10 @@ SHARED = (
 class ReportFacts:
     """What one report contributes to the facts.
 
-    `steps` are when the steady iterations of each process begin and end; `operations` how many it
-    has in one of them, or without any in all.
+    `recorded` is what its work can be replayed by.
     """
 
-    rank_part: RankPart
+    recorded: Recorded
     devices: Mapping[tuple[int, int], DeviceFacts]
     budgets: Sequence[RankedBudget] = ()
     steady: Mapping[tuple[int, int], Steady] = field(default_factory=dict)
@@ -54,8 +54,6 @@ class ReportFacts:
     has_calls: bool = False
     host: str = ""
     shared: tuple[str, ...] = ()
-    steps: Mapping[int, tuple[Ints, Ints]] = field(default_factory=dict)
-    operations: int = 0
 
 
 def report_facts(
@@ -73,9 +71,15 @@ def report_facts(
     source, rows, gaps = _with_gaps(report, scope, work, ranges, communication)
     devices = device_facts(source, gaps, rows)
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
-    launch, steps = source.launch, _steps(report, scope, source.steady)
+    launch, stretch = source.launch, wanted_stretch(report, scope)
+    steps = wanted_steps(report, scope, is_steady=bool(source.steady))
     return ReportFacts(
-        _rank_part(report, scope, matters),
+        Recorded(
+            _rank_part(report, scope, matters),
+            steps,
+            stretch,
+            operations_in(source.work, steps, stretch),
+        ),
         devices,
         rows,
         source.steady,
@@ -85,31 +89,7 @@ def report_facts(
         has_calls=launch is not None,
         host="" if rows else _sampled(report),
         shared=_shared(report, [row.place for row in rows]),
-        steps=steps,
-        operations=_operations(source.work, steps),
     )
-
-
-def _steps(
-    report: SystemReport, scope: Scope, steady: Mapping[tuple[int, int], Steady]
-) -> dict[int, tuple[Ints, Ints]]:
-    """The steady iterations of the processes of a report that has a steady state."""
-    every = iterations_of(report, scope).items() if steady else ()
-    return {
-        pid: (iterations.start[iterations.steady], iterations.end[iterations.steady])
-        for pid, iterations in every
-        if len(iterations.steady)
-    }
-
-
-def _operations(work: Work, steps: Mapping[int, tuple[Ints, Ints]]) -> int:
-    """The operations of one iteration of all processes; of all time without iterations."""
-    if not steps:
-        return sum(frame.rows for frame in work)
-    low, high = min(s[0] for s, _ in steps.values()), max(e[-1] for _, e in steps.values())
-    starts = [frame.ints("start_ns") for frame in work]
-    inside = sum(int(np.count_nonzero((at >= low) & (at < high))) for at in starts)
-    return inside // max(len(start) for start, _ in steps.values())
 
 
 def _with_gaps(
@@ -162,11 +142,10 @@ def _launched(work: Work, followed: FollowedWork | None) -> Work:
 
 
 def _rank_part(report: SystemReport, scope: Scope, communicates: bool) -> RankPart:
-    """The clocks of the processes, with the collectives, or without them the MPI calls."""
+    """The clocks of the processes and the MPI calls, with the collectives where they matter."""
     if communicates:
         return rank_part(report, scope)
-    part = RankPart(tuple(clocks_in(report)), NO_LOG)
-    return part if scope.alone else replace(part, mpi=mpi_log(report))
+    return RankPart(tuple(clocks_in(report)), NO_LOG, mpi_log(report))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.gains import has_edit
 from nsightpy.analysis.tally import merge
@@ -64,10 +63,9 @@ def summarize(
 
 def _asked(parts: Parts[Part], kernels: int) -> Summary | Question[Summary]:
     """The summary, for which the work of steady iterations is replayed first."""
-    job = job_of(parts.request, [(report, part.facts) for report, part in parts.results])
-    problems = check_all(job.facts)
-    then = partial(_summary, parts, kernels, job.facts, problems)
-    return replayed(job, parts.scope, (), problems, then)
+    of_reports = [(report, part.facts) for report, part in parts.results]
+    facts, job, problems = job_of(parts.request, of_reports)
+    return replayed(job, parts.scope, (), partial(_summary, parts, kernels, facts, problems))
 
 
 def _summary(
@@ -90,7 +88,8 @@ def _summary(
         "categories": categories_section(statistics),
     }
     problems = tuple(gained(findings, known))
-    replays = known.work is not None or any(map(has_edit, problems))
+    # what gains rest on has no line of the one screen
+    replays = known.work is None and any(map(has_edit, problems))
     doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
@@ -110,6 +109,8 @@ def _summary(
             "steady": steady_text(facts, values),
             "before": outside_text(facts),
             "critical_path": path_text(known),
+            "replay_error": None if known.trust is None else known.trust.identity,
+            "unexplained": None if known.trust is None else known.trust.unexplained,
         },
         sections=sections,
         findings=problems,

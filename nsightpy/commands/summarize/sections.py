@@ -54,6 +54,7 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("kernels"),
         Field("outside_ns", "time"),
         *fields_in("text", "steady", "before", "critical_path"),
+        *fields_in("share", "replay_error", "unexplained"),
     ),
     "ranks": (
         Field("rank", "id"),
@@ -287,19 +288,19 @@ def outside_text(facts: Facts) -> str | None:
 
 def path_text(known: Replayed) -> str | None:
     """What the critical path is made of, for people; None where it is not known."""
-    path, work = known.path, known.work
-    if path is None or work is None or not path.length_ns:
+    path, units = known.path, known.units
+    if path is None or not path.length_ns:
         return None
     shares = [
         f"{name} {percent_text(time / path.length_ns)}"
         for name, time in path.totals.items()
         if time >= LEAST_PATH * path.length_ns
     ]
-    ranks = {unit: rank for (rank, _), unit in work.units.items() if rank is not None}
+    ranks = {unit: rank for (rank, _), unit in units.items() if rank is not None}
     spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])
     longest = int(np.argmax(spent)) if len(spent) else -1
     whose = ""
-    if len(work.units) > 1 and longest in ranks:
+    if len(units) > 1 and longest in ranks:
         whole = spent[longest] >= LEAST_WHOLE * path.length_ns
         whose = f" ({'' if whole else 'mostly '}rank {ranks[longest]})"
     return f"{', '.join(shares)}{whose}"

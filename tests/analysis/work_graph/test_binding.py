@@ -208,7 +208,7 @@ def test_a_graph_without_calls_or_without_work_says_that_nothing_is_known() -> N
     made = WorkGraph.of([part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])])
     path = critical_path(made)
     assert path.totals["unexplained"] == 5 * MS - 10 * US
-    assert trust_of(made, path).reason == "unexplained"
+    assert trust_of(made, path).reason == "unlaunched"
     nothing = WorkGraph.of([part([], [])])
     assert critical_path(nothing).length_ns == replay(nothing).gain_ns == 0
 
