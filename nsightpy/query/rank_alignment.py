@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value, rank_order
 from nsightpy.units import group_text
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -130,8 +133,8 @@ def alignment_of(rank_set: RankSet) -> Alignment:
 
 
 def once(
-    rank_set: RankSet, results: Sequence[tuple[SystemReport, RankPart]]
-) -> list[tuple[SystemReport, RankPart]]:
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, T]]
+) -> list[tuple[SystemReport, T]]:
     """The results without those of reports that repeat another one's capture."""
     repeated = rank_set.repeated
     return [(report, part) for report, part in results if report.path not in repeated]

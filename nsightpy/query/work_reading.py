@@ -11,6 +11,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
 from nsightpy.analysis.intervals import union_of
 from nsightpy.analysis.iterations.steady import STEADY
+from nsightpy.analysis.selection.launch_places import VARIANT, variant_labels
 from nsightpy.analysis.work_graph.device_queue import EVENT_COLUMNS, SYNCHRONIZATION_COLUMNS
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
@@ -46,10 +47,14 @@ class Recorded:
     operations: int
 
 
-def recorded(report: SystemReport, scope: Scope) -> Recorded:
-    """What a report says of the work in its chosen iterations, steady state or stretch of time."""
+def recorded(report: SystemReport, scope: Scope, *, whole: bool = False) -> Recorded:
+    """What a report says of the work in its chosen iterations, steady state or stretch of time.
+
+    `whole`: the steady state is not looked for.
+    """
     work = read_work(report, scope)
-    steps = wanted_steps(report, scope, is_steady=bool(steady_places(report, scope, work)))
+    is_steady = not whole and bool(steady_places(report, scope, work))
+    steps = wanted_steps(report, scope, is_steady=is_steady)
     stretch = wanted_stretch(report, scope)
     return Recorded(rank_part(report, scope), steps, stretch, operations_in(work, steps, stretch))
 
@@ -97,9 +102,16 @@ def operations_in(work: Work, steps: Mapping[int, tuple[Ints, Ints]], stretch: S
 
 
 def work_frames(
-    report: SystemReport, communication: tuple[str, ...] = (), stretch: Stretch = None
+    report: SystemReport,
+    communication: tuple[str, ...] = (),
+    stretch: Stretch = None,
+    *,
+    by_variant: bool = False,
 ) -> WorkFrames:
-    """All work of a report with its calls, waits and events; or what is needed of a stretch."""
+    """All work of a report with its calls, waits and events; or what is needed of a stretch.
+
+    `by_variant`: kernels have the labels of their variants as names.
+    """
 
     def read(name: str, columns: Sequence[str]) -> Frame:
         if stretch is None:
@@ -108,12 +120,15 @@ def work_frames(
         beside = max(high - low, BESIDE_NS)
         return report.started_between(name, columns, low - beside, high + beside)
 
-    kernels = read("kernels", KERNEL_COLUMNS)
+    kernels = read("kernels", (*KERNEL_COLUMNS, *(VARIANT if by_variant else ())))
+    communicates = is_communication(kernels.labels("name"), communication)
+    if by_variant:
+        kernels = Frame({**kernels, "name": variant_labels(kernels)})
     return WorkFrames(
         kernels,
         read("memory_operations", (*OPERATION_COLUMNS, *MEMORY_COLUMNS)),
         read("graph_launches", WORK_COLUMNS),
-        is_communication(kernels.labels("name"), communication),
+        communicates,
         read("api_calls", CALL_COLUMNS),
         read("synchronizations", SYNCHRONIZATION_COLUMNS),
         report.frame("cuda_events", EVENT_COLUMNS),
@@ -122,12 +137,16 @@ def work_frames(
 
 
 def graph_parts(
-    report: SystemReport, stretches: Sequence[Stretch], communication: tuple[str, ...] = ()
+    report: SystemReport,
+    stretches: Sequence[Stretch],
+    communication: tuple[str, ...] = (),
+    *,
+    by_variant: bool = False,
 ) -> list[GraphPart]:
     """The parts of a report's graph: each stretch is one block."""
     return [
         graph_part(
-            work_frames(report, communication, stretch),
+            work_frames(report, communication, stretch, by_variant=by_variant),
             stretch,
             report=str(report.path),
             block=block,

@@ -65,6 +65,11 @@ class Variant:
         return next((named for named in names if named[1]), ("demangled", self.name))
 
     @property
+    def label(self) -> str:
+        """A text that no other variant has."""
+        return repr(self.order)
+
+    @property
     def order(self) -> tuple[object, ...]:
         """A total order: by name, then by geometry."""
         names = (self.name, self.mangled, self.base)
@@ -226,6 +231,12 @@ def variant_of(key: Sequence[int | str | None]) -> Variant:
     names = ["" if text in UNKNOWN else str(text) for text in (mangled, base, name)]
     gx, gy, gz, bx, by, bz, static, dynamic = (int(value or 0) for value in numbers)
     return Variant(names[0], names[1], names[2], (gx, gy, gz), (bx, by, bz), static, dynamic)
+
+
+def variant_labels(kernels: Frame) -> Labels:
+    """The label of each kernel's variant."""
+    groups = group_by(kernels, VARIANT)
+    return Labels(groups.codes, tuple(variant_of(key).label for key in groups.keys))
 
 
 def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:

@@ -16,11 +16,19 @@ from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
+from nsightpy.commands.findings.rank_facts import ENOUGH
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.rank_alignment import RankPart, align_parts, host_meetings
+from nsightpy.query.rank_alignment import (
+    RankPart,
+    align_parts,
+    aligned_sample,
+    host_meetings,
+    once,
+)
 from nsightpy.query.scope import Scope
 from nsightpy.query.work_reading import Recorded, Stretch, graph_parts
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import listed
 
@@ -135,8 +143,24 @@ class Replayed:
         }
 
 
+def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]) -> Job:
+    """The work of all reports on one clock."""
+    results = once(ranks, results)
+    parts = [(report, part.rank_part) for report, part in results]
+    several = len(parts) > 1 or any(len(part.log) for _, part in parts)
+    if not (several and ranks.one_job):
+        return Job(results, None, ranks.one_job)
+    alignment, sample = aligned_sample(parts, ENOUGH)
+    return Job(results, alignment, one_job=True, sampled=sample.share < 1)
+
+
 def replayed(
-    job: Job, scope: Scope, communication: tuple[str, ...], then: Callable[[Replayed], A]
+    job: Job,
+    scope: Scope,
+    communication: tuple[str, ...],
+    then: Callable[[Replayed], A],
+    *,
+    by_variant: bool = False,
 ) -> A | Question[A]:
     """What `then` makes of the graph, for which the reports are asked once more."""
     try:
@@ -163,7 +187,12 @@ def replayed(
         work = None if reason else Replayable(graph, window, scale, units)
         return then(Replayed(reason, work, path, graph, trust, chosen, alignment, units))
 
-    asked = partial(_parts_of, stretches=chosen.stretches, communication=communication)
+    asked = partial(
+        _parts_of,
+        stretches=chosen.stretches,
+        communication=communication,
+        by_variant=by_variant,
+    )
     return Question(asked, joined)
 
 
@@ -177,8 +206,10 @@ def _parts_of(
     *,
     stretches: Mapping[str, Sequence[Stretch]],
     communication: tuple[str, ...],
+    by_variant: bool,
 ) -> list[GraphPart]:
-    return graph_parts(report, stretches.get(str(report.path), ()), communication)
+    wanted = stretches.get(str(report.path), ())
+    return graph_parts(report, wanted, communication, by_variant=by_variant)
 
 
 def _chosen(job: Job, scope: Scope) -> Chosen:

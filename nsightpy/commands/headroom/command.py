@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans, clip
@@ -13,15 +14,18 @@ from nsightpy.analysis.selection.headroom import StepParts, step_parts
 from nsightpy.analysis.selection.headroom_join import LOOSE, match
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, row_of
+from nsightpy.commands.findings.replayed import Replayed, job_of_work, replayed
+from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
 from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.command import command
+from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common, Communication, Option, Top
 from nsightpy.query.request import Request, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
+from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.report_sets.one_file_sets import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
@@ -38,7 +42,9 @@ WORTH_A_ROW = 0.01
     members={
         "step_ns": {"type": "integer"},
         "ceiling_share": {"type": ["number", "null"]},
+        "gain_share": {"type": ["number", "null"]},
         "unmatched": {"type": "array", "items": {"type": "object"}},
+        "replay": {"type": "object"},
     },
     picture="nsightpy.render.plots.headroom_plot:headroom_figure",
 )
@@ -59,50 +65,75 @@ def headroom(
     top: Top = None,
     **common: Unpack[Common],
 ) -> Headroom:
-    """Kernels joined by name and shape with their measurements, the largest ceiling first.
+    """Kernels joined by name and shape with their measurements, the largest gain first.
 
-    ceiling_share = share of the step x (1 - achieved / nearest roof): what reaching that roof
-    would save, at most; never a forecast. The picture has lines of equal gain.
+    gain_share is what a replay of the step with the kernel at its nearest roof is shorter by;
+    ceiling_share = share of the step x (1 - achieved / nearest roof) is never less. Neither is a
+    forecast. The picture has lines of equal ceilings.
     """
     profiled = ncu if isinstance(ncu, Roofline) else roofline(ncu, **running_options(common))
-    measured = profiled.variants
     request = Request.of(reports, **common)
-    chosen = request.scope.nvtx is not None or request.scope.iteration is not None
-    work = partial(
-        part_of,
-        scope=request.scope,
-        measured=measured,
-        communication=tuple(communication),
-        whole=whole or chosen,
-    )
-    parts, clocks, states = zip(*request.map(work).values, strict=True)
-    kernels = gains(parts, measured, max(clocks))
-    step = sum(part.step_ns for part in parts)
+    about: dict[str, Any] = {"measured": profiled.variants, "communication": tuple(communication)}
+    work = partial(_part_of, whole=whole, **about)
+    return answer(request, Question(work, partial(_combined, **about), ranked=True, top=top))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one report adds: its step, the highest clock of its devices in Hz (0: not known)."""
+
+    step: StepParts
+    clock_hz: int
+    states: list[SteadyState]
+    recorded: Recorded
+
+
+def _combined(
+    parts: Parts[Part], *, measured: Sequence[RooflineVariant], communication: tuple[str, ...]
+) -> Headroom | Question[Headroom]:
+    """The table, for which the step is replayed with kernels at their roofs."""
+    values = parts.values
+    kernels = gains([p.step for p in values], measured, max(p.clock_hz for p in values))
+    step = sum(part.step.step_ns for part in values)
+    states = [part.states for part in values]
     hit = {id(kernel.match.measured) for kernel in kernels if kernel.match is not None}
-    worth = [k for k in kernels if k.match is not None or k.covered_ns >= WORTH_A_ROW * step]
-    made = Headroom(
-        "headroom",
-        FIELDS,
-        tuple(row_of(kernel, step) for kernel in worth),
-        kernels=tuple(kernels),
-        step_ns=step,
-        unit="step" if all(states) else "window",
-        unmatched=tuple(kernel for kernel in measured if id(kernel) not in hit),
-    ).first(top)
-    steady = steady_notes(state for of_report in states for state in of_report)
-    return request.finish(made, *headroom_notes(made), *steady)
+
+    def told(known: Replayed) -> Headroom:
+        gained, together = kernels, None
+        if known.work is not None:
+            gained, together = replayed_gains(kernels, step, known.work)
+        worth = [k for k in gained if k.match is not None or k.covered_ns >= WORTH_A_ROW * step]
+        made = Headroom(
+            "headroom",
+            FIELDS,
+            tuple(row_of(kernel, step) for kernel in worth),
+            kernels=tuple(gained),
+            step_ns=step,
+            unit="step" if all(states) else "window",
+            unmatched=tuple(kernel for kernel in measured if id(kernel) not in hit),
+            replay=known.record(),
+        )
+        if together is not None:
+            made = replace(made, gain_share=min(together, made.ceiling_share or 0.0))
+        steady = steady_notes(state for of_report in states for state in of_report)
+        return replace(made, notes=(*headroom_notes(made), *known.notes, *steady))
+
+    if not any(kernel.roof for kernel in kernels):
+        return told(Replayed())
+    job = job_of_work(parts.ranks, [(report, part.recorded) for report, part in parts.results])
+    return replayed(job, parts.scope, communication, told, by_variant=True)
 
 
-def part_of(
+def _part_of(
     report: SystemReport,
-    *,
     scope: Scope,
+    *,
     measured: Sequence[RooflineVariant],
     communication: tuple[str, ...],
     whole: bool,
-) -> tuple[StepParts, int, list[SteadyState]]:
-    """What one report adds to the step, the highest clock of its devices in Hz (0: not known)."""
-    states = {} if whole else steady_states(report, scope)
+) -> Part:
+    """What one report adds to the step; `whole`: warm-up counts, too."""
+    states = {} if whole or scope.nvtx is not None else steady_states(report, scope)
     columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
     kernels = scope.narrow(report, report.frame("kernels", columns))
     kernels = kernels.take(is_steady(kernels, states))
@@ -116,7 +147,8 @@ def part_of(
 
     clocks = report.frame("devices").ints("clock_hz")
     parts = step_parts(kernels, _windows(report, scope, states), distance)
-    return parts, int(clocks.max(initial=0)), list(states.values())
+    work = recorded(report, scope, whole=whole)
+    return Part(parts, int(clocks.max(initial=0)), list(states.values()), work)
 
 
 def _windows(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.selection.headroom import StepParts, unlike
 from nsightpy.analysis.selection.headroom_join import LOOSE, Match, match
 from nsightpy.analysis.selection.launch_places import Variant, shaped, variant_of
 from nsightpy.analysis.tally import merge
+from nsightpy.analysis.work_graph.edits import operations
+from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.results import Field, Table, Value
 from nsightpy.results.rooflines import Roof, RooflineVariant
 
+# Shares of the step: kernels with a lower ceiling gain nothing that matters.
+WORTH_A_REPLAY = 0.001
 FIELDS = (
     Field("name", "name", importance=1),
     Field("share", "share", 4, heading="of time %", importance=3),
@@ -23,6 +30,7 @@ FIELDS = (
     Field("roof_fraction", "share", 4, heading="of roof %", importance=4),
     Field("classification", "text", importance=6),
     Field("ceiling_share", "share", 4, heading="gain at most %", importance=2),
+    Field("gain_share", "share", 4, heading="gain %", importance=2),
     Field("duration_ratio", "ratio", 2, heading="ncu / nsys"),
     Field("matched_by", "text", own=True),
     Field("roof", "text", own=True),
@@ -35,7 +43,10 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One variant: its part of the step, ns over all devices, and its measurement if any."""
+    """One variant: its part of the step, ns over all devices, and its measurement if any.
+
+    `gain_share` is what a replay of the step with the kernel at its roof is shorter by.
+    """
 
     variant: Variant
     covered_ns: int
@@ -45,6 +56,7 @@ class Kernel:
     match: Match | None
     roof: Roof | None
     reason: str = ""
+    gain_share: float | None = None
 
     @property
     def ncu_ns(self) -> int | None:
@@ -71,13 +83,16 @@ class Headroom(Table):
     """The table of `nsightpy headroom`, and behind it kernels, step and what matched nothing.
 
     `step_ns` sums the windows of all devices: `unit` is step, or window where not all reports have
-    a steady state. `unmatched` are measurements of no kernel seen.
+    a steady state. `unmatched` are measurements of no kernel seen. `gain_share` is by one replay
+    with all measured kernels at their roofs; `replay` says what that rests on.
     """
 
     kernels: tuple[Kernel, ...] = ()
     step_ns: int = 0
     unit: str = "step"
     unmatched: tuple[RooflineVariant, ...] = ()
+    gain_share: float | None = None
+    replay: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def measured(self) -> tuple[Kernel, ...]:
@@ -106,7 +121,13 @@ class Headroom(Table):
             }
             for kernel in self.unmatched
         ]
-        return {"step_ns": self.step_ns, "ceiling_share": self.ceiling_share, "unmatched": alone}
+        return {
+            "step_ns": self.step_ns,
+            "ceiling_share": self.ceiling_share,
+            "gain_share": self.gain_share,
+            "unmatched": alone,
+            "replay": dict(self.replay),
+        }
 
 
 def gains(
@@ -139,6 +160,30 @@ def gains(
     return sorted(made, key=_by_gain)
 
 
+def replayed_gains(
+    kernels: Sequence[Kernel], step_ns: int, work: Replayable
+) -> tuple[list[Kernel], float | None]:
+    """The kernels with what each gains at its roof, never more than its ceiling, largest first.
+
+    Then what all gain together of which a launch of the same geometry was measured.
+    """
+    every: list[Edit] = []
+    gained = []
+    for kernel in kernels:
+        ceiling = (kernel.gain_ns or 0) / max(step_ns, 1)
+        share = None
+        if kernel.roof is not None and ceiling >= WORTH_A_REPLAY:
+            rows = np.flatnonzero(work.graph.work.names.equals([kernel.variant.label]))
+            edits = operations(rows, 1 - kernel.roof.distance)
+            every += edits if kernel.is_measured else []
+            gain = work.gain(edits)
+            share = None if gain is None else min(gain[1], ceiling)
+        gained.append(replace(kernel, gain_share=share))
+    together = work.gain(every)
+    gained.sort(key=lambda kernel: -(kernel.gain_share or 0))
+    return gained, None if together is None else together[1]
+
+
 def _by_gain(kernel: Kernel) -> tuple[object, ...]:
     return (-(kernel.gain_ns or 0), kernel.match is None, -kernel.covered_ns, kernel.variant.order)
 
@@ -158,6 +203,7 @@ def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
         None if kernel.roof is None else kernel.roof.fraction,
         None if speed is None else speed.classification,
         None if gain is None or not step_ns else gain / step_ns,
+        kernel.gain_share,
         kernel.ratio,
         None if kernel.match is None else kernel.match.way,
         None if kernel.roof is None else kernel.roof.name,

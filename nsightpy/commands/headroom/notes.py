@@ -38,10 +38,11 @@ def _largest(made: Headroom) -> Iterator[str]:
     if top is None or top.roof is None or top.gain_ns is None or not made.step_ns:
         return
     name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
+    replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
     yield (
         f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the {made.unit} and runs at "
         f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
-        f"{100 * top.gain_ns / made.step_ns:.1f} % to gain."
+        f"{100 * top.gain_ns / made.step_ns:.1f} % to gain{replayed}."
     )
 
 
@@ -53,10 +54,11 @@ def _meaning(made: Headroom) -> Iterator[str]:
     yield f"share is of the {made.unit}: {format_time(step)} over the windows of all devices."
     if together is not None and len(made.measured) > 1:
         covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
+        replayed = "" if made.gain_share is None else f"; a replay gains {made.gain_share:.1%}"
         yield (
             f"Together {len(made.measured)} measured kernels take {100 * covered:.1f} % of the "
             f"{made.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
-            "which several ran counts once)."
+            f"which several ran counts once{replayed})."
         )
 
 
