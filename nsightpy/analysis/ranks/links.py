@@ -1,0 +1,103 @@
+"""What the link of a GPU can carry, and which groups of collectives are slow for theirs.
+
+Rates are those of one direction, in GB/s of 10^9 bytes, as NVIDIA's data sheets and architecture
+papers give them (P100, V100, A100, H100, Blackwell; PCIe: 16 lanes of the generation, as the PCI
+Express base specification counts them). A bridge between two cards may be there or not, so cards
+count with their PCIe alone. Between nodes no adapter is faster than the GPU's PCIe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective
+
+PCIE_3, PCIE_4, PCIE_5 = 16.0, 32.0, 64.0
+# A model by its name (of several patterns the first), its NVLink (None: none that is certain) and
+# its PCIe.
+LINKS: tuple[tuple[str, float | None, float], ...] = (
+    (r"\bG?B[123]00\b", 900.0, PCIE_5),
+    (r"\bH[128]00\b.* (?:PCIE|NVL)\b", None, PCIE_5),
+    (r"\bH800\b", 200.0, PCIE_5),
+    (r"\bG?H(?:20|100|200)\b", 450.0, PCIE_5),
+    (r"\bA[18]00\b.*\bPCIE", None, PCIE_4),
+    (r"\bA800\b", 200.0, PCIE_4),
+    (r"\bA100\b", 300.0, PCIE_4),
+    (r"\bV100-PCIE", None, PCIE_3),
+    (r"\bV100\b", 150.0, PCIE_3),
+    (r"\bP100-SXM", 80.0, PCIE_3),
+    (r"\bRTX PRO .*Blackwell|\bRTX 50\d\d", None, PCIE_5),
+    (r"\bA(?:10G?|16|30|40)\b|\bL(?:4|20|40S?)\b|\bRTX A\d000|\bRTX \d000 Ada", None, PCIE_4),
+    (r"\bRTX [34]0\d\d", None, PCIE_4),
+    (r"\bP(?:4|40|100)\b|\bT4\b|\bTITAN|\bRTX 20\d\d|\bGTX 1\d\d\d", None, PCIE_3),
+)
+# Smaller operations are bound by latency, whatever the link (the knee in sweeps of nccl-tests).
+LARGE_BYTES = 16 << 20
+# Of what the link carries: below this part it is slow. NCCL reaches four fifths of it and more.
+SLOW_SHARE = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What connects the ranks of a group: NVLink, PCIe or the way between nodes, and its rate."""
+
+    name: str
+    gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """A group whose large operations reach less than a third of its link's rate.
+
+    `collective` is its fastest large operation; `lost_ns` is what all large ones took beyond the
+    time that the link needs for them.
+    """
+
+    collective: GroupedCollective
+    link: Link
+    across: bool
+    lost_ns: float
+
+
+def link_of(gpu: str, across: bool) -> Link | None:
+    """The link of a GPU by its model to others of its node, or `across` nodes; None: not known."""
+    for pattern, nvlink, pcie in LINKS:
+        if re.search(pattern, gpu, re.IGNORECASE):
+            if nvlink is None or across:
+                return Link("PCIe", pcie)
+            return Link("NVLink", nvlink)
+    return None
+
+
+def slow_groups(
+    groups: Sequence[GroupedCollective], hosts: Sequence[str], gpus: Sequence[str]
+) -> list[SlowLink]:
+    """The slow groups, the one that loses most first; `hosts` and `gpus` are by unit.
+
+    Groups with members of unknown host or GPU, or without sizes, are left out.
+    """
+    by_units: dict[tuple[int, ...], list[GroupedCollective]] = {}
+    for group in groups:
+        if group.busbw and (group.total_bytes or 0) >= LARGE_BYTES:
+            by_units.setdefault(group.units, []).append(group)
+    found = []
+    for units, large in by_units.items():
+        nodes, models = {hosts[unit] for unit in units}, {gpus[unit] for unit in units}
+        whole = all(len(units) == group.ranks for group in large)
+        if "" in nodes or len(models) > 1 or not (whole or len(nodes) > 1):
+            continue
+        link = link_of(models.pop(), across=len(nodes) > 1)
+        fastest = max(large, key=lambda group: group.busbw or 0.0)
+        if link is None or (fastest.busbw or 0.0) >= SLOW_SHARE * link.gb_per_s:
+            continue
+        lost = sum(_beyond(group, link) for group in large)
+        found.append(SlowLink(fastest, link, len(nodes) > 1, lost))
+    return sorted(found, key=lambda slow: -slow.lost_ns)
+
+
+def _beyond(group: GroupedCollective, link: Link) -> float:
+    """What the instances of a group took beyond the time that the link needs, in ns."""
+    transfer, rate = group.transfer_ns or 0.0, group.busbw or 0.0
+    return group.instances * transfer * (1.0 - rate / link.gb_per_s)

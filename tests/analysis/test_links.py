@@ -1,0 +1,77 @@
+"""The links of GPUs by their models, and groups that are slow for theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsightpy.analysis.collectives.log import Signature
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective
+from nsightpy.analysis.ranks.links import Link, link_of, slow_groups
+
+H100 = "NVIDIA H100 80GB HBM3"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "within", "across"),
+    [
+        (H100, Link("NVLink", 450.0), Link("PCIe", 64.0)),
+        ("NVIDIA H100 PCIe", Link("PCIe", 64.0), Link("PCIe", 64.0)),
+        ("NVIDIA H100 NVL", Link("PCIe", 64.0), Link("PCIe", 64.0)),
+        ("NVIDIA H20", Link("NVLink", 450.0), Link("PCIe", 64.0)),
+        ("NVIDIA H800", Link("NVLink", 200.0), Link("PCIe", 64.0)),
+        ("NVIDIA GH200 480GB", Link("NVLink", 450.0), Link("PCIe", 64.0)),
+        ("NVIDIA GB200", Link("NVLink", 900.0), Link("PCIe", 64.0)),
+        ("NVIDIA B200", Link("NVLink", 900.0), Link("PCIe", 64.0)),
+        ("NVIDIA A100-SXM4-80GB", Link("NVLink", 300.0), Link("PCIe", 32.0)),
+        ("NVIDIA A100-PCIE-40GB", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("NVIDIA A100 80GB PCIe", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("NVIDIA A800-SXM4-80GB", Link("NVLink", 200.0), Link("PCIe", 32.0)),
+        ("Tesla V100-SXM2-32GB", Link("NVLink", 150.0), Link("PCIe", 16.0)),
+        ("Tesla V100-PCIE-16GB", Link("PCIe", 16.0), Link("PCIe", 16.0)),
+        ("Tesla P100-SXM2-16GB", Link("NVLink", 80.0), Link("PCIe", 16.0)),
+        ("Tesla T4", Link("PCIe", 16.0), Link("PCIe", 16.0)),
+        ("NVIDIA L40S", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("NVIDIA A10G", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("NVIDIA GeForce RTX 3090", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("NVIDIA GeForce RTX 5090", Link("PCIe", 64.0), Link("PCIe", 64.0)),
+        ("NVIDIA RTX 6000 Ada Generation", Link("PCIe", 32.0), Link("PCIe", 32.0)),
+        ("AMD Instinct MI300X", None, None),
+        ("", None, None),
+    ],
+)
+def test_links_by_model(gpu: str, within: Link | None, across: Link | None) -> None:
+    assert (link_of(gpu, across=False), link_of(gpu, across=True)) == (within, across)
+
+
+def all_reduce(transfer_ns: float, size: int = 1 << 26, ranks: int = 2) -> GroupedCollective:
+    kind = Signature("AllReduce", "bf16", size)
+    units = tuple(range(ranks))
+    return GroupedCollective(kind, units, ranks, 10, 2e6, transfer_ns, 0.0, 0, 1.0, ())
+
+
+def test_what_a_slow_link_costs() -> None:
+    """64 MiB in 0.67 ms are 100 GB/s over the bus of two ranks: under a third of NVLink's 450."""
+    group = all_reduce(671_088.64)
+    (slow,) = slow_groups([group], ["node", "node"], [H100, H100])
+    assert (slow.link.name, slow.across) == ("NVLink", False)
+    assert slow.collective.busbw == pytest.approx(100.0)
+    assert slow.lost_ns == pytest.approx(10 * 671_088.64 * (1 - 100 / 450))
+
+
+@pytest.mark.parametrize(
+    ("groups", "hosts", "gpus", "why"),
+    [
+        ([all_reduce(400_000.0)], ["a", "a"], [H100] * 2, "168 GB/s are over a third"),
+        ([all_reduce(671_088.0)], ["a", "b"], [H100] * 2, "100 GB/s are fast between nodes"),
+        ([all_reduce(6e6, 1 << 20)], ["a", "a"], [H100] * 2, "small operations"),
+        ([all_reduce(6e6), all_reduce(4e5)], ["a", "a"], [H100] * 2, "another one shows the link"),
+        ([all_reduce(6e6)], ["a", ""], [H100] * 2, "unknown hosts"),
+        ([all_reduce(6e6)], ["a", "a"], ["MI300X"] * 2, "unknown links"),
+        ([all_reduce(6e6)], ["a", "a"], [H100, "Tesla T4"], "two models"),
+        ([all_reduce(6e6, -1)], ["a", "a"], [H100] * 2, "unknown sizes"),
+    ],
+)
+def test_silent(
+    groups: list[GroupedCollective], hosts: list[str], gpus: list[str], why: str
+) -> None:
+    assert slow_groups(groups, hosts, gpus) == [], why
