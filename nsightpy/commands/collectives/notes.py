@@ -91,7 +91,8 @@ def _size_notes(seen: Sequence[GroupedCollective]) -> list[Said]:
         return []
     return [
         Note(
-            "No bandwidth where bytes is empty: the captures lack these sizes.",
+            "No bandwidth where bytes is empty: the captures lack these sizes (kernels of other "
+            "libraries than NCCL never have them).",
             "They are in NCCL's NVTX payload: NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an "
             "export with `--include-json true` (nsys 2025 on).",
             "They are arguments of NCCL's kernels, which PyTorch 2.3 and later write.",

@@ -39,7 +39,6 @@ _CALL = ("pid", "correlation_id", "tid", "start_ns", "event_class")
 _ROW = (
     *("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent"),
 )
-_PREFIXES = ("nccl", "void nccl")
 
 
 def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
@@ -59,11 +58,7 @@ def _kernels(frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
     """NCCL's kernels in order of launch: _PLACE, kernel (its name), operation, data_type."""
     every = frame("kernels", (*_PLACE, "base_name"))
     names = every.labels("base_name")
-    parsed = {
-        name: kernel
-        for name in names.values
-        if name.lower().startswith(_PREFIXES) and (kernel := parse_kernel(name))
-    }
+    parsed = {name: kernel for name in names.values if (kernel := parse_kernel(name))}
     mine = every.take(names.where(parsed.__contains__))
     texts = mine.labels("base_name").used().merged()
     nameless = KernelName("", "")

@@ -35,6 +35,16 @@ _KERNEL = re.compile(
     rf"(?P<operation>{'|'.join(_OPERATIONS)}|{GENERIC})(?P<rest>\w*)"
 )
 _ANY_KERNEL = re.compile(r"(?:void )?nccl(?:(?:Dev|Sym(?:k)?Dev)?Kernel_|\w+Kernel)")
+# Collectives of inference engines and of PyTorch's symmetric memory: kernels of all ranks that meet
+# in each other's memory. Of vLLM, SGLang and AITER; PyTorch; TensorRT-LLM; FlashInfer; AITER.
+_CUSTOM = (
+    (re.compile(r"\bcross_device_reduce_[12]stage"), "AllReduce"),
+    (re.compile(r"\b(?:multimem|one_shot|two_shot|multimem_one_shot)_all_reduce"), "AllReduce"),
+    (re.compile(r"\b(?:one|two)ShotAllReduceKernel|\blamport\w*all_?reduce", re.I), "AllReduce"),
+    (re.compile(r"\ballreduce_fusion_kernel_(?:one|two)shot"), "AllReduce"),
+    (re.compile(r"\ballreduce_prototype_(?:one|two)shot"), "AllReduce"),
+    (re.compile(r"\bmultimem_all_gather"), "AllGather"),
+)
 _DATA_TYPE = re.compile(
     r"_(bf16|f8e4m3|f8e5m2|[iu](?:8|32|64)|f(?:16|32|64)|__nv_bfloat16|half|float|double"
     r"|u?int(?:8|32|64)_t)(?=_|$)"
@@ -59,9 +69,9 @@ class KernelName(NamedTuple):
 
 
 def parse_kernel(name: str) -> KernelName | None:
-    """What a kernel name of any NCCL generation says; None when it is no kernel of NCCL."""
+    """What a kernel name of any NCCL generation says, or of custom collectives; else None."""
     if not _ANY_KERNEL.match(name):
-        return None
+        return next((KernelName(does, "") for kernel, does in _CUSTOM if kernel.search(name)), None)
     match = _KERNEL.match(name)
     if match is None:
         return KernelName("", "")
