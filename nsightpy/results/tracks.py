@@ -142,7 +142,8 @@ class Track:
 class Mark:
     """Something to jump to: an iteration of all ranks, or a finding and its worst place.
 
-    Without a start it is about the whole of its place; without a place, about all of them.
+    Without a start it is about the whole of its place; without a place, about all of them. Of the
+    critical path one is about all of it, the others are when it runs over the work of a place.
     """
 
     kind: str
@@ -154,7 +155,7 @@ class Mark:
     severity: str = ""
 
 
-ITERATION, FINDING = "iteration", "finding"
+ITERATION, FINDING, CRITICAL = "iteration", "finding", "critical path"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,8 @@ class Timeline:
 
     start_ns and end_ns are the window on the clock of the first place: that of its own report.
     earliest() is not later than any event. `clock` says how the ranks were brought together.
-    marks() are found when asked for; picture(columns) is the timeline reduced to so many columns.
+    marks() are found when asked for, path() are those of the critical path among them;
+    picture(columns) is the timeline reduced to so many columns.
     """
 
     places: tuple[Place, ...]
@@ -175,6 +177,7 @@ class Timeline:
     inputs: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     marks: Callable[[], tuple[Mark, ...]] = tuple
+    path: Callable[[], tuple[Mark, ...]] = tuple
     picture: Callable[[int], Picture] | None = None
 
     def __iter__(self) -> Iterator[Track]:
@@ -232,7 +235,7 @@ class Join:
 class Picture:
     """A timeline reduced to the columns of a picture; `stacked` rows are one band each.
 
-    `joins` are the longest of `collectives` that several rows share.
+    `joins` are the longest of `collectives` that several rows share. `path` is the critical one.
     """
 
     start_ns: int
@@ -246,3 +249,4 @@ class Picture:
     clock: str
     inputs: tuple[str, ...]
     notes: tuple[str, ...]
+    path: tuple[Mark, ...] = ()

@@ -241,6 +241,26 @@ def test_one_iteration_is_the_window() -> None:
     assert made.window_ns < 1.3 * int(found["duration_ns"] or 0)
 
 
+def test_the_critical_path_is_marked_on_whom_it_runs_over() -> None:
+    made = nsightpy.timeline(str(TRAINING))
+    whole, *legs = made.path()
+    assert whole.text == nsightpy.summarize(str(TRAINING)).header["critical_path"]
+    # one after the other, from the first steady iteration to the end of the last one
+    ends = [leg.end_ns for leg in legs]
+    assert [leg.start_ns for leg in legs] == [whole.start_ns, *ends[:-1]]
+    steady = [r for r in nsightpy.iterations(str(TRAINING)).records() if r["phase"] == "steady"]
+    first = min(int(row["start_ns"] or 0) for row in steady)
+    last = max(int(row["start_ns"] or 0) + int(row["duration_ns"] or 0) for row in steady)
+    assert (whole.start_ns, whole.end_ns) == (pytest.approx(first, abs=1e5), ends[-1])
+    assert ends[-1] == pytest.approx(last, abs=1e6)
+    # two of the three others wait for the straggler all the time
+    long = [leg for leg in legs if leg.place is not None and leg.place.rank == 2]
+    assert sum((leg.end_ns or 0) - (leg.start_ns or 0) for leg in long) > 0.9 * (last - first)
+    assert made.picture is not None
+    assert made.picture(100).path == (whole, *legs)
+    assert set(made.path()) <= set(made.marks())
+
+
 @pytest.mark.parametrize("more", [("--iteration", "99"), ("--iteration", "1", "--from", "1ms")])
 def test_iterations_that_cannot_be(tmp_path: Path, more: tuple[str, ...]) -> None:
     answer = ask("timeline", TRAINING, "-o", tmp_path / "t.png", *more, expect=2)

@@ -203,6 +203,9 @@ def test_iterations_and_findings_are_marks(training: Path, chromium: Browser) ->
     assert [(f["label"], f["start"]) for f in flags] == [
         (row["finding"], row["start_ns"]) for row in findings
     ]
+    listed = chromium.run("LISTED.map((mark) => mark.label)")
+    assert listed.count("critical path") == 1
+    assert len(listed) == len(findings) + 8 + 1
     gap = next(k for k, row in enumerate(findings) if row["id"] == "host-gap")
     chromium.run(f"($('marks-button').click(), $('marks').querySelectorAll('li')[{gap}].click())")
     view = chromium.run("[view.start, view.end]")

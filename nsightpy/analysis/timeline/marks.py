@@ -1,4 +1,4 @@
-"""Iterations and findings as marks on a timeline."""
+"""Iterations, findings and the critical path as marks on a timeline."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.results import Table, Value
-from nsightpy.results.tracks import FINDING, ITERATION, Mark, Place
+from nsightpy.results.tracks import CRITICAL, FINDING, ITERATION, Mark, Place
 from nsightpy.units import format_time
 
+# (report, process, device)
+Unit = tuple[str, int, int]
 # What a list of marks can be read with.
 MOST = 5_000
 
@@ -42,6 +44,21 @@ def _iteration(number: int, spans: Sequence[tuple[int, int, str]], sources: Sequ
         min(start for start, _, _ in spans),
         max(end for _, end, _ in spans),
     )
+
+
+def path_marks(
+    places: Sequence[Place], units: Sequence[Unit], legs: Sequence[tuple[int, int, int]], text: str
+) -> list[Mark]:
+    """The critical path as a whole, then each of its legs: over which unit from when to when."""
+    by_unit = {(place.report, place.pid, place.device): place for place in places}
+    drawn = [leg for leg in legs if units[leg[0]] in by_unit][:MOST]
+    if not drawn:
+        return []
+    marks = [Mark(CRITICAL, "critical path", text, drawn[0][1], drawn[-1][2])]
+    for unit, start, end in drawn:
+        place = by_unit[units[unit]]
+        marks.append(Mark(CRITICAL, place.label, format_time(end - start), start, end, place))
+    return marks
 
 
 def finding_marks(places: Sequence[Place], findings: Table) -> list[Mark]:

@@ -107,6 +107,7 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         clock=timeline.clock,
         inputs=timeline.inputs,
         notes=tuple(timeline.notes),
+        path=timeline.path(),
     )
 
 

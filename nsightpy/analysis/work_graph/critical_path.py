@@ -9,6 +9,7 @@ import numpy as np
 from nsightpy.analysis.idle.gpu_work import COMMUNICATION, COMPUTE, GRAPH
 from nsightpy.analysis.work_graph.edges import LAUNCH, ORIGIN, START
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.host_chain import changes
 from nsightpy.analysis.work_graph.replay import NEVER
 from nsightpy.frames import Ints
 
@@ -70,6 +71,23 @@ def critical_path(graph: WorkGraph) -> CriticalPath:
         [getattr(path, name) for path in paths] for name in CriticalPath.__dataclass_fields__
     )
     return CriticalPath(*(np.concatenate(column) for column in columns)) if paths else NO_PATH
+
+
+def legs(graph: WorkGraph, path: CriticalPath) -> list[tuple[int, int, int]]:
+    """Whose work the path runs over from when to when: unit and two times (ns), in time order."""
+    work, spent = graph.work, path.times.sum(axis=1)
+    rows = np.flatnonzero((spent > 0) & (np.maximum.accumulate(path.unit) >= 0))
+    if not len(rows):
+        return []
+    edge, operation = path.edges[rows], np.maximum(path.operation[rows], 0)
+    end = np.where(edge >= 0, graph.recorded[graph.edges.target[edge]], work.end[operation])
+    start = end - spent[rows]
+    # what is nobody's is of who came before
+    known = np.maximum.accumulate(np.where(path.unit >= 0, np.arange(len(spent)), 0))
+    unit = path.unit[known[rows]]
+    first = np.flatnonzero(changes(unit) | (start != np.append(-1, end[:-1])))
+    last = np.append(first[1:], len(rows)) - 1
+    return list(zip(unit[first].tolist(), start[first].tolist(), end[last].tolist(), strict=True))
 
 
 def _divided(graph: WorkGraph, rows: Ints, begin: int, lasting: int) -> CriticalPath:

@@ -11,6 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
+from nsightpy.analysis.findings.worst import percent_text
 from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart
@@ -27,12 +28,14 @@ from nsightpy.query.rank_alignment import (
     once,
 )
 from nsightpy.query.scope import Scope
-from nsightpy.query.work_reading import Recorded, Stretch, graph_parts
+from nsightpy.query.work_reading import Recorded, Stretch, graph_parts, recorded
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import listed
 
 A = TypeVar("A")
+# Shares of the critical path: what is named, and when it is a rank's as a whole.
+LEAST_PATH, LEAST_WHOLE = 0.01, 0.9
 NO_GAINS = "What mending would gain is not known, so that bounds give the order: {}."
 REASONS = {
     "identity": "a replay of the recorded work is off by {identity:.1%}",
@@ -132,6 +135,26 @@ class Replayed:
         missing = listed(text.format(share) for text, share in parts if share)
         return (f"{sure} Not known: {missing}." if missing else sure,)
 
+    @property
+    def path_text(self) -> str | None:
+        """What the critical path is made of, for people; None where it is not known."""
+        path = self.path
+        if path is None or not path.length_ns:
+            return None
+        shares = [
+            f"{name} {percent_text(time / path.length_ns)}"
+            for name, time in path.totals.items()
+            if time >= LEAST_PATH * path.length_ns
+        ]
+        ranks = {unit: rank for (rank, _), unit in self.units.items() if rank is not None}
+        spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])
+        longest = int(np.argmax(spent)) if len(spent) else -1
+        whose = ""
+        if len(self.units) > 1 and longest in ranks:
+            whole = spent[longest] >= LEAST_WHOLE * path.length_ns
+            whose = f" ({'' if whole else 'mostly '}rank {ranks[longest]})"
+        return f"{', '.join(shares)}{whose}"
+
     def record(self) -> dict[str, Any]:
         """The same as data."""
         shares = dict.fromkeys(SHARES) if self.trust is None else vars(self.trust)
@@ -152,6 +175,15 @@ def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]
         return Job(results, None, ranks.one_job)
     alignment, sample = aligned_sample(parts, ENOUGH)
     return Job(results, alignment, one_job=True, sampled=sample.share < 1)
+
+
+def path_question(then: Callable[[Replayed], A], communication: tuple[str, ...]) -> Question[A]:
+    """What `then` makes of the critical path of the steady state, or of the part that is chosen."""
+
+    def asked(parts: Parts[Recorded]) -> A | Question[A]:
+        return replayed(job_of_work(parts.ranks, parts.results), parts.scope, communication, then)
+
+    return Question(recorded, asked, ranked=True)
 
 
 def replayed(

@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
-from nsightpy.analysis.findings.worst import percent_text
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
 from nsightpy.analysis.kernel_categories import category_of
@@ -21,7 +18,6 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Statistics, Tally, merge, tally
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
-from nsightpy.commands.findings.replayed import Replayed
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
@@ -41,8 +37,6 @@ TOP_RANGES = 4
 TALLIED = ("start_ns", "end_ns", "pid", "device", "name")
 # From this part of a device's window on its longest idle interval matters.
 LEAST_GAP = 0.05
-# Of the critical path smaller shares are not named; over one rank it runs with so much of it.
-LEAST_PATH, LEAST_WHOLE = 0.01, 0.9
 _PLACE = (Field("rank", "id"), Field("device", "id"))
 SECTIONS: Mapping[str, tuple[Field, ...]] = {
     "header": (
@@ -284,26 +278,6 @@ def outside_text(facts: Facts) -> str | None:
         if device.iterations is not None and device.repetition.outside
     ]
     return max(cases)[1] if cases else None
-
-
-def path_text(known: Replayed) -> str | None:
-    """What the critical path is made of, for people; None where it is not known."""
-    path, units = known.path, known.units
-    if path is None or not path.length_ns:
-        return None
-    shares = [
-        f"{name} {percent_text(time / path.length_ns)}"
-        for name, time in path.totals.items()
-        if time >= LEAST_PATH * path.length_ns
-    ]
-    ranks = {unit: rank for (rank, _), unit in units.items() if rank is not None}
-    spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])
-    longest = int(np.argmax(spent)) if len(spent) else -1
-    whose = ""
-    if len(units) > 1 and longest in ranks:
-        whole = spent[longest] >= LEAST_WHOLE * path.length_ns
-        whose = f" ({'' if whole else 'mostly '}rank {ranks[longest]})"
-    return f"{', '.join(shares)}{whose}"
 
 
 def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:

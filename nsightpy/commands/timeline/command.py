@@ -12,15 +12,17 @@ from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
 from nsightpy.analysis.iterations.steady import STEADY, Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.clock import UNCORRECTED, caption_of, collectives_of
-from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks
+from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks, path_marks
 from nsightpy.analysis.timeline.picture import picture
+from nsightpy.analysis.work_graph.critical_path import legs
 from nsightpy.commands.findings import command as checks
+from nsightpy.commands.findings.replayed import Replayed, path_question
 from nsightpy.commands.timeline.tracks import TrackReader
 from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.command import command
 from nsightpy.query.common_clock import CommonClock
-from nsightpy.query.engine import Parts, Question, answers
+from nsightpy.query.engine import Parts, Question, answer, answers
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import alignment_of
@@ -163,6 +165,7 @@ def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
         inputs=parts.ranks.inputs,
         notes=notes,
         marks=partial(_marks, request, reader, settings),
+        path=partial(_path, request, reader, settings),
     )
     return replace(drawn, picture=partial(picture, drawn))
 
@@ -235,13 +238,11 @@ def _window(
 
 
 def _marks(request: Request, reader: TrackReader, settings: Settings) -> tuple[Mark, ...]:
-    """Findings and iterations, for which the reports are read once; why there are none is noted."""
+    """Findings, iterations and the critical path; why there are none is noted."""
     questions: list[Question[Any]] = [
         Question(_iterations, partial(_on_one_clock, reader=reader), identified=True)
     ]
-    wanted = settings.findings
-    if wanted is None:
-        wanted = sum(map(_size, request.ranks.inputs)) < SOON_FOUND
+    wanted = _is_judged(request, settings)
     if wanted:
         questions.append(checks.findings.question(communication=settings.communication))
     try:
@@ -258,7 +259,36 @@ def _marks(request: Request, reader: TrackReader, settings: Settings) -> tuple[M
         reader.notes.append(f"No iterations are marked: {iterations}")
     else:
         marks += iterations
-    return tuple(marks)
+    return (*marks, *_path(request, reader, settings))
+
+
+def _is_judged(request: Request, settings: Settings) -> bool:
+    """Whether findings and the critical path are wanted."""
+    if settings.findings is None:
+        return sum(map(_size, request.ranks.inputs)) < SOON_FOUND
+    return settings.findings
+
+
+def _path(request: Request, reader: TrackReader, settings: Settings) -> tuple[Mark, ...]:
+    """The critical path of the steady state, or of the drawn window; nothing without one."""
+
+    def drawn(known: Replayed) -> tuple[Mark, ...]:
+        graph, path = known.graph, known.path
+        if graph is None or path is None:
+            return ()
+        later = 0
+        if known.alignment is not None:
+            later = known.alignment.base_ns - CommonClock.of(known.alignment).zero_ns
+        moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
+        return tuple(path_marks(reader.places, graph.work.units, moved, known.path_text or ""))
+
+    if not _is_judged(request, settings):
+        return ()
+    try:
+        return answer(request, path_question(drawn, settings.communication))
+    except NsightpyError as error:
+        reader.notes.append(f"No critical path is marked: {error}")
+        return ()
 
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:

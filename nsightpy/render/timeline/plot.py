@@ -90,6 +90,7 @@ def draw(picture: Picture, *, width: float = WIDTH) -> Figure:
     axes.set_ylim(inner, 0)
     _draw_bands(axes, picture, slots, scale)
     _draw_joins(axes, picture, slots, scale)
+    _draw_path(axes, picture, slots, scale)
     _draw_labels(axes, picture, slots)
     axes.set_yticks([])
     axes.set_xlabel(f"time ({unit.replace('us', 'µs')})", fontsize=8, labelpad=2)
@@ -246,6 +247,21 @@ def _draw_joins(axes: Axes, picture: Picture, slots: list[_Slot], scale: int) ->
         )
 
 
+def _draw_path(axes: Axes, picture: Picture, slots: list[_Slot], scale: int) -> None:
+    """The critical path as a line below the rows over whose work it runs."""
+    from matplotlib.collections import LineCollection
+
+    below = {slot.row.place: slot.top + slot.height + 0.03 for slot in slots}
+    lines = [
+        [(start / scale, below[mark.place]), (end / scale, below[mark.place])]
+        for mark in picture.path
+        if mark.place in below
+        and (start := max(mark.start_ns or 0, picture.start_ns))
+        < (end := min(mark.end_ns or 0, picture.end_ns))
+    ]
+    axes.add_collection(LineCollection(lines, colors="black", linewidths=1.6), autolim=False)
+
+
 def _draw_labels(axes: Axes, picture: Picture, slots: list[_Slot]) -> None:
     """Whose row it is on the left, how busy it was on the right."""
     share = axes.get_yaxis_transform()
@@ -320,6 +336,8 @@ def caption(picture: Picture) -> list[str]:
         few = len(picture.joins) < picture.collectives
         which = f"the {len(picture.joins)} longest of {picture.collectives:,}" if few else "all"
         text += f"\nLines join the ends of each collective of several ranks ({which})."
+    if picture.path:
+        text += f"\nThe black line is the critical path: {picture.path[0].text}."
     if picture.ranges_left_out:
         text += f"\n{picture.ranges_left_out:,} code ranges are not drawn for lack of space."
     return text.splitlines()

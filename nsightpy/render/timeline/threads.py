@@ -109,7 +109,7 @@ class Directory:
             tid = next(self._tids)
             lane = _lane_of(name, marks, origin)
             made.append(TraceThread(number, tid, name, tid, lane, None, None))
-        return TraceProcess(number, "iterations and findings", 0), made
+        return TraceProcess(number, "iterations, findings, critical path", 0), made
 
     def counter(self, track: tracks.Track, label: str) -> tuple[int, int, str]:
         """The process of a counter of a track, a number for it, and its name there."""

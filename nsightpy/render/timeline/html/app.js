@@ -103,6 +103,7 @@ function drawTrack(row, y, width) {
   context.fillStyle = paint.strip;
   context.fillRect(0, y, paint.width, tall - (tall < TRACK ? 0 : 2));
   paint.stack(row.track.strips, view, GUTTER, width, y + (tall < TRACK ? 0 : 1), tall < TRACK ? tall : tall - 4);
+  drawPath(row, y);
   context.fillStyle = paint.strip;
   context.fillRect(0, y, GUTTER, tall - (tall < TRACK ? 0 : 2));
   context.fillStyle = paint.ink;

@@ -1,4 +1,6 @@
-// Findings and iterations: a strip below the ruler, a list, and jumps from one to the next.
+// Findings and iterations: a strip below the ruler, a list, and jumps from one to the next. The
+// critical path: a line below the tracks that it runs over; in the list it stands once.
+const LISTED = head.marks.filter((mark) => mark.kind !== "critical path" || mark.track === null);
 
 /** Iterations as boxes with their numbers, findings as flags at their worst places. */
 function drawMarks() {
@@ -33,6 +35,17 @@ function drawMarks() {
   context.fillRect(0, y, GUTTER, MARKS);
   context.fillStyle = paint.faint;
   label("iterations, findings", 8, y + MARKS / 2);
+}
+
+/** The critical path where it runs over the work of this track. */
+function drawPath(row, y) {
+  const track = state.tracks.indexOf(row.track);
+  paint.context.fillStyle = paint.hit;
+  for (const mark of head.marks) {
+    if (mark.kind !== "critical path" || mark.track !== track || mark.end < view.start || mark.start > view.end) continue;
+    const x0 = Math.max(xOf(mark.start), GUTTER), x1 = Math.min(xOf(mark.end), paint.width);
+    paint.context.fillRect(x0, y + state.tall - 4, Math.max(x1 - x0, 1), 2);
+  }
 }
 
 /** The mark under the pointer: a finding's flag first. */
@@ -70,7 +83,7 @@ function toMark(mark) {
 /** The mark after the middle of the view, or the one before it. */
 function nextMark(forward) {
   const middle = (view.start + view.end) / 2, now = state.flag && state.flag.start !== null && Math.abs((state.flag.start + state.flag.end) / 2 - middle) < (view.end - view.start) / 4 ? state.flag : null;
-  const placed = head.marks.filter((mark) => mark.start !== null).sort((a, b) => a.start - b.start);
+  const placed = head.marks.filter((mark) => mark.start !== null && mark.kind !== "critical path").sort((a, b) => a.start - b.start);
   if (!placed.length) return;
   const at = now ? placed.indexOf(now) + (forward ? 1 : -1) : forward ? placed.findIndex((mark) => mark.start > middle) : placed.findLastIndex((mark) => mark.start < middle);
   if (placed[at]) toMark(placed[at]);
@@ -79,8 +92,8 @@ function nextMark(forward) {
 function listMarks() {
   $("marks-button").hidden = !head.marks.length;
   if (!head.marks.length) return;
-  $("marks-button").textContent = `marks (${head.marks.length})`;
-  const rows = head.marks.map((mark) => {
+  $("marks-button").textContent = `marks (${LISTED.length})`;
+  const rows = LISTED.map((mark) => {
     const row = document.createElement("li");
     row.tabIndex = 0;
     row.append(made("b", mark.label), made("span", [mark.track === null ? "" : state.tracks[mark.track].label, mark.severity, mark.text].filter(Boolean).join(" · ")));
@@ -95,5 +108,5 @@ function listMarks() {
 }
 
 function markHere() {
-  [...$("marks").querySelectorAll("li")].forEach((row, k) => row.classList.toggle("here", head.marks[k] === state.flag));
+  [...$("marks").querySelectorAll("li")].forEach((row, k) => row.classList.toggle("here", LISTED[k] === state.flag));
 }
