@@ -1,5 +1,4 @@
-"""instances: one kernel, range or collective instance by instance, or how durations spread; idle
-intervals and launch delays likewise."""
+"""instances: one kernel, range or collective, instance by instance, or how its durations spread."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.names import brief
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.named_events import KINDS, MEASURED, close_names, named_events
+from nsightpy.query.named_events import KINDS, close_names, named_events
 from nsightpy.query.options import NameStyle, Option
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
@@ -102,9 +101,7 @@ def instances(
     ] = None,
 ) -> Question[Instances]:
     """NAME is a kernel (demangled, base or mangled), a collective's operation (AllReduce), or
-    RANGE[@DOMAIN], of which the first that there is; or `idle`, the stretches in which a device did
-    nothing, or `launch-delay`, from the begin of each launching call to that of the first kernel
-    that it launched, under the name of the call. A terminal shows one row a rank, or with
+    RANGE[@DOMAIN], of which the first that there is. A terminal shows one row a rank, or with
     --bins one a name; files have every instance with its iteration, or every bin.
 
     Starts are moments on the clock that all ranks share. instance counts from 0 in its iteration,
@@ -129,8 +126,6 @@ def _first_of(
 
     def combine(parts: Parts[Found]) -> Instances | Question[Instances]:
         found = {kind for kind, instances, _ in parts.values if instances is not None}
-        if not found and of in MEASURED:
-            return replace(answer(parts, of), notes=(MEASURED[of],))
         if not found and of.strip("*"):
             raise NsightpyError(_nothing(of, kinds, parts))
         first = next((kind for kind in kinds if kind in found), kinds[0])
@@ -168,13 +163,17 @@ def _tallied(_: SystemReport, events: Frame) -> Tally:
 
 def _numbered(report: SystemReport, events: Frame) -> Frame:
     """The events with their iteration, and their number in it or, without any, in the capture."""
-    from nsightpy.query.steady_state import iteration_numbers, iterations_of
+    from nsightpy.analysis.iterations.candidates import owner_of
+    from nsightpy.query.iteration_search import search
 
-    iteration = iteration_numbers(report, events)
+    iteration = np.full(events.rows, -1, dtype=np.int64)
     instance = np.full(events.rows, -1, dtype=np.int64)
+    every = search(report)
     for pid in np.unique(events.ints("pid")).tolist():
         rows = np.flatnonzero(events.ints("pid") == pid)
-        if len(iterations_of(report).get(pid, ())):
+        if pid in every and len(every[pid].iterations):
+            start, end = every[pid].iterations.start, every[pid].iterations.end - 1
+            iteration[rows] = owner_of(start, end, events.ints("start_ns")[rows])
             rows = rows[iteration[rows] >= 0]
         device = events.ints("device")[rows]
         for number in np.unique(device).tolist():

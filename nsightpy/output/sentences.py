@@ -78,11 +78,11 @@ def fixed(value: float | None, unit: str, decimals: int, *, sign: bool = False) 
 
 def time_change(before: float | None, after: float | None) -> str:
     """Two times in one unit: 41.2 -> 44.5 ms."""
-    known = [value for value in (before, after) if value is not None]
-    unit, scale = time_unit_for(known)
+    times = [value for value in (before, after) if value is not None]
+    unit, scale = time_unit_for(times)
     delta = abs((after or 0) - (before or 0)) / scale
     digits = 3
-    if len(known) == 2 and delta and len({significant(v / scale, digits) for v in known}) == 1:
+    if len(times) == 2 and delta and len({significant(v / scale, digits) for v in times}) == 1:
         digits += 1
     old, new = (
         "-" if value is None else significant(value / scale, digits) for value in (before, after)
@@ -165,8 +165,8 @@ def same_on_both(result: Comparison) -> list[str]:
 def differences(result: Comparison) -> list[str]:
     """What differs between the sides: clocks 1980 MHz -> 1755 MHz."""
     return [
-        printable(f"{known.name} {known.before or 'unknown'} -> {known.after or 'unknown'}")
-        for known in result.circumstances
+        printable(f"{each.name} {each.before or 'unknown'} -> {each.after or 'unknown'}")
+        for each in result.circumstances
     ]
 
 
@@ -198,8 +198,8 @@ def answer(result: Comparison) -> str:
         return f"{subject(result)} takes the same time: {times}, {change}"
     if step.verdict in (NEW, GONE):
         return f"{subject(result)} is {step.verdict}: {times}"
-    what = f"{subject(result)[0].lower()}{subject(result)[1:]}"
-    return f"Cannot tell whether {what} changed: {times}, {change}"
+    words = f"{subject(result)[0].lower()}{subject(result)[1:]}"
+    return f"Cannot tell whether {words} changed: {times}, {change}"
 
 
 def confidence(result: Comparison) -> str:
@@ -306,9 +306,13 @@ def gate_options(result: Comparison) -> str:
 def changed_rows(
     rows: Sequence[ComparedQuantity], top: int
 ) -> tuple[list[ComparedQuantity], list[ComparedQuantity]]:
-    """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
+    """The first rows to show, and all others: `same`, those that round to no change among them."""
     unit, decimals = unit_of_changes(rows)
-    changed = [row for row in rows if fixed(row.delta_ns, unit, decimals, sign=True) != "0"]
+    changed = [
+        row
+        for row in rows
+        if row.verdict != SAME and fixed(row.delta_ns, unit, decimals, sign=True) != "0"
+    ]
     shown = changed[:top]
     return shown, [row for row in rows if not any(row is other for other in shown)]
 
@@ -318,12 +322,14 @@ def names_matches(rows: Sequence[ComparedQuantity]) -> bool:
     return any(row.matched_by not in (FULL_NAME, "") for row in rows)
 
 
-def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
-    """How many rows are not shown, and what they change together."""
+def rest_line(shown: int, left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
+    """How many rows are not shown beside those, and what they change together."""
     if not any(quantity.delta_ns for quantity in left):
         return f"{counted(len(left), 'row')} without any change"
     total = fixed(sum(quantity.delta_ns for quantity in left), unit, decimals, sign=True)
-    return f"and {counted(len(left), 'more row')}, {total} {unit} together"
+    rows = f"and {counted(len(left), 'more row')}" if shown else counted(len(left), "row")
+    beyond = "" if shown else " without a change beyond the limits"
+    return f"{rows}{beyond}, {total} {unit} together"
 
 
 def contributors(result: Comparison) -> list[ComparedQuantity]:
@@ -331,6 +337,6 @@ def contributors(result: Comparison) -> list[ComparedQuantity]:
 
     Where there are collectives, their kernels are not named a second time.
     """
-    known = bool(result.collectives)
-    kernels = (kernel for kernel in result.kernels if not (known and kernel.communicates))
+    named = bool(result.collectives)
+    kernels = (kernel for kernel in result.kernels if not (named and kernel.communicates))
     return sorted((*kernels, *result.collectives), key=lambda quantity: -abs(quantity.delta_ns))

@@ -236,7 +236,7 @@ class Comparison(Table):
 
 def _details(quantity: ComparedQuantity) -> dict[str, Any]:
     """What a row has no column for, in the order of the rows."""
-    known = quantity.section in SECTIONS
+    has_name = quantity.section in SECTIONS
     return {
         "name": quantity.name,
         "section": quantity.section,
@@ -247,8 +247,8 @@ def _details(quantity: ComparedQuantity) -> dict[str, Any]:
         "delta_from_count_ns": quantity.delta_from_count_ns,
         "delta_from_duration_ns": quantity.delta_from_duration_ns,
         "change": quantity.change,
-        "before_names": [quantity.before_name] if known and quantity.verdict != NEW else [],
-        "after_names": [quantity.name] if known and quantity.verdict != GONE else [],
+        "before_names": [quantity.before_name] if has_name and quantity.verdict != NEW else [],
+        "after_names": [quantity.name] if has_name and quantity.verdict != GONE else [],
         "figures": [
             {"name": name, "before": before, "after": after}
             for name, before, after in quantity.figures

@@ -17,19 +17,17 @@ NO_SPREAD = (
     "One value a run and fewer than four runs a side: nothing shows a spread, so there are no "
     "intervals, and slower or faster cannot be told from noise."
 )
-WINDOWS = (
-    "Not all runs have iterations: the windows of the captures are compared, from the first to the "
-    "last GPU work, so that a longer capture counts as slower."
-)
-REPETITIONS = (
-    "Not all runs have iterations: what repeats in all of them is compared, a part of a step (a "
-    "layer, say) with as many launches on both sides; no warm-up is left out."
-)
-LAUNCHES = (
-    "Reports of ncu: times of single launches, each measured alone; they do not add up to a step. "
-    f"Below four runs a side each is taken to be within {100 * LAUNCH_SPREAD:g} %, as far as "
-    "launches of one kernel lie apart in captures: profile again (four runs a side) to know it."
-)
+# What must be known where the unit is no step.
+BY_UNIT = {
+    "window": "Not all runs have iterations: the windows of the captures are compared, from the "
+    "first to the last GPU work, so that a longer capture counts as slower.",
+    "repetition": "Not all runs have iterations: what repeats in all of them is compared, a part "
+    "of a step (a layer, say) with as many launches on both sides; no warm-up is left out.",
+    "launch": "Reports of ncu: times of single launches, each measured alone; they do not add up "
+    f"to a step. Below four runs a side each is taken to be within {100 * LAUNCH_SPREAD:g} %, as "
+    "far as launches of one kernel lie apart in captures: profile again (four runs a side) to "
+    "know it.",
+}
 # Of the change of the unit, what is worth a command.
 MATERIAL = 0.1
 _OF_PARTS = (
@@ -45,10 +43,7 @@ MOST_STEPS = 3
 
 def notes_on(comparison: Comparison) -> tuple[str, ...]:
     """What must be known to trust the figures; without what single runs say."""
-    notes = []
-    by_unit = {"window": WINDOWS, "repetition": REPETITIONS, "launch": LAUNCHES}
-    if comparison.unit in by_unit:
-        notes.append(by_unit[comparison.unit])
+    notes = [BY_UNIT[comparison.unit]] if comparison.unit in BY_UNIT else []
     if comparison.spread == "steps":
         notes.append(FEW_RUNS.format(unit=comparison.unit))
     if comparison.spread == "nothing" and comparison.unit != "launch":
@@ -61,11 +56,11 @@ def notes_on(comparison: Comparison) -> tuple[str, ...]:
 
 def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
     """Whether collectives changed because ranks wait, or because the transfer changed."""
-    sums = _waits_and_transfers(collectives)
+    changes = _change_of(collectives, "wait"), _change_of(collectives, "transfer")
     whole = sum(collective.before_ns or 0 for collective in collectives)
-    if max(map(abs, sums)) <= 0.01 * whole:
+    if max(map(abs, changes)) <= 0.01 * whole:
         return []
-    wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in sums)
+    wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in changes)
     text = (
         f"Collectives: waiting for the last rank changed by {wait}, the transfers themselves by "
         f"{transfer} (mean over ranks)."
@@ -73,38 +68,28 @@ def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
     return [text]
 
 
-def _waits_and_transfers(collectives: Sequence[ComparedQuantity]) -> tuple[int, int]:
-    """By how much waiting for other ranks and the transfers changed, in ns."""
-    wait, transfer = (
-        sum(
-            collective.delta_ns
-            for collective in collectives
-            if collective.name.endswith(f": {kind}")
-        )
-        for kind in ("wait", "transfer")
-    )
-    return wait, transfer
+def _change_of(collectives: Sequence[ComparedQuantity], kind: str) -> int:
+    """By how much waiting for other ranks, or the transfers, changed, in ns."""
+    return sum(one.delta_ns for one in collectives if one.name.endswith(f": {kind}"))
 
 
 def next_steps(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the parts that changed most first."""
-    paths = [run.name for run in comparison.after.runs[:1]]
-    if not paths or comparison.after.baseline:
+    if comparison.after.baseline:
         return ()
-    after = shlex.quote(paths[0])
+    after = shlex.quote(comparison.after.runs[0].name)
     if comparison.unit == "launch":
         return ((f"nsightpy roofline {after}", "what limits each kernel"),)
-    steps: dict[str, str] = {}
-    wait, transfer = _waits_and_transfers(comparison.collectives)
-    ordered = sorted(comparison.parts, key=lambda quantity: -abs(quantity.delta_ns))
+    collectives = comparison.collectives
+    waits = abs(_change_of(collectives, "wait")) > abs(_change_of(collectives, "transfer"))
+    largest = max((abs(part.delta_ns) for part in comparison.parts), default=0)
     limit = limit_of(comparison.step.before_ns or 0, comparison.limits)
-    least = MATERIAL * max([limit, *(abs(quantity.delta_ns) for quantity in ordered)])
-    for quantity in ordered:
-        if not quantity.delta_ns or abs(quantity.delta_ns) < least:
-            continue
-        for part, command, why in _OF_PARTS:
-            if quantity.name.startswith(part):
-                waits = command == "collectives" and abs(wait) > abs(transfer)
-                what = _WAITS if waits else (command, why)
-                steps.setdefault(f"nsightpy {what[0]} {after}", f"{quantity.name}: {what[1]}")
+    steps: dict[str, str] = {}
+    for part in sorted(comparison.parts, key=lambda part: -abs(part.delta_ns)):
+        if not part.delta_ns or abs(part.delta_ns) < MATERIAL * max(limit, largest):
+            break
+        command, why = next(step for name, *step in _OF_PARTS if part.name.startswith(name))
+        if command == "collectives" and waits:
+            command, why = _WAITS
+        steps.setdefault(f"nsightpy {command} {after}", f"{part.name}: {why}")
     return tuple(list(steps.items())[:MOST_STEPS])

@@ -63,6 +63,8 @@ def compare_sides(
     step = _step(first, second, unit, limits)
     least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
+    whole = covers_runs(len(first.units), len(second.units))
+    has_units = first.time(0).has_units and second.time(0).has_units
     kernels, collectives, ranges = (_works(first, second, section, inner) for section in SECTIONS)
     comparison = Comparison(
         "compare",
@@ -81,7 +83,7 @@ def compare_sides(
             *shape_differences(kernels, first, second),
         ),
         limits=limits,
-        spread=_spread(first, second),
+        spread="runs" if whole else "steps" if has_units else "nothing",
     )
     return replace(
         comparison,
@@ -94,18 +96,11 @@ def compare_sides(
 
 def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity:
     """A quantity that is tested by itself, as the step is; nothing changes below four runs."""
-    before, after = Sample.of(quantity.before_runs), Sample.of(quantity.after_runs)
+    before, after = Sample(quantity.before_runs), Sample(quantity.after_runs)
     p_value = mann_whitney(before.runs, after.runs)
     if p_value is None or quantity.before_ns is None or quantity.after_ns is None:
         return quantity
     return _judged(replace(quantity, p_value=p_value), before, after, limits)
-
-
-def _spread(first: Side, second: Side) -> str:
-    """What intervals are made of: runs, units in runs, or nothing."""
-    if covers_runs(len(first.units), len(second.units)):
-        return "runs"
-    return "steps" if first.time(0).has_units and second.time(0).has_units else "nothing"
 
 
 def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuantity:
@@ -121,7 +116,7 @@ def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity,
     parts = []
     for column, (name, times) in enumerate(zip(PARTS, medians, strict=True), start=1):
         before, after = first.time(column), second.time(column)
-        if any(times) or before.runs.any() or after.runs.any():
+        if any((*times, *before.runs, *after.runs)):
             parts.append(_quantity(name, "time", before, after, times, limits))
     return tuple(parts)
 
@@ -130,8 +125,8 @@ def _quantity(
     name: str, section: str, before: Sample, after: Sample, times: tuple[int, int], limits: Limits
 ) -> ComparedQuantity:
     """A time of both sides; `times` are what is said of it in ns."""
-    first, second = (tuple(map(round, side.runs.tolist())) for side in (before, after))
-    return _judged(ComparedQuantity(name, section, *times, first, second), before, after, limits)
+    quantity = ComparedQuantity(name, section, *times, before.runs, after.runs)
+    return _judged(quantity, before, after, limits)
 
 
 def _judged(

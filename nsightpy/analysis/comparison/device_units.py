@@ -49,8 +49,8 @@ def unit_times(start: Ints, end: Ints, did: Activity, gaps: IdleGaps | None) -> 
         # one after the other; their order matters only where a unit's edge divides an interval
         ends = np.cumsum(gaps.causes, axis=1) + gaps.opened[:, None]
         starts = ends - gaps.causes
-        for place, column in enumerate(_CAUSES):
-            times[:, column] = within(union(starts[:, place], ends[:, place]))
+        for cause, column in enumerate(_CAUSES):
+            times[:, column] = within(union(starts[:, cause], ends[:, cause]))
     # the last part is `unknown`, and takes what nothing is known of
     times[:, -1] += end - start - times.sum(axis=1)
     return times
@@ -77,8 +77,8 @@ def owners(start: Ints, end: Ints, times: Ints) -> Ints:
     """The unit [start, end) in which each moment lies; -1 for none. Units ascend."""
     if not len(start):
         return np.full(len(times), -1, dtype=np.int64)
-    place = np.searchsorted(start, times, side="right") - 1
-    owner: Ints = np.where((place >= 0) & (times < end[np.maximum(place, 0)]), place, -1)
+    unit = np.searchsorted(start, times, side="right") - 1
+    owner: Ints = np.where((unit >= 0) & (times < end[np.maximum(unit, 0)]), unit, -1)
     return owner
 
 

@@ -56,9 +56,9 @@ def _called(comparison: Comparison, name: str) -> ComparedQuantity:
     holding = [quantity for quantity in every if name.lower() in quantity.name.lower()]
     if len(holding) == 1:
         return holding[0]
-    what = "more than one kernel, range or collective is" if holding else "nothing is"
+    which = "more than one kernel, range or collective is" if holding else "nothing is"
     among = ", ".join(quantity.name for quantity in (holding or every)[:MOST_NAMED])
-    raise UsageError(f"--gate-on {name!r}: {what} called so; there are {among}, ...")
+    raise UsageError(f"--gate-on {name!r}: {which} called so; there are {among}, ...")
 
 
 def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOutcome:

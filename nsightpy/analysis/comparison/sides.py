@@ -21,9 +21,9 @@ class Side:
 
     def time(self, column: int) -> Sample:
         """The time of a unit (column 0), or of one of PARTS (from column 1 on)."""
-        runs = [(unit.duration_ns, *unit.parts)[column] for unit in self.units]
-        units = ([row[column] for row in unit.samples] for unit in self.units)
-        return Sample.of(runs, units, self.within)
+        runs = ((unit.duration_ns, *unit.parts)[column] for unit in self.units)
+        units = (tuple(row[column] for row in unit.samples) for unit in self.units)
+        return Sample(tuple(runs), tuple(units), self.within)
 
     @property
     def parts(self) -> Ints:
@@ -33,16 +33,13 @@ class Side:
 
     def works(self, section: str) -> dict[str, Work]:
         """What ran in the units, of one section, by name."""
-        runs = [
-            {work.name: work for work in unit.works if work.section == section}
-            for unit in self.units
-        ]
-        names = dict.fromkeys(name for run in runs for name in run)
-        either = list(zip(runs, self.nothing.runs, strict=True))
-        return {
-            name: Work(tuple(run.get(name, nothing) for run, nothing in either), self.within)
-            for name in names
-        }
+        found: dict[str, list[WorkSummary]] = {}
+        absent = self.nothing.runs
+        for number, unit in enumerate(self.units):
+            for work in unit.works:
+                if work.section == section:
+                    found.setdefault(work.name, list(absent))[number] = work
+        return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
 
     @property
     def nothing(self) -> Work:
@@ -54,7 +51,7 @@ class Side:
     def order(self) -> tuple[str, ...]:
         """The names in the order of launches, of the run in which most of them are kept."""
         fullest = max(self.units, key=lambda unit: len(unit.order))
-        return tuple(fullest.works[place].name for place in fullest.order)
+        return tuple(fullest.works[number].name for number in fullest.order)
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,8 @@ class Work:
     @property
     def total(self) -> Sample:
         """Its time a unit, in single units where all runs keep those."""
-        runs = [run.total_ns for run in self.runs]
-        return Sample.of(runs, (run.samples for run in self.runs), self.within)
+        runs = tuple(run.total_ns for run in self.runs)
+        return Sample(runs, tuple(run.samples for run in self.runs), self.within)
 
     @property
     def count(self) -> float:

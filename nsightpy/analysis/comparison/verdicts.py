@@ -12,7 +12,7 @@ where it lies within; a p-value, where there is one, must be significant as well
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,21 +33,14 @@ MOST_RUNS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One time of one side: its value in each run, and in single units of each run (or nothing).
+    """One time of one side, in ns: in each run, and in single units of each run (or nothing).
 
     `within` is the part by which a single value may be off, where that is known of its kind.
     """
 
-    runs: Floats
-    units: tuple[Floats, ...] = ()
+    runs: tuple[int, ...]
+    units: tuple[tuple[int, ...], ...] = ()
     within: float = 0.0
-
-    @classmethod
-    def of(
-        cls, runs: Sequence[int], units: Iterable[Sequence[int]] = (), within: float = 0.0
-    ) -> Sample:
-        """A sample of whole ns."""
-        return cls(np.asarray(runs, float), tuple(np.asarray(one, float) for one in units), within)
 
     @property
     def median(self) -> float:
@@ -111,7 +104,7 @@ def _drawn_medians(sample: Sample, whole: bool, random: np.random.Generator) -> 
     return medians
 
 
-def mann_whitney(before: Floats, after: Floats) -> float | None:
+def mann_whitney(before: Sequence[int], after: Sequence[int]) -> float | None:
     """The two-sided p-value of the rank-sum test; None below four a side.
 
     Exact where a side has eight runs or fewer and no two are equal, else by the normal
@@ -132,17 +125,11 @@ def verdict_of(
         return CANNOT_TELL
     limit = limit_of(before_ns, limits)
     significant = p_value is None or p_value < SIGNIFICANT
-    if significant and interval.least_ns > limit and _beyond(interval.low, 1 + limits.relative):
+    if significant and interval.least_ns > limit:
         return SLOWER
-    if significant and interval.most_ns < -limit and _beyond(1 - limits.relative, interval.high):
+    if significant and interval.most_ns < -limit:
         return FASTER
-    within = interval.least_ns >= -limit and interval.most_ns <= limit
-    return SAME if within else CANNOT_TELL
-
-
-def _beyond(value: float | None, limit: float | None) -> bool:
-    """Whether a ratio is above a limit; true where there is no ratio."""
-    return value is None or limit is None or value > limit
+    return SAME if interval.least_ns >= -limit and interval.most_ns <= limit else CANNOT_TELL
 
 
 def limit_of(before_ns: float, limits: Limits) -> float:

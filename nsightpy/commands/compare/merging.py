@@ -19,7 +19,7 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart
 from nsightpy.errors import NsightpyError
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Ints, Labels
 from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.engine import Parts
 from nsightpy.query.rank_alignment import align_parts
@@ -100,54 +100,37 @@ def collective_works(
     if not logs:
         return works
     alignment = align_parts(logs)
-    timed = _timed(alignment)
+    names, rows, lengths = _timed(alignment)
+    ledger = alignment.ledger
     devices = {
-        (str(report.path), *device.place, kind): device
+        (str(report.path), *units.device, kind): units
         for report, part in results
         for kind in kinds
-        for device in part.units[kind]
+        for units in part.units[kind]
     }
-    for number, unit in enumerate(alignment.ledger.units):
-        own = timed.at(unit=number)
-        begun = own.ints("start_ns") - alignment.ledger_ahead_ns(number)
+    for number, unit in enumerate(ledger.units):
+        own = np.flatnonzero(ledger.unit[rows] == number)
+        begun = ledger.starts[rows[own]] - alignment.ledger_ahead_ns(number)
         for kind in kinds:
-            place = (alignment.clocks[unit.clock].report, unit.pid, unit.device, kind)
-            if place in devices:
-                device = devices[place]
+            key = (alignment.clocks[unit.clock].report, unit.pid, unit.device, kind)
+            if device := devices.get(key):
                 count = len(device.parts)
                 owner = np.minimum(owners(device.start, device.end, begun), count - 1)
-                lengths = own.ints("length_ns")
-                works[kind].append(unit_works(own.labels("name"), owner, lengths, count))
+                works[kind].append(unit_works(names.take(own), owner, lengths[own], count))
     return works
 
 
-def _timed(alignment: Alignment) -> Frame:
-    """What ranks spent in collectives, by name: their unit, start and time in ns of the ledger."""
-    names, ledger = _names(alignment), alignment.ledger
-    durations = alignment.ends - alignment.starts
+def _timed(alignment: Alignment) -> tuple[Labels, Ints, Ints]:
+    """What ranks spent in collectives: names, rows of the ledger, and times in ns."""
+    names, durations = _names(alignment), alignment.ends - alignment.starts
     arrivals = arrivals_of(alignment)
-    waits = np.zeros(len(durations), dtype=np.int64)
-    waits[arrivals.rows] = arrivals.waits
-    met = np.zeros(len(durations), dtype=np.bool_)
-    met[arrivals.rows] = True
-    times = []
-    for suffix, rows, lengths in (
-        (WAIT, met, waits),
-        (TRANSFER, met, durations - waits),
-        ("", ~met, durations),
-    ):
-        own = names.take(rows)
-        times.append(
-            Frame(
-                {
-                    "name": Labels(own.codes, tuple(name + suffix for name in own.values)),
-                    "unit": ledger.unit[rows].astype(np.int64),
-                    "start_ns": ledger.starts[rows],
-                    "length_ns": lengths[rows],
-                }
-            )
-        )
-    return Frame.concatenate(times)
+    met, alone = arrivals.rows, np.setdiff1d(np.arange(len(durations)), arrivals.rows)
+    rows = np.concatenate([met, met, alone])
+    lengths = [arrivals.waits, durations[met] - arrivals.waits, durations[alone]]
+    suffixes = np.repeat(np.arange(3), list(map(len, lengths)))
+    values = (name + suffix for name in names.values for suffix in (WAIT, TRANSFER, ""))
+    codes = (3 * names.codes[rows] + suffixes).astype(np.int32)
+    return Labels(codes, tuple(values)), rows, np.concatenate(lengths)
 
 
 def _names(alignment: Alignment) -> Labels:
@@ -157,11 +140,11 @@ def _names(alignment: Alignment) -> Labels:
     pairs, codes = np.unique(keys, axis=1, return_inverse=True)
     texts = []
     for signature, communicator in pairs.T.tolist():
-        what = ledger.signatures[signature]
+        collective = ledger.signatures[signature]
         size = ledger.group_sizes[communicator] if communicator >= 0 else 0
-        whole = what.bytes * (size if size and what.operation in SHARED else 1)
-        text = what.operation
-        text += f" {format_bytes(whole)}" if what.bytes >= 0 else ""
+        whole = collective.bytes * (size if size and collective.operation in SHARED else 1)
+        text = collective.operation
+        text += f" {format_bytes(whole)}" if collective.bytes >= 0 else ""
         text += f", {size} ranks" if size else ""
         texts.append(text)
     return Labels(codes.reshape(-1).astype(np.int32), tuple(texts)).merged()

@@ -48,18 +48,15 @@ def _summary(name: str, parts: Sequence[_Measured]) -> RunSummary:
             "Collect gpu__time_duration.sum, as every --set of ncu does."
         )
     works = tuple(_work(kernel, launches_of) for kernel, launches_of in by_name.items())
-    places = {kernel: place for place, kernel in enumerate(by_name)}
+    numbers = {kernel: number for number, kernel in enumerate(by_name)}
     total = sum(work.total_ns for work in works)
-    order = tuple(places[launch.name] for launch in launches)
+    order = tuple(numbers[launch.name] for launch in launches)
     unit = UnitSummary(total, (total, *(0,) * (len(PARTS) - 1)), 1, (), works, order)
-    clocks = [launch.machine.clock_hz / 1e6 for launch in launches if launch.machine.clock_hz]
+    clocks = sorted(launch.machine.clock_hz or 0 for launch in launches)
+    ends = dict.fromkeys(f"{hz / 1e6:.0f} MHz" for hz in (clocks[0], clocks[-1]) if hz)
     about = {
         "GPU": ", ".join(sorted({launch.machine.name for launch in launches})),
-        "SM clock of the profile": " to ".join(
-            dict.fromkeys(f"{clock:.0f} MHz" for clock in (min(clocks), max(clocks)))
-        )
-        if clocks
-        else "",
+        "SM clock of the profile": " to ".join(ends),
         "profiler": ", ".join(sorted({version for _, version, _ in parts if version})),
         "launches measured": format_count(len(launches)),
     }
@@ -74,15 +71,16 @@ def _work(name: str, launches: Sequence[RooflineLaunch]) -> WorkSummary:
         "sol_memory_pct": [launch.speed.memory_pct for launch in launches],
         "roof_fraction": [launch.judged.roof_fraction for launch in launches if launch.judged],
     }
-    known = {
-        figure: [value for value in values if value is not None]
-        for figure, values in figures.items()
-    }
+    medians = {}
+    for figure, values in figures.items():
+        measured = [value for value in values if value is not None]
+        if measured:
+            medians[figure] = float(np.median(measured))
     return WorkSummary(
         "kernel",
         name,
         float(len(launches)),
         sum(launch.duration_ns or 0 for launch in launches),
-        figures={figure: float(np.median(values)) for figure, values in known.items() if values},
+        figures=medians,
         shapes=tuple(sorted({f"{one.grid} x {one.block}" for one in launches if one.grid})),
     )

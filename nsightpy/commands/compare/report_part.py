@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.steady import Iterations
-from nsightpy.analysis.iterations.thresholds import REPEATS
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
 from nsightpy.analysis.nvtx.ranges import folded
@@ -33,7 +33,7 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, texts
 
 # A process and one of its devices; starts and ends.
-Place = tuple[int, int]
+Device = tuple[int, int]
 Times = tuple[Ints, Ints]
 # Its ranges are calls of the library, not parts of a program.
 LIBRARY_DOMAINS = ("NCCL",)
@@ -48,7 +48,7 @@ class DeviceUnits:
     A window is one unit, which may have holes. `order`: what the unit of median length launched.
     """
 
-    place: Place
+    device: Device
     start: Ints
     end: Ints
     parts: Ints
@@ -78,28 +78,26 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
     iterations = iterations_of(report, scope, work, calls) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
-    hulls = {place: _hull(windows[place], repeated.get(place[0])) for place in windows}
+    hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     gaps = with_host_calls(report, gaps_of(work, followed, waiting, hulls), ranges)
     ran = _ran(report, scope, work, followed)
     narrowed = scope.narrow(report, ran)
     spans = _projected(work, followed, ranges)
-    units: dict[str, list[DeviceUnits]] = {}
-    for place, window in windows.items():
-        kernels, *others = (frame.at(pid=place[0], device=place[1]) for frame in work)
+    units: dict[str, list[DeviceUnits]] = defaultdict(list)
+    for device, window in windows.items():
+        pid, own = device[0], {"pid": device[0], "device": device[1]}
+        kernels, *others = (frame.at(**own) for frame in work)
         did = activity(kernels, is_communication(kernels.labels("name")), *others)
         # ranges are the process's own, and counted on the first of its devices
-        first = place == min(other for other in windows if other[0] == place[0])
-        in_process = spans.at(pid=place[0]) if spans is not None and first else None
-        asked = {"window": (window.starts, window.ends)}
+        first = device == min(other for other in windows if other[0] == pid)
+        in_process = spans.at(pid=pid) if spans is not None and first else None
+        times = window.starts, window.ends
+        parts = unit_times(*times, did, gaps.get(device)).sum(axis=0, keepdims=True)
+        units["window"].append(_units(device, times, parts, narrowed.at(**own), in_process))
         if kind:
-            asked[kind] = repeated[place[0]]
-        for unit, times in asked.items():
-            parts = unit_times(*times, did, gaps.get(place))
-            own = (narrowed if unit == "window" else ran).at(pid=place[0], device=place[1])
-            if unit == "window":
-                parts = parts.sum(axis=0, keepdims=True)
-            units.setdefault(unit, []).append(_units(place, times, parts, own, in_process))
+            parts = unit_times(*repeated[pid], did, gaps.get(device))
+            units[kind].append(_units(device, repeated[pid], parts, ran.at(**own), in_process))
     collectives = None
     if communicates.any():
         frame = report.frame("collectives", COLLECTIVES.names)
@@ -115,7 +113,7 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
 
 
 def circumstances_of(
-    report: SystemReport, places: Sequence[Place], iterations: Mapping[int, Iterations]
+    report: SystemReport, places: Sequence[Device], iterations: Mapping[int, Iterations]
 ) -> dict[str, set[str]]:
     """What a report says that it ran on and with; no names of hosts and users."""
     clocks = report.frame("devices").ints("clock_hz").tolist()
@@ -133,8 +131,11 @@ def _repeated(
 ) -> tuple[str, Mapping[int, Times]]:
     """What repeats in all processes, steps before anything else: its kind, and when by process."""
     for kind, times_in in (("step", _steps), ("repetition", _repetitions)):
-        found = {pid: times_in(iterations[pid], scope) for pid in pids & iterations.keys()}
-        times = {pid: each for pid, each in found.items() if each is not None}
+        times = {
+            pid: found
+            for pid in pids & iterations.keys()
+            if (found := times_in(iterations[pid], scope)) is not None
+        }
         if pids and times.keys() == pids:
             return kind, times
     return "", {}
@@ -151,11 +152,10 @@ def _steps(iterations: Iterations, scope: Scope) -> Times | None:
 
 def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
     """The same of what repeats in a process and is no step."""
-    others = (other for other in iterations.others if other.units and len(other) > REPEATS)
-    level = next(others, None)
-    if scope.iteration is not None or level is None or not (level.end > level.start).all():
+    starts = next((each.starts for each in iterations.others if len(each.starts) > REPEATS), None)
+    if scope.iteration is not None or starts is None or not (np.diff(starts) > 0).all():
         return None
-    return level.start[1:], level.end[1:]
+    return starts[:-1], starts[1:]
 
 
 def _hull(window: Spans, times: Times | None) -> Spans:
@@ -191,7 +191,9 @@ def _projected(work: Work, followed: FollowedWork | None, ranges: Frame) -> Fram
     return Frame({"pid": ranges.ints("pid")[rows], "name": names, **times})
 
 
-def _units(place: Place, times: Times, parts: Ints, ran: Frame, spans: Frame | None) -> DeviceUnits:
+def _units(
+    device: Device, times: Times, parts: Ints, ran: Frame, spans: Frame | None
+) -> DeviceUnits:
     """The units of a device with what ran in them; in a window, which is one unit, all of it."""
     count, begun = len(parts), ran.ints("start_ns")
     owner = owners(*times, begun) if count == len(times[0]) else np.zeros(ran.rows, dtype=np.int64)
@@ -206,16 +208,13 @@ def _units(place: Place, times: Times, parts: Ints, ran: Frame, spans: Frame | N
         ranges = unit_works(names, within, spans.ints("end_ns") - spans.ints("start_ns"), count)
     works = unit_works(ran.labels("name"), owner, ran.ints("end_ns") - begun, count)
     order = tuple(inside.labels("name").take(first))
-    return DeviceUnits(place, *times, parts, works, order, ranges)
+    return DeviceUnits(device, *times, parts, works, order, ranges)
 
 
 def _without_counters(names: Labels, owner: Ints) -> Labels:
     """Names that several units number, each once, without the numbers."""
-    often = np.bincount(names.codes[owner >= 0], minlength=len(names.values))
-    bare = [
-        without_numbers(text) if count == 1 else text
-        for text, count in zip(names.values, often.tolist(), strict=True)
-    ]
-    shared = Counter(bare)
-    values = (new if shared[new] > 1 else old for new, old in zip(bare, names.values, strict=True))
-    return Labels(names.codes, tuple(values)).merged()
+    often = np.bincount(names.codes[owner >= 0], minlength=len(names.values)).tolist()
+    once = [name for name, count in zip(names.values, often, strict=True) if count == 1]
+    numbered = Counter(map(without_numbers, once))
+    plain = {name: text for name in once if numbered[text := without_numbers(name)] > 1}
+    return names.renamed(lambda name: plain.get(name, name))

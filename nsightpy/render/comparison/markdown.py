@@ -127,7 +127,7 @@ def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
         yield _row([*cells, _matched(quantity)] if matched else cells)
     if left:
         yield ""
-        yield sentences.rest_line(left, unit, decimals)
+        yield sentences.rest_line(len(shown), left, unit, decimals)
 
 
 def _matched(quantity: ComparedQuantity) -> str:

@@ -93,7 +93,7 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
     unit, decimals = sentences.unit_of_changes(rows)
     shown, left = sentences.changed_rows(rows, top)
     if not shown:
-        return [Text(f"  {sentences.rest_line(left, unit, decimals)}", style="dim")]
+        return [Text(f"  {sentences.rest_line(len(shown), left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
     texts = [Text("  ") + line for line in made]
     for quantity, line in zip(shown, texts[len(made) - len(shown) :], strict=True):
@@ -101,7 +101,9 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
             place = line.plain.find(quantity.verdict)
             line.stylize(style, place, place + len(quantity.verdict))
     if left:
-        texts.append(Text(f"  {sentences.rest_line(left, unit, decimals)}", style="dim"))
+        texts.append(
+            Text(f"  {sentences.rest_line(len(shown), left, unit, decimals)}", style="dim")
+        )
     return texts
 
 
