@@ -467,7 +467,8 @@ def test_the_picture_stacks_places_below_what_was_reserved(tmp_path: Path) -> No
     assert max(series.live) == truth(memory)["peak_bytes"]
     (axes,) = memory_figure(table).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert texts[0].endswith("reserved") or texts[0].endswith("iterations")
+    assert texts[0].endswith("out of memory")
+    assert any(text.endswith("reserved") for text in texts)
     assert any("trainer/model.py:40 attend" in text for text in texts)
     assert texts[-1].endswith(EARLIER)
     long = replace(Training(60), fails=False).run()

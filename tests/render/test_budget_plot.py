@@ -52,7 +52,7 @@ def test_the_bars_are_the_budget_and_the_causes() -> None:
         assert sum(causes) == pytest.approx(row["idle_ns"])
         assert causes[:2] == pytest.approx([row["launch_bound_ns"], row["host_gap_ns"]])
     shown = texts(figure)
-    assert "rank 3, dev 1" in shown
+    assert "rank 3" in shown
     assert "launch-bound" in shown
 
 
@@ -73,8 +73,8 @@ def test_many_devices_show_the_most_idle_ones() -> None:
     table = Table("breakdown", FIELDS, tuple(row(rank) for rank in range(MOST + 20)), ("a.sqlite",))
     shown = texts(breakdown_figure(table))
     assert f"the {MOST} most idle devices, 20 left out" in shown
-    assert f"rank {MOST + 19}, dev 0" in shown
-    assert "rank 1, dev 0" not in shown
+    assert f"rank {MOST + 19}" in shown.split("\n")
+    assert "rank 1" not in shown.split("\n")
 
 
 def test_no_rows_cannot_be_drawn() -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from nsightpy.errors import NsightpyError
 from nsightpy.output import sentences
@@ -16,34 +19,25 @@ from nsightpy.output.headings import cause_words
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
-    LARGE,
-    NORMAL,
     QUIET,
     SMALL,
-    distinct_names,
-    drawing,
-    inch_axes,
+    Look,
+    new_figure,
     nothing_to_draw,
+    styled,
 )
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.plots.spread import draw_spread
+from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.results.comparison import ComparedQuantity, ComparedSide, Comparison
 from nsightpy.units import TIME_UNITS, format_time
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-WIDTH, LEFT, GAP, RIGHT = 12.6, 3.15, 0.95, 0.25
-SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.18, 0.55, 0.3
-LEAST_ROWS = 7
+WIDTH, ROW, LEAST_ROWS = 12.0, 0.28, 7
 MOST_KERNELS = 5
-POINTS_A_ROW = 5
 # Bars of a picture in which nothing but the two sides is to be seen.
 NO_CHANGE = 2
 NAME_WIDTH = 40
 # A kernel that has less of the largest change than this is not named.
 LEAST_SHARE, LEAST_REST = 0.02, 0.08
-ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
 BEFORE, AFTER = "#7f7f7f", "#0072b2"
 SLOWER, FASTER = "#d55e00", "#009e73"
 FASTER_HATCH = "////"
@@ -63,22 +57,18 @@ class Bar:
         return self.end - self.start
 
 
+@styled
 def comparison_figure(result: Comparison, *, title: str | None = None) -> Figure:
     """Draw a result of `nsightpy.compare`. Raises NsightpyError where nothing was compared."""
-    from matplotlib.figure import Figure
-
     bars = waterfall(result)
     if not bars:
         raise NsightpyError(nothing_to_draw(result, f"{result.unit}s of both sides"))
-    rows = max(len(bars), LEAST_ROWS) * ROW
-    height = TOP + rows + BOTTOM
-    panel = WIDTH - LEFT - GAP - SPREAD_WIDTH - RIGHT
-    with drawing():
-        figure = Figure(figsize=(WIDTH, height))
-        _titles(figure, result, title, height)
-        _waterfall(inch_axes(figure, LEFT, BOTTOM, panel, rows), result, bars)
-        left = LEFT + panel + GAP
-        _spread(inch_axes(figure, left, BOTTOM, SPREAD_WIDTH, rows), result)
+    heading = shorten(title or sentences.answer(result), 110)
+    height = max(len(bars), LEAST_ROWS) * ROW + 1.4
+    figure = new_figure(heading, WIDTH, height, _footer(result))
+    parts, spread = figure.subplots(1, 2, width_ratios=(3, 1))
+    _waterfall(parts, result, bars)
+    _spread(spread, result)
     return figure
 
 
@@ -136,30 +126,17 @@ def _largest(rows: Sequence[ComparedQuantity], most: int) -> list[ComparedQuanti
     return [quantity for quantity in ordered if abs(quantity.delta_ns) > least]
 
 
-def _titles(figure: Figure, result: Comparison, title: str | None, height: float) -> None:
+def _footer(result: Comparison) -> str:
+    """How sure the answer is, the gate, what was compared, and what differs."""
     gate = sentences.gate_line(result)
     different = "; ".join(sentences.differences(result))
     sides = " against ".join(
         f"{sentences.side_name(side)} ({sentences.side_size(side, result.unit)})"
         for side in (result.before, result.after)
     )
-    second = sentences.confidence(result) + (f"; gate {gate}" if gate else "")
-    third = sides + (f"; differs: {different}" if different else "")
-    left = 0.25 / WIDTH
-    texts = (
-        (title or sentences.answer(result), LARGE, INK),
-        (second, SMALL, INK),
-        (third, SMALL, QUIET),
-    )
-    for line, (text, size, color) in enumerate(texts):
-        figure.text(
-            left,
-            1 - (0.3 + 0.21 * line) / height,
-            shorten(text, 185 if line else 120),
-            size=size,
-            color=color,
-            weight="bold" if line == 0 else "normal",
-        )
+    first = sentences.confidence(result) + (f"; gate {gate}" if gate else "")
+    second = sides + (f"; differs: {different}" if different else "")
+    return f"{shorten(first, 185)}\n{shorten(second, 185)}"
 
 
 def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
@@ -168,40 +145,36 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     scale = TIME_UNITS[unit]
     low, high = _limits(bars, sentences.limit_ns(result))
     for y, bar in enumerate(bars):
-        _bar(axes, y, bar, low / scale, scale)
         text = sentences.fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
-        if bar.kind == "side":
-            text += f" {unit}"
-        place = max(bar.start, bar.end) / scale
+        text += f" {unit}" if bar.kind == "side" else ""
+        axes.barh(y, (bar.end - bar.start) / scale, left=bar.start / scale, **_look(y, bar))
+        inner = bar.kind == "inner"
         axes.annotate(
             text,
-            (place, y),
+            (max(bar.start, bar.end) / scale, y),
             (4, 0),
             textcoords="offset points",
             va="center",
-            size=SMALL if bar.kind != "inner" else SMALL - 1,
-            color=INK if bar.kind != "inner" else QUIET,
-            bbox=ON_WHITE,
+            size=SMALL - inner,
+            color=QUIET if inner else INK,
         )
-    _connect(axes, bars, scale)
+    outer = [(y, bar) for y, bar in enumerate(bars) if bar.kind != "inner"]
+    for (y, bar), (below, _) in pairwise(outer):
+        axes.plot([bar.end / scale] * 2, [y + 0.33, below - 0.33], color=QUIET, linewidth=0.6)
     if len(bars) == NO_CHANGE:
         least = format_time(LEAST_SHARE * sentences.limit_ns(result))
         text = f"no part changed by more than {least}"
-        axes.text(0.02, NO_CHANGE, text, size=SMALL, color=QUIET, va="center")
-    axes.set_xlim(low / scale, high / scale)
-    axes.set_ylim(max(len(bars), LEAST_ROWS) - 0.4, -0.6)
+        axes.text(0.02, NO_CHANGE, text, color=QUIET, va="center")
+    axes.set(xlim=(low / scale, high / scale), ylim=(max(len(bars), LEAST_ROWS) - 0.4, -0.6))
     axes.set_yticks(range(len(bars)), distinct_names([bar.name for bar in bars], NAME_WIDTH))
     for bar, label in zip(bars, axes.get_yticklabels(), strict=True):
-        label.set_fontsize(SMALL - 1 if bar.kind == "inner" else SMALL)
         label.set_color(QUIET if bar.kind == "inner" else INK)
+        label.set_fontsize(SMALL - (bar.kind == "inner"))
     axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=SMALL)
-    axes.set_xlabel(
-        f"{sentences.unit_name(result)} ({unit}){', axis does not begin at 0' if low else ''}"
-    )
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
+    cut = ", axis does not begin at 0" if low else ""
+    axes.set_xlabel(f"{sentences.unit_name(result)} ({unit}){cut}")
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
 
 
 def _limits(bars: Sequence[Bar], narrowest: float) -> tuple[float, float]:
@@ -215,86 +188,46 @@ def _limits(bars: Sequence[Bar], narrowest: float) -> tuple[float, float]:
     return max(least - 0.25 * width, 0.0), most + 0.25 * width
 
 
-def _bar(axes: Axes, y: int, bar: Bar, low: float, scale: int) -> None:
+def _look(y: int, bar: Bar) -> Look:
+    """How a bar is drawn: sides by side, parts and what is in them by direction."""
     if bar.kind == "side":
-        color = BEFORE if y == 0 else AFTER
-        axes.barh(y, bar.end / scale - low, 0.66, low, color=color, linewidth=0)
-        if low:  # what is left out of the bar is marked in it
-            for place in (0.014, 0.022):
-                ends = [place, place + 0.006]
-                line = axes.plot(ends, [y + 0.45, y - 0.45], color="white", linewidth=1.6)[0]
-                line.set_transform(axes.get_yaxis_transform())
-        return
-    faster = bar.delta < 0
-    axes.barh(
-        y,
-        abs(bar.delta) / scale,
-        0.66 if bar.kind == "part" else 0.3,
-        min(bar.start, bar.end) / scale,
-        color=FASTER if faster else SLOWER,
-        alpha=1.0 if bar.kind == "part" else 0.55,
-        hatch=FASTER_HATCH if faster else "",
-        edgecolor="white",
-        linewidth=0,
-    )
-
-
-def _connect(axes: Axes, bars: Sequence[Bar], scale: int) -> None:
-    """A thin line from the end of a part to where the next one begins."""
-    outer = [(y, bar) for y, bar in enumerate(bars) if bar.kind != "inner"]
-    for (y, bar), (below, _) in pairwise(outer):
-        axes.plot([bar.end / scale] * 2, [y + 0.33, below - 0.33], color=QUIET, linewidth=0.6)
+        return {"height": 0.66, "color": AFTER if y else BEFORE, "linewidth": 0}
+    faster, part = bar.delta < 0, bar.kind == "part"
+    return {
+        "height": 0.66 if part else 0.3,
+        "color": FASTER if faster else SLOWER,
+        "alpha": 1.0 if part else 0.55,
+        "hatch": FASTER_HATCH if faster else "",
+        "edgecolor": "white",
+        "linewidth": 0,
+    }
 
 
 def _spread(axes: Axes, result: Comparison) -> None:
-    """The runs (or their steps) of both sides as points, the medians, and the interval."""
+    """The runs (or their steps) of both sides, the medians, the interval, and the limits."""
     unit, _ = sentences.unit_of_parts(result)
     scale = TIME_UNITS[unit]
-    steps = result.spread == "steps"
-    step = result.step
-    sides = (
-        (result.before, step.before_runs, step.before_ns, BEFORE, "o"),
-        (result.after, step.after_runs, step.after_ns, AFTER, "s"),
-    )
-    for x, (side, runs, middle, color, marker) in enumerate(sides):
-        values = [value / scale for value in (_samples(side, result.unit) if steps else runs)]
-        first = (min(len(values), POINTS_A_ROW) - 1) / 2
-        places = [x + 0.07 * (place % POINTS_A_ROW - first) for place in range(len(values))]
-        size = 11 if steps else 26
-        axes.scatter(places, values, size, color=color, marker=marker, alpha=0.8, linewidths=0)
-        axes.plot([x - 0.3, x + 0.3], [(middle or 0) / scale] * 2, color=INK, linewidth=1.6)
-    _interval(axes, step, scale)
-    before, limit = (step.before_ns or 0) / scale, sentences.limit_ns(result) / scale
+    steps, step = result.spread == "steps", result.step
+    groups = [
+        np.asarray(_samples(side, result.unit) if steps else runs, dtype=np.float64) / scale
+        for side, runs in ((result.before, step.before_runs), (result.after, step.after_runs))
+    ]
+    middles = [(middle or 0) / scale for middle in (step.before_ns, step.after_ns)]
+    drawn = draw_spread(axes, groups, (BEFORE, AFTER), middles)
+    before, limit = middles[0], sentences.limit_ns(result) / scale
     axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
-    axes.set_xlim(-0.5, 2.1)
-    axes.margins(y=0.12)
-    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
-    axes.set_xticks([0, 1], ["before", "after"], fontsize=NORMAL)
+    ticks = ["before", "after"]
+    if step.ratio_low is not None and step.ratio_high is not None and step.before_ns:
+        ends = np.asarray([step.ratio_low, step.ratio_high]) * before
+        axes.errorbar([2], ends.mean(), np.ptp(ends) / 2, color=INK, linewidth=1.2, capsize=4)
+        ticks.append(f"interval\n{sentences.percent_change(step.ratio)}")
+    axes.set_xticks(range(len(ticks)), ticks)
+    axes.set_xlim(-0.6, len(ticks) - 0.4)
     axes.tick_params(axis="x", length=0)
-    axes.tick_params(axis="y", labelsize=SMALL)
     each = f"every {result.unit}" if steps else f"{sentences.unit_name(result)} of each run"
-    axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
+    axes.set_ylabel(f"{each} ({unit})")
     points = f"{result.unit}s" if steps else "runs"
-    key = f"points: {points}; lines: medians;\nband: limits" + (
-        "" if step.ratio_low is None else "; bar: interval"
-    )
-    axes.set_title(key, loc="left", fontsize=SMALL - 0.5, color=QUIET)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
-
-
-def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
-    """The interval of the change as a bar beside the runs after it, with the change."""
-    if step.ratio_low is None or step.ratio_high is None or not step.before_ns:
-        return
-    low, high = (step.before_ns * ratio / scale for ratio in (step.ratio_low, step.ratio_high))
-    axes.plot([1.42, 1.42], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
-    for end in (low, high):
-        axes.plot([1.37, 1.47], [end, end], color=INK, linewidth=1.2)
-    text = sentences.percent_change(step.ratio)
-    middle = (low + high) / 2
-    axes.text(1.52, middle, text, size=SMALL, va="center", color=INK, bbox=ON_WHITE)
+    axes.set_title(f"{points}: {drawn};\nlines: medians; band: limits", color=QUIET)
 
 
 def _samples(side: ComparedSide, unit: str) -> list[int]:

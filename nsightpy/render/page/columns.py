@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from nsightpy.output.cells import ABSENT, cells
 from nsightpy.output.headings import heading
-from nsightpy.render.plots.drawing import distinct_names
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.render.text.views import by_importance, in_order
 from nsightpy.results import Field, Table, Value
 

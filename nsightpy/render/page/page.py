@@ -19,7 +19,7 @@ from nsightpy.output.escape import printable
 from nsightpy.output.formats import finite
 from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.render.page.columns import columns_of
-from nsightpy.render.page.pictures import drawn
+from nsightpy.render.page.pictures import PageImage, drawn
 from nsightpy.render.timeline.page import embed, policy_hashes
 from nsightpy.results import finding_record
 from nsightpy.results.page import SCHEMA, Page, PageTable, Section
@@ -39,8 +39,8 @@ class _Assets:
     style: str
     script: str
 
-    def policy(self, *, timeline: bool, images: bool) -> str:
-        """The policy; `images`: pictures hold bitmaps, inside the file as all else."""
+    def policy(self, *, timeline: bool) -> str:
+        """The policy; pictures are images inside the file, as all else."""
         scripts, styles = [policy_hash(self.script)], [policy_hash(self.style)]
         types = "'none'"
         if timeline:
@@ -52,7 +52,7 @@ class _Assets:
             "default-src": "'none'",
             "script-src": " ".join(f"'{digest}'" for digest in scripts),
             "style-src": " ".join(f"'{digest}'" for digest in styles),
-            **({"img-src": "data:"} if images else {}),
+            "img-src": "data:",
             "base-uri": "'none'",
             "form-action": "'none'",
             "require-trusted-types-for": "'script'",
@@ -75,25 +75,27 @@ def page_text(page: Page) -> tuple[str, str]:
 
     First tables lose rows, then the largest pictures go.
     """
-    pictures: dict[str, Markup | None] = {
+    pictures = {
         picture.id: drawn(picture, LARGEST_PICTURE)
         for section in page.shown
         for picture in section.pictures
     }
     text = ""
     for rows, left_out in _cuts(pictures):
-        kept = {name: None if name in left_out else picture for name, picture in pictures.items()}
-        text = _rendered(_cut(page, rows), kept)
+        for name in left_out:
+            pictures[name] = PageImage(Markup(), 0)
+        text = _rendered(_cut(page, rows), pictures)
         if len(text.encode()) <= LIMIT:
             break
     before, _, after = text.partition(_LATER)
     return before, after
 
 
-def _cuts(pictures: Mapping[str, Markup | None]) -> Iterator[tuple[int, Sequence[str]]]:
+def _cuts(pictures: Mapping[str, PageImage | None]) -> Iterator[tuple[int, Sequence[str]]]:
     """How many rows tables keep, and which pictures go, from least to most."""
     yield from ((rows, ()) for rows in ROWS)
-    largest = sorted(pictures, key=lambda name: -len(pictures[name] or ""))
+    sizes = {name: len(image.address) for name, image in pictures.items() if image}
+    largest = sorted(sizes, key=lambda name: -sizes[name])
     yield from ((ROWS[-1], largest[: count + 1]) for count in range(len(largest)))
     yield 0, largest
 
@@ -108,17 +110,14 @@ def _cut(page: Page, rows: int) -> Page:
     return replace(page, sections=tuple(map(cut, page.sections)))
 
 
-def _rendered(page: Page, pictures: dict[str, Markup | None]) -> str:
+def _rendered(page: Page, pictures: Mapping[str, PageImage | None]) -> str:
     assets = _Assets(_source("page.css"), f'"use strict";\n{_source("page.js")}')
     return (
         _environment()
         .get_template("page.html")
         .render(
             page=page,
-            policy=assets.policy(
-                timeline=page.timeline is not None,
-                images=any("<image" in (picture or "") for picture in pictures.values()),
-            ),
+            policy=assets.policy(timeline=page.timeline is not None),
             style=Markup(assets.style),
             script=Markup(assets.script),
             data=Markup(script_json(page_data(page))),

@@ -1,139 +1,165 @@
-"""What all pictures share: sizes in inches, markers that survive a black-and-white print, saving.
+"""What all pictures share: one style sheet, colours, headings, and a figure as bytes.
 
-Nothing here or in the pictures uses pyplot: a Figure belongs to whoever asked for it.
+Nothing here or in the pictures uses pyplot: a Figure belongs to whoever asked for it. Texts,
+legends and colour bars are placed by matplotlib's constrained layout.
 """
 
 from __future__ import annotations
 
 import io
-import math
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, NamedTuple, ParamSpec, TypeAlias
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from nsightpy.errors import UsageError
-from nsightpy.names import file_name, readable, readable_apart
-from nsightpy.output.escape import printable
-from nsightpy.render.text.shortening import short_names, shorten
-from nsightpy.results import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from nsightpy.names import file_name
+from nsightpy.render.text.shortening import short_name
+from nsightpy.results import Table, Value
+from nsightpy.units import time_unit_for
 
 FORMATS = (".png", ".svg", ".pdf")
-DPI = 150
-SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0
-INK, QUIET, FAINT = "#1a1a1a", "#666666", "#c8c8c8"
-LINE = 0.165
-_SETTINGS: dict[Any, Any] = {
+SMALL = 7.5
+MOST_VECTORS = 300  # points beyond so many are one bitmap in svg and pdf
+INK, QUIET, FAINT, PALE = "#1a1a1a", "#666666", "#c8c8c8", "#e4e4e4"
+# Okabe and Ito's, which colour-blind readers tell apart, and two more.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8e7cc3", "#7a5c00")
+SIDES = ((1, 1), (-1, -1), (-1, 1), (1, -1))  # of a point: right, up
+LINES = ("-", "--", ":", "-.")
+# What artists are given of how they look.
+Look: TypeAlias = dict[str, Any]
+MEDIAN: Look = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
+STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # names are not formulas
-    "font.size": NORMAL,
-    "hatch.linewidth": 0.6,
+    "text.color": INK,
+    "font.family": ["DejaVu Sans"],
+    "font.size": SMALL,
+    "figure.titlesize": 10.5,
+    "figure.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.06,
+    "figure.constrained_layout.w_pad": 0.06,
+    "axes.titlesize": SMALL,
+    "axes.titlelocation": "left",
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "axes.formatter.limits": (-9, 9),
+    "grid.color": FAINT,
+    "grid.linewidth": 0.4,
     "xtick.color": QUIET,
     "ytick.color": QUIET,
-    "text.color": INK,
+    "legend.frameon": False,
+    "legend.borderaxespad": 0.2,
+    "legend.columnspacing": 1.2,
+    "hatch.linewidth": 0.6,
+    "figure.dpi": 150,
+    "svg.hashsalt": "nsightpy",
 }
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": "nsightpy"},
     "svg": {"Date": None, "Creator": "nsightpy"},
     "pdf": {"CreationDate": None, "Creator": "nsightpy", "Producer": None},
 }
+_Arguments = ParamSpec("_Arguments")
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle in inches from the lower left corner of an axes."""
+class Kind(NamedTuple):
+    """What time goes to: its name, and a colour and a hatch that tell it from others in print."""
 
-    left: float
-    bottom: float
-    width: float
-    height: float
-
-    def overlaps(self, other: Box) -> bool:
-        return (
-            self.left < other.left + other.width
-            and other.left < self.left + self.width
-            and self.bottom < other.bottom + other.height
-            and other.bottom < self.bottom + self.height
-        )
+    name: str
+    color: str
+    hatch: str = ""
 
 
-@contextmanager
-def drawing() -> Iterator[None]:
-    """The settings under which every artist of a picture is made."""
-    import matplotlib as mpl
+def styled(draw: Callable[_Arguments, Figure]) -> Callable[_Arguments, Figure]:
+    """A function that draws, under the style sheet."""
 
-    with mpl.rc_context(_SETTINGS):
-        yield
+    @wraps(draw)
+    def drawn(*args: _Arguments.args, **given: _Arguments.kwargs) -> Figure:
+        with mpl.rc_context(STYLE):
+            return draw(*args, **given)
+
+    return drawn
 
 
-def picture_bytes(figure: Figure, path: str | Path) -> bytes:
+def new_figure(heading: str, width: float, height: float, footer: str = "") -> Figure:
+    """A figure of that size in inches under its heading; `footer` is what a reader must know."""
+    figure = Figure(figsize=(width, height))
+    figure.suptitle(heading, x=0.01, ha="left")
+    if footer:
+        figure.supxlabel(footer, x=0.01, ha="left", fontsize=SMALL, color=QUIET, weight="normal")
+    return figure
+
+
+def column_of(figure: Figure, heights: Sequence[float], *, shared: bool = True) -> list[Axes]:
+    """Panels below each other, from the top down; `shared`: on one axis of x."""
+    grid = figure.subplots(len(heights), 1, squeeze=False, sharex=shared, height_ratios=heights)
+    return list(grid[:, 0])
+
+
+def picture_bytes(figure: Figure, path: str | Path, **settings: Any) -> bytes:
     """The figure in the format of a file name; the same bytes every time. Raises UsageError."""
-    import matplotlib as mpl
-
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in _METADATA:
         raise UsageError(f"pictures are {', '.join(FORMATS)}, not {Path(path).suffix or path!r}")
     out = io.BytesIO()
-    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "nsightpy"}):
+    with warnings.catch_warnings(), mpl.rc_context(STYLE | settings):
         warnings.simplefilter("ignore")  # glyphs that the font has not
-        figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind])
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:  # the layout differs from run to run in the last digits
+            left, bottom, width, height = np.round(axes.get_position().bounds, 4).tolist()
+            axes.set_position((left, bottom, width, height))
+        figure.savefig(out, format=kind, metadata=_METADATA[kind])
     return out.getvalue()
 
 
-def headed_figure(
-    width: float, height: float, left: float, heading: str, below: float = 0.24
-) -> Figure:
-    """A figure of that size in inches, its heading `below` inches under the upper edge."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    figure.text(left / width, 1 - below / height, heading, fontsize=LARGE, weight="bold")
-    return figure
+def log_ticks(axis: Axis, text: Callable[[float], str], *, subs: Sequence[float] = (1.0,)) -> None:
+    """Ticks at powers of ten (times `subs`) of a logarithmic axis, as texts."""
+    axis.set_major_locator(LogLocator(subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
 
 
-def plain_axes(axes: Axes, grid: Literal["x", "y", "both"] = "y") -> None:
-    """Small ticks, a faint grid behind what is drawn, and no frame but the axes themselves."""
-    axes.tick_params(labelsize=SMALL)
-    axes.spines[["top", "right", *(["left"] if grid == "x" else [])]].set_visible(False)
-    axes.grid(axis=grid, color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
-
-
-def inch_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """An axes placed in inches from the figure's lower left corner."""
-    whole_width, whole_height = figure.get_size_inches()
-    return figure.add_axes(
-        (
-            left / whole_width,
-            bottom / whole_height,
-            width / whole_width,
-            height / whole_height,
+def draw_numbers(axes: Axes, numbers: Sequence[tuple[int, float, float, float]]) -> None:
+    """A number beside each point (number, x, y, radius); those of neighbours on different sides."""
+    for place, (number, x, y, radius) in enumerate(sorted(numbers, key=lambda point: point[1:])):
+        right, up = SIDES[place % len(SIDES)]
+        axes.annotate(
+            str(number),
+            (x, y),
+            (right * (radius + 6), up * (radius + 4)),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            weight="bold",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            zorder=6,
         )
-    )
 
 
-def blank_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """An axes for text: its units are inches, y runs downwards, nothing else is drawn."""
-    axes = inch_axes(figure, left, bottom, width, height)
-    axes.set_axis_off()
-    axes.set_xlim(0, width)
-    axes.set_ylim(height, 0)
-    return axes
+def round_time(ns: float) -> str:
+    """A round time on an axis: 10 us."""
+    unit, scale = time_unit_for([ns])
+    return f"{ns / scale:g} {unit}"
 
 
-def short_name(name: str, width: int) -> str:
-    """A kernel's name as people read it in a picture, in at most that many characters."""
-    return shorten(printable(readable(name, width)), width)
-
-
-def reports_name(inputs: Sequence[str], width: int) -> str:
+def reports_name(inputs: Sequence[str], width: int = 60) -> str:
     """The first report's file name, in at most so many characters, and how many more there are."""
     name = file_name(inputs[0]) if inputs else ""
     more = f" and {len(inputs) - 1} more" if len(inputs) > 1 else ""
@@ -147,37 +173,15 @@ def nothing_to_draw(table: Table, what: str) -> str:
     return "\n  ".join([f"{start}no {what} to draw", *map(str, table.notes)])
 
 
-def distinct_names(names: Sequence[str], width: int) -> list[str]:
-    """Kernel names for one picture: those that would look alike show where they differ."""
-    return short_names([printable(name) for name in readable_apart(names, width)], width)
+def device_names(devices: Sequence[tuple[Value, Value]]) -> list[str]:
+    """What devices (rank, device) are called in a picture: by rank where that distinguishes."""
+    ranks = [rank for rank, _ in devices]
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    return [_device_name(rank, device) for rank, device in devices]
 
 
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten between two values, at most that many."""
-    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    step = max(1, math.ceil((last - first + 1) / most))
-    return [10.0**power for power in range(first, last + 1, step)]
-
-
-def text_box(text: str, size: float) -> tuple[float, float]:
-    """Width and height in inches that a text takes, generously."""
-    return 0.62 * size / 72 * max(len(text), 1), 1.25 * size / 72
-
-
-def free_place(
-    wanted: Sequence[tuple[float, float]],
-    size: tuple[float, float],
-    taken: Sequence[Box],
-    inside: tuple[float, float],
-) -> tuple[int, Box] | None:
-    """The first of the wanted centres where a box of that size touches nothing, and lies inside."""
-    width, height = size
-    for place, (x, y) in enumerate(wanted):
-        box = Box(x - width / 2, y - height / 2, width, height)
-        if box.left < 0 or box.bottom < 0:
-            continue
-        if box.left + width > inside[0] or box.bottom + height > inside[1]:
-            continue
-        if not any(box.overlaps(other) for other in taken):
-            return place, box
-    return None
+def _device_name(rank: Value, device: Value) -> str:
+    if rank is None:
+        return "host" if device is None else f"device {device}"
+    return f"rank {rank}, device {device}"

@@ -1,132 +1,105 @@
 """The picture of `nsightpy memory-usage`: live bytes over time.
 
 A panel per kind of memory with a line per device; where it is known who allocated what, a panel
-per device with a layer per place.
+per device with a layer per place of the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from nsightpy.errors import NsightpyError
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
+    COLORS,
     INK,
+    LINES,
+    MOST_VECTORS,
     QUIET,
     SMALL,
-    drawing,
+    Look,
+    column_of,
+    device_names,
+    new_figure,
     nothing_to_draw,
     reports_name,
-    short_name,
+    styled,
 )
-from nsightpy.render.plots.memory_layers import draw_layers
-from nsightpy.render.plots.panels import (
-    COLORS,
-    RIGHT,
-    STYLES,
-    device_text,
-    finish_panel,
-    panel_figure,
-)
+from nsightpy.render.text.shortening import short_name, shorten
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import counted, format_bytes, time_unit_for
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+WIDTH, WITH_KEY, PANEL, PANELS, MOST_LINES = 9.0, 11.0, 2.0, 6, 8
+# What is not a place of the program is grey.
+GREYS = ("#8a8a8a", "#b4b4b4", "#d9d9d9")
+NAME = 44
+MOST_ITERATIONS = 60
+FAILED = "#b00020"
+MOMENT: Look = {"color": QUIET, "linewidth": 0.6, "linestyle": ":"}
+SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
 
-PANEL, PANELS, LINES, KEY = 2.0, 6, 8, 3.7
 
-
+@styled
 def memory_figure(table: MemoryUsage) -> Figure:
     """Draw the result of `nsightpy.memory_usage`. Raises NsightpyError when there is nothing."""
     if not table.series:
         raise NsightpyError(nothing_to_draw(table, "memory"))
-    panels = _panels(table.series)
-    shown = panels[:PANELS]
-    key = KEY if any(memory_series.layers for memory_series in table.series) else RIGHT
-    end = max(
-        (
-            memory_series.times_ns[-1]
-            for memory_series in table.series
-            if len(memory_series.times_ns)
-        ),
-        default=0,
-    )
-    clock = all(memory_series.clock for memory_series in table.series)
+    kinds: dict[tuple[object, ...], list[MemorySeries]] = {}
+    for one in table.series:
+        alone = (one.rank, one.device) if one.layers else ()
+        kinds.setdefault((one.memory, *alone), []).append(one)
+    shown = list(kinds.values())[:PANELS]
+    end = max(int(one.times_ns[-1]) if len(one.times_ns) else 0 for one in table.series)
+    clock = all(one.clock for one in table.series)
     unit, scale = time_unit_for([end]) if clock else ("events", 1)
-    left_out = len(panels) - len(shown)
-    more = f"{counted(left_out, 'more device')} left out" if left_out else ""
-    with drawing():
-        figure, places = panel_figure(
-            reports_name(table.inputs, 70), len(shown), PANEL, key=key, footer=more
-        )
-        for axes, (kind, series) in zip(places, shown, strict=True):
-            _panel(axes, kind, series, end, scale)
-        places[-1].set_xlabel(f"time ({unit})" if clock else unit, fontsize=SMALL)
+    left_out = len(kinds) - len(shown)
+    footer = f"{counted(left_out, 'more device')} left out" if left_out else ""
+    width = WITH_KEY if any(one.layers for one in table.series) else WIDTH
+    height = len(shown) * (PANEL + 0.3) + 0.7
+    figure = new_figure(reports_name(table.inputs, 70), width, height, footer)
+    panels = column_of(figure, [PANEL] * len(shown))
+    for axes, series in zip(panels, shown, strict=True):
+        _panel(axes, series, end, scale)
+    panels[-1].set_xlim(0, end / scale or 1)
+    panels[-1].set_xlabel(f"time ({unit})" if clock else unit)
     return figure
 
 
-def _panels(series: Sequence[MemorySeries]) -> list[tuple[str, list[MemorySeries]]]:
-    """What each panel shows: all devices of a kind of memory, or one device in layers."""
-    kinds: dict[tuple[object, ...], list[MemorySeries]] = {}
-    for memory_series in series:
-        alone = (memory_series.rank, memory_series.device) if memory_series.layers else ()
-        kinds.setdefault((memory_series.memory, *alone), []).append(memory_series)
-    return [(panel[0].memory, panel) for panel in kinds.values()]
-
-
-def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scale: int) -> None:
+def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> None:
     """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
-    drawn = sorted(series, key=lambda memory_series: -peak_bytes(memory_series))[:LINES]
-    highest = max(
-        max(peak_bytes(memory_series), max(memory_series.reserved, default=0))
-        for memory_series in drawn
-    )
-    size, unit = _size(highest)
-    for number, memory_series in enumerate(drawn):
-        if memory_series.layers:
-            draw_layers(axes, memory_series, scale, size)
+    drawn = sorted(series, key=lambda one: -peak_bytes(one))[:MOST_LINES]
+    highest = max(max(peak_bytes(one), max(one.reserved, default=0)) for one in drawn)
+    unit, size = next(((name, size) for name, size in SIZES if highest >= size), ("B", 1))
+    names = device_names([(one.rank, one.device) for one in drawn])
+    for one, name, color, line in zip(drawn, names, COLORS, cycle(LINES), strict=False):
+        if one.layers:
+            _layers(axes, one, scale, size)
             continue
-        times = [
-            time / scale for time in (*memory_series.times_ns[:1], *memory_series.times_ns, end)
-        ]
-        live = [value / size for value in (0, *memory_series.live, *memory_series.live[-1:])]
-        axes.step(
-            times,
-            live,
-            where="post",
-            color=COLORS[number % len(COLORS)],
-            linestyle=STYLES[number % len(STYLES)],
-            linewidth=1.1,
-            label=device_text(memory_series.rank, memory_series.device),
-        )
-        if memory_series.reserved:
-            held = [
-                value / size
-                for value in (
-                    *memory_series.reserved[:1],
-                    *memory_series.reserved,
-                    memory_series.reserved[-1],
-                )
-            ]
-            axes.step(times, held, where="post", color=QUIET, linewidth=0.8, label="reserved")
+        edges = np.asarray([*one.times_ns, max([end, *one.times_ns])]) / scale
+        axes.stairs(np.asarray(one.live) / size, edges, color=color, linestyle=line, label=name)
+        if len(one.reserved):
+            held = np.asarray(one.reserved) / size
+            axes.stairs(held, edges, color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
     peak = peak_bytes(top)
     if len(top.live):
-        at = top.times_ns[list(top.live).index(max(top.live))] / scale
+        at = top.times_ns[int(np.argmax(top.live))] / scale
         axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
-    left_out = (
-        f", {counted(len(series) - len(drawn), 'device')} left out" if len(series) > LINES else ""
-    )
+    left_out = len(series) - len(drawn)
+    more = f", {counted(left_out, 'device')} left out" if left_out else ""
     by = f" by {short_name(top.peak_by, 50)}" if top.peak_by and not top.layers else ""
-    place = device_text(top.rank, top.device)
-    title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {place}{by}"
-    axes.set_ylim(0, 1.12 * highest / size if highest else 1)
-    axes.set_xlim(0, end / scale if end else 1)
-    reserved = any(memory_series.reserved and not memory_series.layers for memory_series in drawn)
-    unit = f"memory ({unit})"
-    finish_panel(axes, f"{title}{left_out}", unit, legend=reserved or len(drawn) > 1)
+    title = f"{short_name(top.memory, 30)} memory: peak {format_bytes(peak)} on {names[0]}{by}"
+    axes.set_title(f"{title}{more}")
+    axes.set_ylim(0, 1.12 * highest / size or 1)
+    axes.set_ylabel(f"memory ({unit})")
+    if len(axes.get_legend_handles_labels()[1]) > 1 and not axes.get_legend():
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def peak_bytes(series: MemorySeries) -> int:
@@ -134,8 +107,39 @@ def peak_bytes(series: MemorySeries) -> int:
     return max(series.live, default=0)
 
 
-def _size(most: int) -> tuple[int, str]:
-    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
-        if most >= size:
-            return size, unit
-    return 1, "B"
+def _layers(axes: Axes, series: MemorySeries, scale: int, size: int) -> None:
+    """Live memory stacked by who allocated it, what the allocator held above, and iterations."""
+    times = np.asarray(series.times_ns) / scale
+    peak = int(np.argmax(series.live))
+    greys, colors = iter(GREYS), cycle(COLORS)
+    shades = [
+        next(greys, GREYS[-1]) if n.startswith("(") else next(colors) for n, _ in series.layers
+    ]
+    labels = [
+        f"{format_bytes(live[peak]):>8}  {shorten(printable(name), NAME)}"
+        for name, live in series.layers
+    ]
+    values = np.asarray([live for _, live in series.layers], dtype=np.float64) / size
+    many = values.size > MOST_VECTORS
+    handles: list[Any] = axes.stackplot(
+        times, values, colors=shades, labels=labels, step="post", rasterized=many
+    )
+    if len(series.reserved):
+        held = np.asarray(series.reserved) / size
+        label = f"{format_bytes(series.reserved[peak]):>8}  reserved"
+        handles += axes.plot(times, held, "--", color=INK, drawstyle="steps-post", label=label)
+    few = len(series.iterations_ns) <= MOST_ITERATIONS
+    for name, moments_ns, look in (
+        ("iterations", series.iterations_ns if few else (), MOMENT),
+        ("out of memory", series.failures_ns, {"color": FAILED}),
+    ):
+        label = f"{'':>8}  {name}"
+        handles += [axes.axvline(time / scale, label=label, **look) for time in moments_ns][:1]
+    axes.legend(
+        handles=handles[::-1],
+        title="at the peak",
+        alignment="left",
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        prop={"family": "monospace", "size": SMALL - 1},
+    )

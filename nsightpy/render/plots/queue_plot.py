@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.plots.drawing import SMALL, drawing, nothing_to_draw, reports_name
-from nsightpy.render.plots.heat_map import draw_heat_map
-from nsightpy.render.plots.panels import (
+from nsightpy.render.plots.drawing import (
     COLORS,
-    STYLES,
+    LINES,
+    column_of,
     device_names,
-    device_text,
-    finish_panel,
-    panel_figure,
+    new_figure,
+    nothing_to_draw,
+    reports_name,
+    styled,
 )
+from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.results import Table
 from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import counted, format_count, time_unit_for
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-PANEL, PANELS, LINES = 1.5, 8, 4
-# Of a heat map: stretches of time, and the height of a device in inches.
+WIDTH, PANEL, PANELS, STREAMS = 9.0, 1.5, 8, 4
+# Stretches of time, and the height of a device in a heat map in inches.
 CELLS, ROW = 400, 0.12
+Edges: TypeAlias = NDArray[np.float64]
 
-Place = tuple[int | None, int]
 
-
+@styled
 def queue_figure(table: Table) -> Figure:
     """Draw the result of `nsightpy.launches` by stream. Raises NsightpyError when there is nothing.
 
@@ -42,55 +42,38 @@ def queue_figure(table: Table) -> Figure:
     """
     if not isinstance(table, QueueLengths) or not table.series:
         raise NsightpyError(nothing_to_draw(table, "queues (--by stream)"))
-    devices: dict[Place, list[QueueSeries]] = {}
+    devices: dict[tuple[int | None, int], list[QueueSeries]] = {}
     for queue in table.series:
         devices.setdefault((queue.rank, queue.device), []).append(queue)
     low = min(queue.times_ns[0] for queue in table.series)
     high = max(queue.times_ns[-1] for queue in table.series)
     unit, scale = time_unit_for([float(high - low)])
-    heading = f"Launched, not begun: {reports_name(table.inputs, 60)}"
-    with drawing():
-        if len(devices) > PANELS:
-            return _heat_map(heading, devices, (low, high), unit, scale)
-        figure, places = panel_figure(heading, len(devices), PANEL)
-        for axes, (place, series) in zip(places, devices.items(), strict=True):
-            _panel(axes, place, series, scale)
-            axes.set_xlim(low / scale, high / scale)
-            axes.ticklabel_format(axis="x", useOffset=False, style="plain")
-        places[-1].set_xlabel(f"time ({unit})", fontsize=SMALL)
+    heading = f"Launched, not begun: {reports_name(table.inputs)}"
+    names = device_names(list(devices))
+    edges = np.linspace(low, high, CELLS + 1)
+    if len(devices) > PANELS:
+        figure = new_figure(heading, WIDTH, min(max(ROW * len(devices), 1.5), 7.0) + 0.9)
+        axes = figure.subplots()
+        rows = [
+            np.max([_longest(queue, edges) for queue in queues], axis=0)
+            for queues in devices.values()
+        ]
+        shown = np.where(np.asarray(rows) > 0, rows, np.nan)
+        across = (low / scale, high / scale)
+        draw_heat_map(axes, shown, names, across, "operations waiting", log=True)
+        axes.set_title("longest queue of any stream")
+        axes.set_xlabel(f"time ({unit}); grey: nothing waits")
+        return figure
+    figure = new_figure(heading, WIDTH, len(devices) * (PANEL + 0.3) + 0.6)
+    panels = column_of(figure, [PANEL] * len(devices))
+    for axes, name, queues in zip(panels, names, devices.values(), strict=True):
+        _panel(axes, name, queues, edges, scale)
+    panels[-1].set_xlim(low / scale, high / scale)
+    panels[-1].set_xlabel(f"time ({unit})")
     return figure
 
 
-def _heat_map(
-    heading: str,
-    devices: dict[Place, list[QueueSeries]],
-    time: tuple[int, int],
-    unit: str,
-    scale: int,
-) -> Figure:
-    """The longest queue of any stream of each device over time, on one logarithmic scale."""
-    edges = np.linspace(*time, CELLS + 1)
-    rows = [
-        np.max([_resampled(queue, edges) for queue in queues], axis=0)
-        for queues in devices.values()
-    ]
-    shown = np.asarray(rows)
-    height = min(max(ROW * len(devices), 1.5), 7.0)
-    figure, (axes,) = panel_figure(heading, 1, height, key=0.8)
-    draw_heat_map(
-        axes,
-        np.where(shown > 0, shown, np.nan),
-        device_names(list(devices)),
-        (time[0] / scale, time[1] / scale),
-        "operations waiting on the fullest stream",
-        log=True,
-    )
-    axes.set_title("longest queue of any stream", loc="left", fontsize=SMALL)
-    axes.set_xlabel(f"time ({unit}); grey: nothing waits", fontsize=SMALL)
-    return figure
-
-
-def _resampled(queue: QueueSeries, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _longest(queue: QueueSeries, edges: Edges) -> NDArray[np.float64]:
     """The longest queue of a stream in each stretch between edges; 0 outside its time."""
     times, longest = np.asarray(queue.times_ns, dtype=np.float64), np.asarray(queue.longest)
     first = np.searchsorted(times, edges[:-1], side="right") - 1
@@ -102,22 +85,21 @@ def _resampled(queue: QueueSeries, edges: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(known, within, 0).astype(np.float64)
 
 
-def _panel(axes: Axes, place: Place, series: Sequence[QueueSeries], scale: int) -> None:
+def _panel(axes: Axes, name: str, queues: Sequence[QueueSeries], edges: Edges, scale: int) -> None:
     """One device: a line for each of its busiest streams, the longest queue of each moment."""
-    drawn = list(series)[:LINES]
-    for number, queue in enumerate(drawn):
-        axes.step(
-            [time / scale for time in queue.times_ns],
-            [*queue.longest, *queue.longest[-1:]],
-            where="post",
-            color=COLORS[number],
-            linestyle=STYLES[number],
+    for queue, color, line in zip(queues, COLORS, LINES, strict=False):
+        axes.stairs(
+            _longest(queue, edges),
+            edges / scale,
+            baseline=None,
+            color=color,
+            linestyle=line,
             linewidth=0.9,
             label=f"stream {queue.stream} ({format_count(queue.operations)} operations)",
         )
-    more = (
-        f", {counted(len(series) - len(drawn), 'stream')} left out" if len(series) > LINES else ""
-    )
-    axes.locator_params(axis="y", integer=True)
-    axes.set_ylim(0, 1.25 * max(max(queue.longest) for queue in drawn) or 1)
-    finish_panel(axes, f"{device_text(*place)}{more}", "operations waiting", legend=True)
+    left_out = len(queues) - STREAMS
+    more = f", {counted(left_out, 'stream')} left out" if left_out > 0 else ""
+    axes.set_title(f"{name}{more}")
+    axes.set_ylabel("operations waiting")
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))

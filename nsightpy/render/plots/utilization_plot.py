@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
-    INK,
-    SMALL,
-    drawing,
-    headed_figure,
-    inch_axes,
+    column_of,
+    device_names,
+    new_figure,
     nothing_to_draw,
     reports_name,
+    styled,
 )
-from nsightpy.render.plots.heat_map import draw_heat_map, figure_text
-from nsightpy.render.plots.panels import device_names
+from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.results import Table
 from nsightpy.results.series import stretches_of
-from nsightpy.units import time_unit_for
+from nsightpy.units import significant, time_unit_for
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-WIDTH, LEFT, RIGHT, TOP, BOTTOM, SPACE = 10.0, 0.75, 1.0, 0.6, 0.5, 0.42
-ROW, LOWEST, HIGHEST = 0.2, 0.42, 2.6
-# Always drawn, and drawn where there is any: column, what it is called, its unit.
+WIDTH, ROW, LOWEST, HIGHEST = 9.0, 0.2, 0.42, 2.6
+# Always drawn, and drawn where there is any: column, what it is called.
 ALWAYS = ("busy_share", "compute_share")
 TITLES = {
     "busy_share": "busy",
@@ -52,76 +44,56 @@ LEAST = {"communication_share": 1e-6, "memory_share": 0.05}
 Matrix = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Maps:
-    """The figures by column, a row a device, and when each stretch begins and ends, in ns."""
-
-    names: list[str]
-    edges: NDArray[np.float64]
-    panels: dict[str, Matrix]
-
-
+@styled
 def utilization_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.utilization`. Raises NsightpyError when it has no rows."""
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "GPU work"))
-    maps = _maps(table)
-    unit, scale = time_unit_for([float(maps.edges[-1] - maps.edges[0])])
-    panel = min(max(ROW * len(maps.names), LOWEST), HIGHEST)
-    height = TOP + BOTTOM + len(maps.panels) * panel + (len(maps.panels) - 1) * SPACE
-    with drawing():
-        heading = f"Share of time in use: {reports_name(table.inputs, 60)}"
-        figure = headed_figure(WIDTH, height, LEFT, heading)
-        for number, (column, values) in enumerate(maps.panels.items()):
-            bottom = height - TOP - panel - number * (panel + SPACE)
-            axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, panel)
-            _heat_map(axes, column, values, maps, scale)
-            if number < len(maps.panels) - 1:
-                axes.tick_params(axis="x", labelbottom=False)
-            else:
-                axes.set_xlabel(f"time ({unit}); grey: not known", fontsize=SMALL)
-    return figure
-
-
-def _maps(table: Table) -> _Maps:
-    """The table's columns as matrices of device by stretch."""
     count = stretches_of(table)
-    every = zip(table.column("rank"), table.column("device"), strict=True)
-    places = list(every)[::count]
-    panels = {}
-    for name in TITLES:
-        values = np.asarray(table.column(name), dtype=np.float64).reshape(len(places), count)
-        known = values[~np.isnan(values)]
-        least = LEAST.get(name, 0.0)
-        if name in ALWAYS or (len(known) and float(known.max()) >= least):
-            panels[name] = values
+    devices = list(zip(table.column("rank"), table.column("device"), strict=True))[::count]
+    names = device_names(devices)
+    every = {
+        column: np.asarray(table.column(column), dtype=np.float64).reshape(len(devices), count)
+        for column in TITLES
+    }
+    maps = {
+        column: values
+        for column, values in every.items()
+        if column in ALWAYS
+        or (np.isfinite(values).any() and np.nanmax(values) >= LEAST.get(column, 0.0))
+    }
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
-    edges = np.asarray([*starts, int(starts[-1] or 0) + int(lengths[-1] or 0)], dtype=np.float64)
-    return _Maps(device_names(places), edges, panels)
-
-
-def _heat_map(axes: Axes, column: str, values: Matrix, maps: _Maps, scale: int) -> None:
-    share = column.endswith("_share")
-    shown, unit = (100 * values, "%") if share else (values, "GB/s")
-    across = maps.edges[0] / scale, maps.edges[-1] / scale
-    draw_heat_map(axes, shown, maps.names, across, unit, ends=(0.0, 100.0) if share else None)
-    title = f"{TITLES[column]}: {_said(shown, maps.names, unit)}"
-    axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
+    low, high = int(starts[0] or 0), int(starts[-1] or 0) + int(lengths[-1] or 0)
+    unit, scale = time_unit_for([float(high - low)])
+    heights = [min(max(ROW * len(names), LOWEST), HIGHEST)] * len(maps)
+    heading = f"Share of time in use: {reports_name(table.inputs)}"
+    figure = new_figure(heading, WIDTH, sum(heights) + 0.3 * len(maps) + 0.8)
+    panels = column_of(figure, heights)
+    for axes, (column, values) in zip(panels, maps.items(), strict=True):
+        share = column.endswith("_share")
+        shown, of = (100 * values, "%") if share else (values, "GB/s")
+        ends = (0.0, 100.0) if share else None
+        draw_heat_map(axes, shown, names, (low / scale, high / scale), of, ends=ends)
+        axes.set_title(f"{TITLES[column]}: {_said(shown, names, of)}")
+    panels[-1].set_xlabel(f"time ({unit}); grey: not known")
+    return figure
 
 
 def _said(shown: Matrix, names: Sequence[str], unit: str) -> str:
     """The mean of all, and of the devices with least and most."""
-    means = [
-        float(np.mean(numbers)) if len(numbers := row[~np.isnan(row)]) else float("nan")
-        for row in shown
+    known = [
+        (float(row[np.isfinite(row)].mean()), name)
+        for row, name in zip(shown, names, strict=True)
+        if np.isfinite(row).any()
     ]
-    known = [(mean, place) for place, mean in enumerate(means) if not np.isnan(mean)]
     if not known:
         return "not known"
-    every = sum(mean for mean, _ in known) / len(known)
-    text = f"mean {figure_text(every)} {unit}"
-    (low, least), (high, most) = min(known), max(known)
-    if figure_text(low) == figure_text(high):
+    text = f"mean {_figure(sum(mean for mean, _ in known) / len(known))} {unit}"
+    low, high = (end(known, key=lambda pair: pair[0]) for end in (min, max))
+    if _figure(low[0]) == _figure(high[0]):
         return text
-    ends = f"{names[least]} least ({figure_text(low)}), {names[most]} most ({figure_text(high)})"
-    return f"{text}, {ends}"
+    return f"{text}, {low[1]} least ({_figure(low[0])}), {high[1]} most ({_figure(high[0])})"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 or not value else significant(value, 2)

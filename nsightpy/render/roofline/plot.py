@@ -1,144 +1,109 @@
 """The picture of `nsightpy roofline`: rooflines, a key that names the kernels, speed-of-light bars.
 
-Returns a matplotlib Figure. Numbers stand for kernels, in the order of their time, everywhere.
+Numbers stand for kernels, in the order of their time, everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
-    LARGE,
+    INK,
     QUIET,
-    Box,
-    blank_axes,
-    drawing,
-    inch_axes,
+    column_of,
+    new_figure,
     reports_name,
-    short_name,
+    styled,
 )
-from nsightpy.render.plots.log_plane import Plane, Span, frame
-from nsightpy.render.roofline import speed_axes
-from nsightpy.render.roofline.key import MOST_NAMED, draw_key, version
-from nsightpy.render.roofline.points import DrawnPoint, disc, draw_numbers, draw_points
-from nsightpy.render.roofline.roofs import Roofs, draw_roofs, roofs_of
+from nsightpy.render.roofline.points import DrawnPoint, draw_plane, roofs_of
+from nsightpy.render.roofline.speed_axes import MOST_BARS, draw_speed
+from nsightpy.render.text.shortening import distinct_names, short_name
 from nsightpy.results.rooflines import (
     LEVELS,
-    Ceiling,
+    Machine,
     Point,
     Roofline,
     RooflineLaunch,
     RooflineVariant,
+    tool_versions,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 13.2, 0.95, 7.3, 5.0
-KEY_LEFT, GAP, TOP, BOTTOM = 8.65, 0.85, 0.55, 0.6
-SUBTITLE = 0.35
-MOST_WITH_LEVELS, MOST_GPUS = 12, 3
-NAMES_SHARE = 0.17
+WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
+MOST_WITH_LEVELS, MOST_GPUS, MOST_NAMED, NAME_WIDTH = 12, 3, 18, 34
+SIGNS = "area of a point: share of time; line through it: lowest to highest"
 
 
+@styled
 def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     """Draw a result of `nsightpy.roofline`; `title` replaces the names of the reports."""
-    from matplotlib.figure import Figure
-
-    groups = _groups(result.variants)
     numbers = {id(variant): place for place, variant in enumerate(result.variants, start=1)}
     bars = [v for v in result.variants if v.typical.speed.compute_pct is not None]
-    bars_height = speed_axes.height(len(bars)) if bars else 0.0
-    plots = [group for group in groups if _has_work(group)][:MOST_GPUS]
-    height = TOP + BOTTOM + len(plots) * (PLOT_HEIGHT + GAP) + bars_height
-    if not plots:
-        height += SUBTITLE
-    with drawing():
-        figure = Figure(figsize=(WIDTH, max(height, 2.0)))
-        figure.text(
-            PLOT_LEFT / WIDTH,
-            1 - 0.32 / height,
-            title or reports_name(result.inputs, 80),
-            fontsize=LARGE,
-            weight="bold",
-        )
-        bottom = height - TOP
-        for group in plots:
-            bottom -= PLOT_HEIGHT
-            _panel(figure, bottom, group, result, numbers)
-            bottom -= GAP
-        if not plots:
-            about = [(_machines(result), 0.58), (_no_roofline(result), 0.8)]
-            for text, down in about:
-                figure.text(PLOT_LEFT / WIDTH, 1 - down / height, text, color=QUIET)
-        if bars:
-            area = inch_axes(figure, PLOT_LEFT + 1.6, BOTTOM, PLOT_WIDTH - 1.6, bars_height - 0.35)
-            speed_axes.draw(area, [(numbers[id(v)], v) for v in bars])
+    gpus: dict[str, list[RooflineVariant]] = {}
+    for variant in result.variants:
+        gpus.setdefault(variant.first.machine.name, []).append(variant)
+    planes = [variants for variants in gpus.values() if _has_work(variants)][:MOST_GPUS]
+    heights = [PLANE] * len(planes)
+    heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
+    heading, footer = title or reports_name(result.inputs, 80), SIGNS
+    if not planes:
+        footer = f"{_machines(result)}\n{_no_roofline(result)}"
+    elif result.ceilings:
+        footer += "; solid: measured, dashed: theoretical"
+    figure = new_figure(heading, WIDTH, sum(heights) + 0.6 * len(heights) + 0.8, footer)
+    panels = column_of(figure, heights, shared=False) if heights else []
+    for axes, variants in zip(panels, planes, strict=False):
+        spots = _spots(variants, numbers)
+        signs = draw_plane(axes, roofs_of(variants), spots, result.ceilings)
+        if any(spot.is_lower_bound for spot in spots):
+            signs.append(_line("↑ tensor FLOPs not collected"))
+        _key(axes, variants, numbers, signs)
+    if bars:
+        draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
     return figure
 
 
-def _groups(variants: Sequence[RooflineVariant]) -> list[list[RooflineVariant]]:
-    """Variants by GPU, the GPU with the longest kernels first."""
-    groups: dict[str, list[RooflineVariant]] = {}
-    for variant in variants:
-        groups.setdefault(variant.first.machine.name, []).append(variant)
-    return list(groups.values())
-
-
-def _has_work(group: Sequence[RooflineVariant]) -> bool:
-    return any(point.arithmetic_intensity for variant in group for point in variant.typical.work)
+def _has_work(variants: Sequence[RooflineVariant]) -> bool:
+    return any(point.arithmetic_intensity for v in variants for point in v.typical.work)
 
 
 def _machines(result: Roofline) -> str:
     """The GPUs and the ncu, for a picture without a key."""
-    names = dict.fromkeys(launch.machine.name for launch in result.launches)
-    return ", ".join(filter(None, (*names, version(result.launches))))
+    names = dict.fromkeys(printable(launch.machine.name) for launch in result.launches)
+    return ", ".join(filter(None, (*names, _version(result.launches))))
+
+
+def _version(launches: Iterable[RooflineLaunch]) -> str:
+    """Which ncu profiled these launches; "" where the files do not say."""
+    versions = tool_versions(launches)
+    return f"ncu {versions[0]}" + (" and others" if len(versions) > 1 else "") if versions else ""
 
 
 def _no_roofline(result: Roofline) -> str:
     counted = any(launch.points for launch in result.launches)
-    reasons = (
-        [] if counted else [str(note) for launch in result.launches for note in launch.missing]
-    )
+    reasons = [] if counted else [str(note) for one in result.launches for note in one.missing]
     return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
 
 
-def _panel(
-    figure: Figure,
-    bottom: float,
-    group: Sequence[RooflineVariant],
-    result: Roofline,
-    numbers: dict[int, int],
-) -> None:
-    """One GPU: its roofline and its key."""
-    roofs = roofs_of(group)
-    spots = _spots(group, numbers)
-    x, y = _spans(spots, roofs, result.ceilings)
-    axes = inch_axes(figure, PLOT_LEFT, bottom, PLOT_WIDTH, PLOT_HEIGHT)
-    plane = Plane(axes, (PLOT_WIDTH, PLOT_HEIGHT), x, y)
-    _draw(plane, roofs, spots, result.ceilings)
-    key = blank_axes(figure, KEY_LEFT, bottom, WIDTH - KEY_LEFT - 0.1, PLOT_HEIGHT)
-    draw_key(key, group, result, roofs, spots, numbers)
-
-
-def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[DrawnPoint]:
+def _spots(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> list[DrawnPoint]:
     """The points of the launches of median duration; few kernels show every level."""
-    whole = sum(variant.total_ns or 0 for variant in group)
+    whole = sum(variant.total_ns or 0 for variant in variants) or 1
     spots = []
-    for place, variant in enumerate(group):
-        launch = variant.typical
-        share = (variant.total_ns or 0) / whole if whole else 0.0
+    for place, variant in enumerate(variants):
         seen: set[str] = set()
-        for point in _drawn(launch, crowded=len(group) > MOST_WITH_LEVELS):
+        for point in _drawn(variant.typical, crowded=len(variants) > MOST_WITH_LEVELS):
             spots.append(
                 DrawnPoint(
                     numbers[id(variant)],
                     point,
-                    share,
+                    (variant.total_ns or 0) / whole,
                     variant.spread(point.precision, point.level),
                     point.precision not in seen and place < MOST_NAMED,
-                    launch.tensor_pct is not None,
+                    variant.typical.tensor_pct is not None,
                 )
             )
             seen.add(point.precision)
@@ -154,30 +119,48 @@ def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
     return [max(points, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]
 
 
-def _spans(
-    spots: Sequence[DrawnPoint], roofs: Roofs, ceilings: Sequence[Ceiling]
-) -> tuple[Span, Span]:
-    """What the axes must show: every point, every ridge, and some air."""
-    xs = [spot.x for spot in spots if spot.x > 0] + [at for _, _, at in roofs.ridges] + [0.1, 10.0]
-    ys = [spot.point.flops_per_s for spot in spots] + list(roofs.work.values())
-    ys += [ceiling.value for ceiling in ceilings if not ceiling.is_memory]
-    ys = ys or [1e9, 1e12]
-    low, high = min(ys), max(ys)
-    left, right = min(xs) / 3, max(xs) * 3
-    # space at the right for the names of the roofs, beside the points
-    right = left * (right / left) ** (1 / (1 - NAMES_SHARE))
-    return Span(left, right), Span(min(low / 4, high / 1e3), high * 3)
+def _line(text: str, color: str = INK) -> Line2D:
+    """A line of a key without a sign before it."""
+    return Line2D([], [], linestyle="none", color=color, label=text)
 
 
-def _draw(
-    plane: Plane, roofs: Roofs, spots: Sequence[DrawnPoint], ceilings: Sequence[Ceiling]
+def _key(
+    axes: Axes,
+    variants: Sequence[RooflineVariant],
+    numbers: Mapping[int, int],
+    signs: Sequence[Line2D],
 ) -> None:
-    """Draw roofs, measured ceilings, ridges and points, and label what matters."""
-    frame(plane, "arithmetic intensity (FLOP/byte)", "performance (FLOP/s)")
-    plane.taken += [disc(plane, spot) for spot in spots]
-    for _, precision, at in roofs.ridges:
-        x, y = plane.place(at, roofs.work[precision])
-        plane.taken.append(Box(x - 0.05, y - 0.05, 0.1, 0.1))
-    draw_roofs(plane, roofs, ceilings)
-    draw_points(plane, spots, sorted(roofs.used))
-    draw_numbers(plane, spots)
+    """GPU, clock and ncu version, what the signs mean, which number is which kernel."""
+    machine = variants[0].first.machine
+    launches = (launch for variant in variants for launch in variant.launches)
+    about = [_clock([variant.first.machine for variant in variants]), _version(launches)]
+    whole = sum(variant.total_ns or 0 for variant in variants) or 1
+    named = variants[:MOST_NAMED]
+    names = distinct_names([variant.first.name for variant in named], NAME_WIDTH)
+    rows = [_line("    launches  time  kernel", QUIET)]
+    for variant, name in zip(named, names, strict=True):
+        share = 100 * (variant.total_ns or 0) / whole
+        drawn = any(point.arithmetic_intensity for point in variant.typical.work)
+        text = f"{numbers[id(variant)]:>3} {len(variant.launches):>8} {share:>3.0f} %  {name}"
+        rows.append(_line(text, INK if drawn else QUIET))
+    if any(not variant.typical.work for variant in named):
+        rows.append(_line("grey: no work was counted, no point", QUIET))
+    if more := len(variants) - len(named):
+        rows.append(_line(f"and {more} more, drawn without a number", QUIET))
+    title = f"{printable(machine.name)}\n{', '.join(filter(None, about))}"
+    rows = [*signs, _line(""), *rows]
+    colors = [INK] * len(signs) + [str(row.get_color()) for row in rows[len(signs) :]]
+    written = {"family": "monospace", "size": 7}
+    axes.legend(
+        handles=rows, title=title, loc="upper left", bbox_to_anchor=(1, 1), alignment="left",
+        prop=written, labelcolor=colors,
+    )  # fmt: skip
+
+
+def _clock(machines: Sequence[Machine]) -> str:
+    clocks = [machine.clock_hz / 1e6 for machine in machines if machine.clock_hz]
+    if not clocks:
+        return "SM clock not known"
+    low, high = round(min(clocks)), round(max(clocks))
+    shown = f"{low}" if low == high else f"{low} to {high}"
+    return f"peaks at {shown} MHz ({machines[0].clock} SM clock)"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import file_name
 from nsightpy.output.escape import printable
-from nsightpy.render.plots.drawing import distinct_names
 from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.results.rooflines import (
     Point,
     Roofline,

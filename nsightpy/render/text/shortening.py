@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsightpy.output.escape import display_width
+from nsightpy.names import readable, readable_apart
+from nsightpy.output.escape import display_width, printable
 
 NARROWEST = 10  # in less, no two places of a name fit
 _ROUNDS = 6  # of telling names apart that still look alike
@@ -33,6 +34,16 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
             place = _word_start(alike[0], _agreement(alike), width // 3 + 1)
             short |= {name: _around(name, place, width) for name in alike}
     return [short[name] for name in names]
+
+
+def short_name(name: str, width: int) -> str:
+    """A kernel's name as people read it, in at most that many characters."""
+    return shorten(printable(readable(name, width)), width)
+
+
+def distinct_names(names: Sequence[str], width: int) -> list[str]:
+    """Kernel names as people read them; those that would look alike show where they differ."""
+    return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
 def _word_start(text: str, place: int, least: int) -> int:

@@ -51,7 +51,7 @@ _CHARACTER = 0.062  # inches of a character of 6.5 points
 # A name cut to fewer letters tells nothing.
 LEAST_LETTERS = 9
 _CAPTION = 0.14  # inches of a line
-_MANY_POINTS = 60_000
+_MANY_POINTS = 5_000
 
 
 def columns_of(width: float = WIDTH) -> int:
