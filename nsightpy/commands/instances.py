@@ -1,4 +1,5 @@
-"""instances: one kernel, range or collective, instance by instance, or how its durations spread."""
+"""instances: one kernel, range or collective instance by instance, or how durations spread; idle
+intervals and launch delays likewise."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.names import brief
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.named_events import KINDS, close_names, named_events
+from nsightpy.query.named_events import KINDS, MEASURED, close_names, named_events
 from nsightpy.query.options import NameStyle, Option
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
@@ -101,7 +102,9 @@ def instances(
     ] = None,
 ) -> Question[Instances]:
     """NAME is a kernel (demangled, base or mangled), a collective's operation (AllReduce), or
-    RANGE[@DOMAIN], of which the first that there is. A terminal shows one row a rank, or with
+    RANGE[@DOMAIN], of which the first that there is; or `idle`, the stretches in which a device did
+    nothing, or `launch-delay`, from the begin of each launching call to that of the first kernel
+    that it launched, under the name of the call. A terminal shows one row a rank, or with
     --bins one a name; files have every instance with its iteration, or every bin.
 
     Starts are moments on the clock that all ranks share. instance counts from 0 in its iteration,
@@ -126,6 +129,8 @@ def _first_of(
 
     def combine(parts: Parts[Found]) -> Instances | Question[Instances]:
         found = {kind for kind, instances, _ in parts.values if instances is not None}
+        if not found and of in MEASURED:
+            return replace(answer(parts, of), notes=(MEASURED[of],))
         if not found and of.strip("*"):
             raise NsightpyError(_nothing(of, kinds, parts))
         first = next((kind for kind in kinds if kind in found), kinds[0])

@@ -1,4 +1,4 @@
-"""Events under a name: kernels, NVTX ranges, what ranges launched, collectives; one frame for all.
+"""Events under a name: kernels, ranges and what they launched, collectives, idle time, launches.
 
 The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name.
 """
@@ -6,11 +6,13 @@ The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import difference, spans_of, union_of
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.membership import alike, named
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
@@ -21,14 +23,23 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame, Labels, constant
 from nsightpy.names import function_name
+from nsightpy.query.capture_advice import not_recorded
+from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.options import NAME_COLUMNS
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import Said
 from nsightpy.units import format_bytes
 
-KINDS = ("kernel", "collective", "range", "projection")
+# What has no name of its own in a report, and why there may be none.
+IDLE, LAUNCH_DELAY = "idle", "launch-delay"
+MEASURED: Mapping[str, Said] = {
+    IDLE: "The capture holds no stretch in which a device was idle.",
+    LAUNCH_DELAY: not_recorded("The capture holds no API calls that launch kernels."),
+}
+KINDS = ("kernel", "collective", "range", "projection", IDLE, LAUNCH_DELAY)
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
 _GPU = ("kernels", "memory_operations", "graph_launches")
 CLOSE = 5
@@ -115,6 +126,39 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
     )
 
 
+def _idle(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+    """The stretches in which a device did nothing inside its window."""
+    found = [Frame(dict.fromkeys(COLUMNS[:4], constant(0, 0)))]
+    if _is_called(IDLE, of):
+        work = read_work(report, scope)
+        for row in rank_budgets(report, scope, *work):
+            ran = union_of(spans_of(frame.at(pid=row.pid, device=row.device)) for frame in work)
+            idle = difference(row.budget.window, ran)
+            place = (constant(row.pid, len(idle)), constant(row.device, len(idle)))
+            found.append(Frame(dict(zip(COLUMNS, (idle.starts, idle.ends, *place), strict=False))))
+    frame = Frame.concatenate(found)
+    return _framed(frame, Labels.constant(IDLE, frame.rows))
+
+
+def _launch_delays(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+    """From the begin of a launching call to that of the first kernel it launched, by the call."""
+    kernels = _narrowed(report, scope, "kernels", ())
+    if not _is_called(LAUNCH_DELAY, of):
+        kernels = kernels.take(_none(kernels))
+    kernels = kernels.ordered()
+    calls = report.frame("api_calls", (*CALL_COLUMNS, "name", "event_class"))
+    launches, first = np.unique(launch_rows(kernels, calls), return_index=True)
+    known = launches != NO_LAUNCH
+    call, kernels = calls.take(launches[known]), kernels.take(first[known])
+    begun = call.ints("start_ns")
+    ended = np.maximum(kernels.ints("start_ns"), begun)
+    return _framed(Frame({**kernels, "start_ns": begun, "end_ns": ended}), call.labels("name"))
+
+
+def _is_called(name: str, of: str | None) -> bool:
+    return of is None or bool(alike(Labels.constant(name, 1), of)[0])
+
+
 def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
     if of is None:
@@ -143,4 +187,6 @@ _READERS: dict[str, Callable[[SystemReport, Scope, str | None, str], Frame]] = {
     "collective": _collectives,
     "range": _ranges,
     "projection": _projections,
+    IDLE: _idle,
+    LAUNCH_DELAY: _launch_delays,
 }

@@ -20,6 +20,7 @@ from tests.support.reports import NSYS, ask, needs_reports
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 JOB = SAMPLES / "training_4rank"
+TRACES = NSYS.parent / "kineto"
 
 
 def modes_of(durations: np.ndarray) -> list[Mode]:
@@ -145,6 +146,46 @@ def test_the_instances_of_a_kernel_with_iteration_and_number(tmp_path: Path) -> 
     assert (host["kind"], host["duration_ns"], host["device"]) == ("range", 5_000, None)
     (gpu, *_) = nsightpy.instances(report, of="step*", kind="projection").records()
     assert (gpu["start_ns"], gpu["duration_ns"]) == (1_000, 3_130)
+
+
+def test_idle_time_and_launch_delays_of_a_planted_report(tmp_path: Path) -> None:
+    report = report_of_three_steps(tmp_path)
+    idle = nsightpy.instances(report, of="idle")
+    begun = [10_000 * step + 1_000 * number for step in range(3) for number in range(1, 5)]
+    ends = [start + 90 + (start // 100 % 100) + start // 10_000 for start in begun]
+    assert idle["start_ns"] == ends[:-1]
+    lengths = [after - end for end, after in zip(ends, begun[1:], strict=False)]
+    assert idle["duration_ns"] == lengths
+    assert sum(lengths) == nsightpy.breakdown(report)["idle_ns"][0]
+    assert {(row["kind"], row["name"], row["device"]) for row in idle.records()} == {
+        ("idle", "idle", 0)
+    }
+    delays = nsightpy.instances(report, of="launch-delay")
+    launched = [10_000 * step + 100 * number for step in range(3) for number in range(4)]
+    assert delays["start_ns"] == launched
+    assert delays["duration_ns"] == [a - b for a, b in zip(begun, launched, strict=True)]
+    assert set(delays["name"]) == {"cudaLaunchKernel"}
+    nothing = nsightpy.instances(report, of="idle", to_time=ends[0])
+    assert not nothing.rows
+    assert "no stretch in which a device was idle" in " ".join(nothing.notes)
+
+
+def test_idle_time_adds_up_to_the_budgets() -> None:
+    idle = nsightpy.instances(JOB, of="idle").to_pandas()
+    budgets = nsightpy.breakdown(JOB).to_pandas()
+    assert (
+        idle.groupby("rank")["duration_ns"].sum().tolist()
+        == budgets.sort_values("rank")["idle_ns"].tolist()
+    )
+    (spread,) = nsightpy.instances(JOB, of="idle", bins=20).durations
+    assert spread.instances == len(idle)
+
+
+@needs_reports
+def test_a_graph_is_launched_once_whatever_it_holds() -> None:
+    graphs = nsightpy.instances(TRACES / "sglang_decode_graphs.json.gz", of="launch-delay")
+    replays = [row for row in graphs.records() if "GraphLaunch" in str(row["name"])]
+    assert len(replays) == 1
 
 
 def test_what_nobody_has_is_refused_with_names_like_it(tmp_path: Path) -> None:
