@@ -168,17 +168,13 @@ def _tallied(_: SystemReport, events: Frame) -> Tally:
 
 def _numbered(report: SystemReport, events: Frame) -> Frame:
     """The events with their iteration, and their number in it or, without any, in the capture."""
-    from nsightpy.analysis.iterations.candidates import owner_of
-    from nsightpy.query.iteration_search import search
+    from nsightpy.query.steady_state import iteration_numbers, iterations_of
 
-    iteration = np.full(events.rows, -1, dtype=np.int64)
+    iteration = iteration_numbers(report, events)
     instance = np.full(events.rows, -1, dtype=np.int64)
-    every = search(report)
     for pid in np.unique(events.ints("pid")).tolist():
         rows = np.flatnonzero(events.ints("pid") == pid)
-        if pid in every and len(every[pid].iterations):
-            start, end = every[pid].iterations.start, every[pid].iterations.end - 1
-            iteration[rows] = owner_of(start, end, events.ints("start_ns")[rows])
+        if len(iterations_of(report).get(pid, ())):
             rows = rows[iteration[rows] >= 0]
         device = events.ints("device")[rows]
         for number in np.unique(device).tolist():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.options import Communication
+from nsightpy.query.iteration_search import work_to_search
+from nsightpy.query.options import Communication, Option
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import find_in_report
+from nsightpy.query.steady_state import iterations_of
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table, rank_order
 from nsightpy.results.notes import Said, as_note
@@ -56,7 +57,6 @@ ENGINE_FIELDS = (
     Field("tokens_per_s", "per s", 1, importance=4),
 )
 RANKS_SAID = 4
-OTHERS_SAID = 2
 
 
 @dataclass(frozen=True)
@@ -84,18 +84,24 @@ Found: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]]]
 @command(
     *FIELDS, more=ENGINE_FIELDS, picture="nsightpy.render.plots.iterations_plot:iterations_figure"
 )
-def iterations(*, communication: Communication = ()) -> Question[Table]:
+def iterations(
+    *,
+    level: Annotated[
+        int | None, Option("Take this one of the levels that repeat and are listed.", "N", least=1)
+    ] = None,
+    communication: Communication = (),
+) -> Question[Table]:
     """They are the instances of the range that --nvtx names, else of ranges that are called steps
-    or hold the work, else a repeated collective or kernel sequence; not layers, not single
-    launches. Of a range that comes once the inside is searched.
+    or hold the work, else a repeated sequence of launches; not layers, not single launches. Of a
+    range that comes once the inside is searched. Where several levels repeat, a note lists them.
 
     An iteration lasts until host and GPU are done with it, and begins with the host's work on it
     unless the one before it is still running then. phase: warm-up, steady, or edge (cut off where
-    the profiler began or stopped). Iterations are those of the whole report, by their numbers;
+    the capture began or stopped). Iterations are those of the whole report, by their numbers;
     --from and --to leave those that are mostly between them, whole. kind, requests and tokens are
     what vLLM and SGLang say of their steps; tokens_per_s is over duration_ns.
     """
-    work = partial(_find, communication=tuple(communication))
+    work = partial(_find, level=level, communication=tuple(communication))
     return Question(work, _table, clock=True, identified=True)
 
 
@@ -114,28 +120,32 @@ def _table(parts: Parts[Found]) -> Table:
         for pid, note in notes
     ]
     of_searches = dict.fromkeys(text for device in devices for text in device.iterations.notes)
-    notes = (*_spread_notes(devices), *_slow_notes(devices), *of_searches, *_others_note(devices))
+    listed = [note for device in devices[:1] for note in _levels_note(device.iterations)]
+    notes = (*_spread_notes(devices), *_slow_notes(devices), *of_searches, *listed)
     fields = (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS
     return Table("iterations", fields, rows, notes=(*notes, *_reasons(why)))
 
 
-def _find(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> Found:
+def _find(
+    report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
+) -> Found:
     devices: list[DeviceIterations] = []
     why: list[tuple[int, Said]] = []
     whole = replace(scope, from_ns=None, to_ns=None)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    for pid, process in find_in_report(report, whole).items():
-        if not len(process.iterations):
-            why += [(pid, note) for note in process.iterations.notes]
+    work = [whole.within(report, frame) for frame in work_to_search(report)]
+    for pid, found in iterations_of(report, whole, level=level).items():
+        if not len(found):
+            why += [(pid, note) for note in (*found.notes, *_levels_note(found))]
             continue
-        marked, shown = _between(process.iterations, *scope.bounds(report))
+        marked, shown = _between(found, *scope.bounds(report))
         if not len(shown):
             why.append((pid, f"none of its {len(marked)} iterations is in the wanted time."))
         if scope.iteration is not None:
             shown = np.intersect1d(shown, places_in(marked, scope.iteration))
         batches = batches_of(ranges.at(pid=pid))
         batches = batches if len(batches) == len(marked) else []
-        frames = (process.kernels, process.operations, process.graphs)
+        frames = [frame.at(pid=pid) for frame in work]
         for _, device in places_of(*frames):
             kernels, copies, traces = (frame.at(device=device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
@@ -229,17 +239,17 @@ def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     )
 
 
-def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
-    """What else repeats, of the first process."""
-    for device in devices[:1]:
-        texts = [
-            f"{other.count} x {format_time(other.period_ns)} {other.source}"
-            + (f" ({other.why})" if other.why else "")
-            for other in device.iterations.others[:OTHERS_SAID]
-        ]
-        if texts:
-            return [f"Also repeating, not taken for iterations: {'; '.join(texts)}."]
-    return []
+def _levels_note(iterations: Iterations) -> list[str]:
+    """All levels on which a process repeats, for people; nothing where there is one only."""
+    texts = [
+        f"{number}: {len(level)} x {format_time(level.period_ns)}, {level.coverage:.0%} of the work"
+        f"{' (these)' if number == iterations.level else ''}, {level.text}"
+        + (f" ({level.why})" if level.why else "")
+        for number, level in enumerate(iterations.levels, 1)
+    ]
+    if len(texts) <= (len(iterations) > 0):
+        return []
+    return [f"Levels that repeat (--level chooses one): {'; '.join(texts)}."]
 
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
@@ -274,6 +284,8 @@ def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:
     for rank, text in why:
         texts.setdefault(text, []).append("?" if rank is None else str(rank))
     return [
-        text if len(why) == 1 else replace(as_note(text), whose=f"rank {', '.join(ranks)}")
+        text
+        if len({rank for rank, _ in why}) == 1
+        else replace(as_note(text), whose=f"rank {', '.join(ranks)}")
         for text, ranks in texts.items()
     ]

@@ -6,7 +6,7 @@ process has its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.iteration_search import search
+from nsightpy.query.iteration_search import search, work_to_search
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import as_note
 
@@ -64,28 +64,22 @@ def places_in(iterations: Iterations, chosen: Chosen) -> Ints:
 def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     every = search(report)
     windows = {}
-    for pid, process in every.items():
-        rows = places_in(process.iterations, chosen)
+    for pid, iterations in every.items():
+        rows = places_in(iterations, chosen)
         if len(rows):
-            windows[pid] = union(process.iterations.start[rows], process.iterations.end[rows])
+            windows[pid] = union(iterations.start[rows], iterations.end[rows])
     if not windows:
-        raise _missing(report, [process.iterations for process in every.values()], chosen)
-    frames = (
-        f
-        for process in every.values()
-        for f in (process.kernels, process.operations, process.graphs)
-    )
-    return ChosenIterations(windows, tuple(places_of(*frames)))
+        raise _missing(report, every.values(), chosen)
+    return ChosenIterations(windows, tuple(places_of(*work_to_search(report))))
 
 
 def _missing(
-    report: SystemReport, searched: Iterable[Iterations], chosen: Chosen
+    report: SystemReport, searched: Collection[Iterations], chosen: Chosen
 ) -> MissingDataError:
     """Why none of the chosen iterations is there, and what is."""
-    some = list(searched)
-    most = max((len(iterations) for iterations in some), default=0)
+    most = max((len(iterations) for iterations in searched), default=0)
     if most == 0:
-        notes = dict.fromkeys(note for iterations in some for note in iterations.notes)
+        notes = dict.fromkeys(note for iterations in searched for note in iterations.notes)
         why = " ".join(as_note(note).text(report.kind) for note in notes)
         return MissingDataError(report.path, "has no iterations to choose from", why)
     if chosen == STEADY:

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
-from nsightpy.analysis.iterations.steady import (
-    NONE,
-    PROFILER_CALLS,
-    Iterations,
-    find_iterations,
-)
+from nsightpy.analysis.iterations.steady import Iterations, find_iterations
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -24,85 +17,62 @@ from nsightpy.readers.host_calls import CALL_COLUMNS, KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
-_WORK = (("kernels", (*PLACED, "name")), ("memory_operations", PLACED), ("graph_launches", PLACED))
-
-
-@dataclass(frozen=True)
-class ProcessIterations:
-    """The iterations of one process and its GPU work: PLACED and more; kernels have names."""
-
-    iterations: Iterations
-    kernels: Frame
-    operations: Frame
-    graphs: Frame
 
 
 @dataclass(frozen=True)
 class CallsRead:
-    """Calls of a report: those that launch, by start; others with their names; NVTX ranges."""
+    """Calls of a report: those that launch, by start; others with their names."""
 
     launches: Frame
     others: Frame
-    ranges: Frame | None = None
 
 
 def search(
     report: SystemReport,
-    narrow: Callable[[Frame], Frame] | None = None,
+    narrow: Callable[[Frame], Frame] = lambda frame: frame,
     nvtx: str | None = None,
     work: Work | None = None,
     calls: CallsRead | None = None,
-) -> dict[int, ProcessIterations]:
+    level: int | None = None,
+) -> dict[int, Iterations]:
     """The iterations of each process of a report, in the work that `narrow` leaves.
 
-    `nvtx`: the range that the user called an iteration. What was read already is given: all `work`
-    of the ranks and devices that count, and the `calls`.
+    `nvtx`: the range that the user called an iteration; `level`: that which the user chose. What
+    was read already is given: all `work` of the ranks and devices that count, and the `calls`.
     """
-    work = work or _work_of(report)
-    kernels, operations, graphs = (narrow(frame) if narrow else frame for frame in work)
-    named_graphs = graphs
-    if graphs.rows:
-        named_graphs = _named_graphs(report)
-        named_graphs = narrow(named_graphs) if narrow else named_graphs
+    kernels, operations, graphs = map(narrow, work or work_to_search(report))
+    named_graphs = narrow(_named_graphs(report)) if graphs.rows else graphs
     calls = calls or calls_of(report)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
-    pids = np.unique([pid for work in (kernels, graphs) for pid in distinct(work.ints("pid"))[0]])
-    processes = {}
-    for pid in pids.tolist():
-        process = ProcessIterations(
-            NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
-        )
-        mine = None if named is None else named.at(pid=pid)
-        of_it = (process.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
-        if mine is not None and len(np.unique(mine.ints("tid"))) == mine.rows > 0:
-            of_it = _launched_inside(*of_it, calls.launches, mine)
-            mine = None
-        result = find_iterations(
-            of_it[0],
-            of_it[1],
-            calls.launches,
-            of_it[2],
-            calls.others.at(pid=pid),
-            named=mine,
+    pids = {pid for frame in (kernels, graphs) for pid in distinct(frame.ints("pid"))[0].tolist()}
+    found = {}
+    for pid in sorted(pids):
+        begun = [frame.at(pid=pid).ints("start_ns") for frame in (kernels, operations, graphs)]
+        searched = (kernels.at(pid=pid), named_graphs.at(pid=pid), ranges.at(pid=pid))
+        chosen = None if named is None else named.at(pid=pid)
+        if chosen is not None and len(distinct(chosen.ints("tid"))[0]) == chosen.rows > 0:
+            searched, chosen = _launched_inside(*searched, calls.launches, chosen), None
+        found[pid] = find_iterations(
+            *(searched[0], searched[1], calls.launches, searched[2], calls.others.at(pid=pid)),
+            named=chosen,
             text=nvtx or "",
-            first_ns=_first(process.kernels, process.operations, process.graphs),
+            first_ns=min((int(starts.min()) for starts in begun if len(starts)), default=None),
+            level=level,
         )
-        processes[pid] = replace(process, iterations=result)
-    return processes
+    return found
 
 
-def _work_of(report: SystemReport) -> Work:
-    return Work(*(report.frame(name, columns) for name, columns in _WORK))
+def work_to_search(report: SystemReport) -> Work:
+    """All GPU work of a report, with the names of kernels."""
+    others = (report.frame(name, PLACED) for name in ("memory_operations", "graph_launches"))
+    return Work(report.frame("kernels", (*PLACED, "name")), *others)
 
 
 def calls_of(report: SystemReport, launches: Frame | None = None) -> CallsRead:
     """The calls by which iterations are found; launches that were read already are given."""
-    source = report.calls
-    launches = source.launching(KERNEL_LAUNCHES) if launches is None else launches
-    return CallsRead(
-        launches, Frame.concatenate([source.synchronising(), source.named(*PROFILER_CALLS)])
-    )
+    launches = report.calls.launching(KERNEL_LAUNCHES) if launches is None else launches
+    return CallsRead(launches, report.calls.synchronising())
 
 
 def followed_calls(
@@ -126,25 +96,19 @@ def _named_graphs(report: SystemReport) -> Frame:
     """Graph launches traced as a whole, each graph under a name."""
     graphs = report.frame("graph_launches", (*PLACED, "graph_id"))
     names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())
-    return Frame({**{column: graphs[column] for column in PLACED}, "name": names})
-
-
-def _first(*frames: Frame) -> int | None:
-    """When the first of all operations began."""
-    return min((int(frame.ints("start_ns").min()) for frame in frames if frame.rows), default=None)
+    return Frame({**graphs.select(PLACED), "name": names})
 
 
 def _launched_inside(
     kernels: Frame, graphs: Frame, ranges: Frame, calls: Frame, named: Frame
 ) -> tuple[Frame, Frame, Frame]:
-    """Kernels, graphs and ranges of one process while one of the ranges was open."""
+    """Kernels, graphs and ranges of one process while one of the named ranges was open."""
     low, high = int(named.ints("start_ns").min()), int(named.ints("end_ns").max())
-    kept = []
-    for frame in (kernels, graphs):
-        start = launch_starts(frame, calls)
-        kept.append(frame.take((start >= low) & (start <= high)))
+    starts = [launch_starts(frame, calls) for frame in (kernels, graphs)]
+    kept = [(start >= low) & (start <= high) for start in starts]
     within = inside(ranges, named)
     for row in range(named.rows):
-        same = [ranges.ints(c) == named.ints(c)[row] for c in ("start_ns", "end_ns", "tid")]
-        within &= ~np.logical_and.reduce(same)
-    return kept[0], kept[1], ranges.take(within)
+        within &= ~ranges.rows_at(
+            **{column: int(named.ints(column)[row]) for column in ("start_ns", "end_ns", "tid")}
+        )
+    return kernels.take(kept[0]), graphs.take(kept[1]), ranges.take(within)

@@ -14,10 +14,8 @@ from simulator import Export, TrainingJob
 from simulator.presets import SMALL, TRAINING_4RANK
 
 from nsightpy.analysis.iterations.batches import Batch, batch_of
-from nsightpy.analysis.iterations.candidates import COLLECTIVES
-from nsightpy.analysis.iterations.ranges import named_groups
-from nsightpy.analysis.iterations.repetition import find_cycles, places_of_run
-from nsightpy.analysis.iterations.sequences import find_levels, from_sequences
+from nsightpy.analysis.iterations.levels import find_levels
+from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.steady import (
     STEADY,
     WARM_UP,
@@ -25,12 +23,13 @@ from nsightpy.analysis.iterations.steady import (
     find_iterations,
     steady_state,
 )
+from nsightpy.analysis.iterations.windows import SEQUENCE
 from nsightpy.analysis.iterations.work import LaunchedWork, work_of
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.common_clock import common_clock
-from nsightpy.query.steady_state import find_in_report
+from nsightpy.query.steady_state import iterations_of
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
@@ -135,17 +134,17 @@ def frames_of(report: Any) -> tuple[Frame, Frame, Frame, Frame]:
 
 
 @pytest.mark.parametrize(
-    ("change", "source"),
+    "change",
     [
-        ({"nvtx": False, "nccl_nvtx": False}, "repeated collective sequence"),
-        ({"nvtx": False, "payload": None}, "repeated collective sequence"),
-        ({"nvtx": False, "tensor": 1}, "repeated kernel sequence"),
-        ({"nvtx": False, "tensor": 1, "autograd_thread": True}, "repeated kernel sequence"),
-        ({"nvtx": False, "orphan_kernels": 12, "tensor": 1}, "repeated kernel sequence"),
+        {"nvtx": False, "nccl_nvtx": False},
+        {"nvtx": False, "payload": None},
+        {"nvtx": False, "tensor": 1},
+        {"nvtx": False, "tensor": 1, "autograd_thread": True},
+        {"nvtx": False, "orphan_kernels": 12, "tensor": 1},
     ],
 )
 def test_without_ranges_iterations_are_those_of_the_truth(
-    tmp_path: Path, change: dict[str, Any], source: str
+    tmp_path: Path, change: dict[str, Any]
 ) -> None:
     """One for each true one, lying in it but for the edges, which lie between two launches.
 
@@ -157,7 +156,7 @@ def test_without_ranges_iterations_are_those_of_the_truth(
     for rank in truth["ranks"]:
         mine = [row for row in found if row["rank"] == rank["rank"]]
         true = rank["iterations"]
-        assert [row["source"] for row in mine] == [source] * len(true)
+        assert [row["source"] for row in mine] == [SEQUENCE] * len(true)
         for row, one in zip(mine, true, strict=True):
             middle = row["start_ns"] + row["duration_ns"] // 2
             assert one["start_ns"] < middle < one["end_ns"]
@@ -180,8 +179,8 @@ def test_gaps_alone_are_no_iterations() -> None:
     random = np.random.default_rng(5)
     start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
     names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
-    work = LaunchedWork(names, start, start + 50, start)
-    assert from_sequences(work, find_levels(work), named_groups(NO_RANGES)) == (None, [])
+    work = LaunchedWork(names, start, start + 50, start, np.full(len(start), 50))
+    assert find_levels(work, []) == (None, [])
 
 
 def test_sources_that_disagree_are_not_believed() -> None:
@@ -231,12 +230,11 @@ def test_sources_that_disagree_are_not_believed() -> None:
     assert "disagree" in str(torn.notes[0])
     whole = find_iterations(kernels, graphs, calls, ranges(2))
     assert len(whole) == 10
-    assert "5 in each of" in whole.notes[0]
+    assert [len(one) for one in whole.others] == [50]
     # what a program calls its steps is believed
     steps = find_iterations(kernels, graphs, calls, ranges(1, "step"))
     assert len(steps) == 20
-    assert [(one.kind, one.count) for one in steps.others] == [("kernels", 50)]
-    assert "several lie in one range 'step'" in steps.others[0].why
+    assert [(one.source, len(one)) for one in steps.others] == [(SEQUENCE, 50)]
 
 
 # Periods
@@ -249,26 +247,30 @@ def test_a_repeated_sequence_of_different_symbols_is_found(
     body = list(range(period))
     noise = [random.randrange(1000, 10**6) for _ in range(before + after)]
     symbols = noise[:before] + body * repeats + noise[before:]
-    cycles = {one.period: one for one in find_cycles(np.asarray(symbols))}
     if period * repeats < len(symbols) / 2:
         return
-    assert set(cycles) == {period}
-    for run in cycles[period].marks:
-        assert set(np.diff(places_of_run(np.asarray(symbols), run))) == {period}
+    runs = recurring(np.asarray(symbols))
+    assert runs
+    for run in runs:
+        assert set(np.diff(places_of(np.asarray(symbols), run))) == {period}
 
 
-def test_layers_and_what_is_around_them_are_two_cycles() -> None:
+def distances(symbols: Sequence[int]) -> list[int]:
+    """The usual distance of each level that recurs, the most regular first."""
+    found = (places_of(np.asarray(symbols), run) for run in recurring(np.asarray(symbols)))
+    return [int(np.median(np.diff(places))) for places in found]
+
+
+def test_layers_and_what_is_around_them_are_two_levels() -> None:
     layer, head = [1, 2, 3, 4, 5], [10, 11, 12]
-    symbols = np.asarray((head + layer * 24) * 10)
-    assert {5, len(head) + 24 * len(layer)} <= {one.period for one in find_cycles(symbols)}
+    assert {5, len(head) + 24 * len(layer)} <= set(distances((head + layer * 24) * 10))
 
 
 def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
     symbols = list(range(40)) * 20
     for place in (700, 430, 90):
         symbols.insert(place, 99)
-    (found, *_) = find_cycles(np.asarray(symbols))
-    assert (found.period, found.count) == (40, 20)
+    assert distances(symbols)[0] == 40
 
 
 # Phases
@@ -276,20 +278,16 @@ def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
 
 def steps(durations: list[int]) -> Iterations:
     end = np.cumsum(np.asarray(durations, dtype=np.int64))
-    work = LaunchedWork(
-        Labels.of(f"k{n % 4}" for n in range(4 * len(durations))),
-        np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations)),
-        np.repeat(end - durations, 4) + np.tile(np.arange(1, 5), len(durations)),
-        np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations)),
-    )
+    start = np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations))
+    last = np.arange(len(start)) % 4 == 3
     none = np.empty(0, dtype=np.int64)
     frame = Frame(
         {
-            "start_ns": work.start,
-            "end_ns": np.where(np.arange(len(work)) % 4 == 3, np.repeat(end, 4), work.end),
-            "pid": np.ones(len(work), dtype=np.int64),
-            "correlation_id": np.zeros(len(work), dtype=np.int64),
-            "name": work.name,
+            "start_ns": start,
+            "end_ns": np.where(last, np.repeat(end, 4), start + 1),
+            "pid": np.ones(len(start), dtype=np.int64),
+            "correlation_id": np.zeros(len(start), dtype=np.int64),
+            "name": Labels.of(f"k{n % 4}" for n in range(len(start))),
         }
     )
     calls = Frame(
@@ -298,7 +296,7 @@ def steps(durations: list[int]) -> Iterations:
             "name": Labels(none.astype(np.int32), ()),
         }
     )
-    return find_iterations(frame, frame.take(np.zeros(len(work), np.bool_)), calls, NO_RANGES)
+    return find_iterations(frame, frame.take(np.zeros(len(start), np.bool_)), calls, NO_RANGES)
 
 
 def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:
@@ -323,7 +321,7 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
     found = steps([900, 100, 100, 100, 100, 100])
     state = steady_state(found)
     assert state is not None
-    assert (state.count, state.window_ns, state.median_ns) == (5, 500, 100.0)
+    assert (state.count, state.window.total, state.median_ns) == (5, 500, 100.0)
     assert state.source == found.source
     assert steady_state(steps([5])) is None
 
@@ -485,9 +483,9 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
 
 def test_iterations_of_a_report_by_process() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    (one,) = find_in_report(report).values()
-    kernels = one.kernels
-    assert len(one.iterations) == 8
+    (one,) = iterations_of(report).values()
+    kernels = report.frame("kernels")
+    assert len(one) == 8
     assert kernels.rows == 1344
     columns = ("start_ns", "end_ns", "pid", "correlation_id", "name")
     work = work_of(
@@ -495,9 +493,9 @@ def test_iterations_of_a_report_by_process() -> None:
         Frame({name: kernels.take(np.zeros(0, np.int64))[name] for name in columns}),
         report.frame("api_calls", CALL_COLUMNS),
     )
-    candidate, _ = from_sequences(work, find_levels(work), named_groups(NO_RANGES))
-    assert candidate is not None
-    assert (candidate.kind, len(candidate)) == (COLLECTIVES, 8)
+    step, _ = find_levels(work, [])
+    assert step is not None
+    assert (step.source, len(step)) == (SEQUENCE, 8)
 
 
 # Pictures

@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,12 @@ import pytest
 import sqlalchemy as sa
 from simulator import Export
 
-from nsightpy.analysis.iterations import choice, sequences, steady
-from nsightpy.analysis.iterations.steady import Iterations, SteadyState
+from nsightpy.analysis.iterations import recurrence, steady
+from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.nesting import Nesting, paths
 from nsightpy.analysis.timeline.levels import DEEPEST, levels_of
 from nsightpy.errors import ReportError, TooMuchError, UsageError
 from nsightpy.frames import Labels
-from nsightpy.query import steady_state
 from nsightpy.readers import limits
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.tools.signals import signals_raise
@@ -32,7 +30,7 @@ from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from tests.support.full_export import KERNELS, changed, full
-from tests.support.reports import ROOT, ask, refused
+from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
@@ -249,7 +247,7 @@ def test_a_search_in_a_part_of_the_launches_is_said(
     for at in range(300):
         export.kernel(at * 100 + 50, at * 100 + 90, f"k{at}", launch=(at * 100, at * 100 + 10))
     path = export.write()
-    for module in (choice, sequences):
+    for module in (recurrence, steady):
         monkeypatch.setattr(module, "LOOKED_AT", 150)
     notes = str(ask("iterations", path, "--format", "json").json["notes"])
     assert "looked for in the middle 150 of 300 launches" in notes
@@ -334,14 +332,10 @@ def test_a_memory_series_without_events_has_no_peak() -> None:
     assert memory_figure(MemoryUsage("memory-usage", (), (), series=(empty,))) is not None
 
 
-def test_a_steady_state_without_length_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(iterations: Iterations) -> SteadyState | None:
-        state = steady.steady_state(iterations)
-        return None if state is None else replace(state, end_ns=state.start_ns)
-
-    monkeypatch.setattr(steady_state, "steady_state", found)
-    path = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
-    assert ask("summarize", path, "--format", "json").code == 0
+def test_a_steady_state_without_length_is_none() -> None:
+    same = np.full(4, 7, dtype=np.int64)
+    iterations = Iterations("k", same, same, same, (steady.STEADY,) * 4)
+    assert steady.steady_state(iterations) is None
 
 
 @pytest.mark.parametrize("reading", [-(2**63), 2**62])

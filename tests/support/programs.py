@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,27 +27,33 @@ class Program:
     """What one process does; times in ns."""
 
     host: int = 1_000_000
-    free: int = 0
+    free: dict[int, int] = field(default_factory=lambda: {0: 0})
     kernels: list[tuple[int, int, int, str]] = field(default_factory=list)
     calls: list[tuple[int, int, int, int, str]] = field(default_factory=list)
     ranges: list[tuple[int, int, str, int]] = field(default_factory=list)
     thread: int = 1
 
-    def launch(self, name: str, length: int = 20_000, repeat: int = 1) -> None:
-        """Kernels of that name, queued behind what the GPU has."""
+    def launch(self, name: str, length: int = 20_000, repeat: int = 1, stream: int = 0) -> None:
+        """Kernels of that name, queued behind what the stream has."""
         for _ in range(repeat):
-            number = len(self.kernels) + 1
-            self.calls.append(
-                (self.host, self.host + 3_000, number, self.thread, "cudaLaunchKernel")
-            )
-            start = max(self.host + 5_000, self.free)
-            self.free = start + length
-            self.kernels.append((start, self.free, number, name))
-            self.host += LAUNCH_NS
+            self.replay([(name, length)], "cudaLaunchKernel", stream)
+
+    def replay(
+        self, graph: Iterable[tuple[str, int]], call: str = "cudaGraphLaunch", stream: int = 0
+    ) -> None:
+        """Kernels, names and lengths, that one call launches."""
+        number = len(self.calls) + 1
+        self.calls.append((self.host, self.host + 3_000, number, self.thread, call))
+        end = max(self.host + 5_000, self.free.get(stream, 0))
+        for name, length in graph:
+            self.kernels.append((end, end + length, number, name))
+            end += length
+        self.free[stream] = end
+        self.host += LAUNCH_NS
 
     def wait(self, call: str = "cudaDeviceSynchronize") -> None:
         """The host waits until the GPU is done."""
-        end = max(self.host + 2_000, self.free + 2_000)
+        end = max(self.host, *self.free.values()) + 2_000
         self.calls.append((self.host, end, 0, self.thread, call))
         self.host = end
 
@@ -65,6 +71,7 @@ class Program:
 
     def found(self) -> Iterations:
         """The iterations that are found in it."""
+        self.kernels.sort()
         kernels, calls = np.asarray([k[:3] for k in self.kernels]), self.calls
         ones = np.ones(len(kernels), dtype=np.int64)
         kernel_frame = Frame(

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nsightpy.analysis.iterations.vocabulary import numbers_folded
 from nsightpy.frames import Frame
 
 _VLLM = re.compile(r"execute_(?:(\d+)_)?context_(\d+)\(([^)]*)\)_generation_(\d+)\(([^)]*)\)")
 _SGLANG = re.compile(r"step\[(\w+) bs=(\d+)(?: toks=(\d+))?")
+_DETAILS = re.compile(r"(?<=\[).*(?=\])|\([^)]*\)")
 _QUERY = re.compile(r"(?:sq)?(\d+)")
 
 
@@ -39,6 +41,11 @@ def batch_of(name: str) -> Batch | None:
         kind = "decode" if decodes else "mixed" if "MIX" in match[1].upper() else "prefill"
         return Batch(kind, int(match[2]), int(match[3] or (match[2] if decodes else 0)))
     return None
+
+
+def engine_step(name: str) -> str:
+    """One name for the steps of an engine, whatever they work on; empty for other names."""
+    return "" if batch_of(name) is None else numbers_folded(_DETAILS.sub("", name))
 
 
 def batches_of(ranges: Frame) -> list[Batch]:

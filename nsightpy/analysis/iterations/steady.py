@@ -1,34 +1,47 @@
 """Iterations of one process: where they are, by what evidence, and which of them are steady.
 
-The steady state is the stretch without warm-up and without what the profiler's start or stop cut.
+What the program calls its steps goes first; then other ranges that hold the work, where the order
+of the launches does not contradict them; then that order alone. The steady state is the stretch
+without warm-up and without what the profiler's start or stop cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.candidates import Candidate, Other, owner_of
-from nsightpy.analysis.iterations.choice import choose_iterations
-from nsightpy.analysis.iterations.ranges import ProgramRanges, from_named_ranges, named_groups
-from nsightpy.analysis.iterations.repetition import REPEATS
-from nsightpy.analysis.iterations.sequences import find_levels
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.iterations.levels import find_levels
+from nsightpy.analysis.iterations.named import (
+    RangeGroup,
+    named_by_user,
+    named_levels,
+    range_groups,
+    within,
+)
+from nsightpy.analysis.iterations.thresholds import (
+    CLOSE,
+    FEW,
+    LISTED,
+    LOOKED_AT,
+    MOST,
+    MOST_WARM,
+    NEARLY_ALL,
+    REPEATS,
+    SLOWER,
+)
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
-from nsightpy.analysis.iterations.work import work_of
-from nsightpy.frames import Frame, Ints
+from nsightpy.analysis.iterations.windows import Level, compute_within, related
+from nsightpy.analysis.iterations.work import NEVER, LaunchedWork, work_of
+from nsightpy.analysis.ranking import durations
+from nsightpy.frames import Frame, Ints, distinct
 from nsightpy.results import Note, Said
+from nsightpy.units import format_time
 
-SLACK = 0.02
-SLACK_OF_FEW = 0.1
-MANY = 8
-WHOLE = 0.9
-CUT_SHORT = 0.5
-FEWEST = 3
-MOST_WARM = 3
 # What shows the steps of a program, in a report of nsys and in a PyTorch trace.
 MARK_STEPS = (
     "An NVTX range around each step shows them.",
@@ -37,12 +50,6 @@ MARK_STEPS = (
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
-PROFILER_CALLS = tuple(
-    f"{api}Profiler{call}" for api in ("cuda", "cu", "hip") for call in ("Start", "Stop")
-)
-
-
-_NEVER = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -50,21 +57,18 @@ class Iterations:
     """The iterations of one process, windows in ns of the report's own time.
 
     `phase` of each: warm-up, steady, or edge (cut off by the profiler's start or stop). Without
-    any, `notes` say why. `others` repeat, too, and were not chosen; `coverage` is the
-    share of the work in iterations that are alike; `sampled`: only the middle of a long capture
-    was searched.
+    any, `notes` say why. `levels`: all on which the process repeats; `level`: which of them the
+    iterations are, counted from 1, 0 for none.
     """
 
-    source: str
-    start: Ints
-    end: Ints
-    kernels: Ints
-    phase: tuple[str, ...]
+    source: str = ""
+    start: Ints = field(default_factory=lambda: NEVER)
+    end: Ints = field(default_factory=lambda: NEVER)
+    kernels: Ints = field(default_factory=lambda: NEVER)
+    phase: tuple[str, ...] = ()
     notes: tuple[Said, ...] = ()
-    others: tuple[Other, ...] = ()
-    kind: str = ""
-    coverage: float = 0.0
-    sampled: bool = False
+    levels: tuple[Level, ...] = ()
+    level: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -79,8 +83,11 @@ class Iterations:
         """The places of the steady iterations, ascending."""
         return np.flatnonzero(np.asarray(self.phase) == STEADY)
 
-
-NONE = Iterations("", _NEVER, _NEVER, _NEVER, ())
+    @property
+    def others(self) -> list[Level]:
+        """The levels that are not the iterations, those of most time first."""
+        others = [level for number, level in enumerate(self.levels, 1) if number != self.level]
+        return sorted(others, key=_time_of, reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +101,9 @@ class SteadyState:
     median_ns: float
 
     @property
-    def window_ns(self) -> int:
-        return self.end_ns - self.start_ns
+    def window(self) -> Spans:
+        """Its time."""
+        return Spans.of(self.start_ns, self.end_ns)
 
 
 def find_iterations(
@@ -108,33 +116,93 @@ def find_iterations(
     named: Frame | None = None,
     text: str = "",
     first_ns: int | None = None,
+    level: int | None = None,
 ) -> Iterations:
     """The iterations of one process, from its frames.
 
     kernels, graphs: start_ns, end_ns, pid, correlation_id, name; calls: start_ns, pid and
     correlation_id of those that launch, by start; ranges: RANGE_COLUMNS; `host`: start_ns and name
-    of other calls, of which those count that wait for the GPU or start and stop the profiler.
-    `named`: the ranges that the user called iterations, as `text`. `first_ns`: when the process's
-    first operation on a GPU began, copies among them.
+    of other calls, of which those count that wait for the GPU.
+    `named`: the ranges that the user called iterations, as `text`; `level`: the level that the user
+    chose. `first_ns`: when the process's first operation on a GPU began, copies among them.
     """
-    waits = profiler = _NEVER
-    if host is not None and host.rows:
-        names = host.labels("name")
-        waits = host.ints("start_ns")[is_wait(names)]
-        profiler = host.ints("start_ns")[names.equals(PROFILER_CALLS)]
     if kernels.rows + graphs.rows == 0:
         return _none("no kernels and no graph launches")
-
+    waits = NEVER if host is None else host.ints("start_ns")[is_wait(host.labels("name"))]
     work = work_of(kernels, graphs, calls, waits)
+    if named is not None and (chosen := named_by_user(named, work, text)) is not None:
+        return _phased(chosen, work, [])
+    groups = range_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
-    alone = work if some is None else work_of(*some, calls, waits)
-    groups = named_groups(ranges)
-    if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
-        return _phased(chosen, profiler, None, (), ())
-    choice = choose_iterations(work, alone, find_levels(alone), groups, first_ns)
-    if choice.chosen is None:
-        return _none(choice.why, choice.others)
-    return _phased(choice.chosen, profiler, groups, choice.others, choice.notes)
+    step, levels = find_levels(
+        work if some is None else work_of(*some, calls, waits), groups, first_ns
+    )
+    chosen, every, why = _by_ranges(step, levels, groups, work)
+    listed = _listed(chosen, every)
+    if level is not None:
+        chosen = listed[level - 1] if level <= len(listed) else None
+        why = f"there is no level {level} among {len(listed)} that repeat"
+    if chosen is None:
+        if len(work) > LOOKED_AT:
+            why += f" (looked for in the middle {LOOKED_AT:,} of {len(work):,} launches)"
+        return _none(why, listed)
+    return replace(
+        _phased(chosen, work, groups), levels=tuple(listed), level=listed.index(chosen) + 1
+    )
+
+
+def _by_ranges(
+    step: Level | None, levels: Sequence[Level], groups: Sequence[RangeGroup], work: LaunchedWork
+) -> tuple[Level | None, list[Level], str]:
+    """The level that the evidence supports, all levels, and why none is chosen.
+
+    `step` is the step of the `levels` that the order of launches shows.
+    """
+    found = named_levels(groups, work)
+    every = [*found.steps, *found.others, *found.rejected, *levels]
+    if found.steps:
+        return found.steps[0], every, ""
+    fitting = [level for level in found.others if step is None or related(level, step)]
+    if fitting or not found.others:
+        return next(iter(fitting), step), every, _reason(every)
+    texts = ", ".join(map(_described, (found.others[0], *([step] if step else []))))
+    return None, every, f"the sources disagree: {texts}; --nvtx RANGE or --level N decides"
+
+
+def _listed(chosen: Level | None, every: Sequence[Level]) -> list[Level]:
+    """The chosen level and those with the most time, the shortest first; of equal ones one."""
+    kept = [] if chosen is None else [chosen]
+    for level in sorted(every, key=_time_of, reverse=True):
+        near = (
+            (level.units is None) == (other.units is None)
+            and abs(level.period_ns - other.period_ns) <= CLOSE * level.period_ns
+            for other in kept
+        )
+        if len(kept) < LISTED and not any(near):
+            kept.append(level)
+    return sorted(kept, key=lambda level: (level.period_ns, level.source))
+
+
+def _time_of(level: Level) -> float:
+    return len(level) * level.period_ns
+
+
+def _reason(levels: Sequence[Level]) -> str:
+    """Why nothing was chosen."""
+    most = max((level for level in levels if level.why), key=_time_of, default=None)
+    if most is None:
+        return (
+            "no range and no kernel sequence repeats through most of the run; --nvtx RANGE names "
+            "one"
+        )
+    return (
+        f"what repeats is no step of the program: {_described(most)}: {most.why}; "
+        "--nvtx RANGE names the steps"
+    )
+
+
+def _described(level: Level) -> str:
+    return f"{level.source} ({len(level)} x {format_time(level.period_ns)})"
 
 
 def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | None:
@@ -142,15 +210,18 @@ def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | N
 
     Its order is the program's; that of all devices depends on which thread was faster.
     """
-    if "device" not in kernels or "device" not in graphs:
+    frames = (kernels, graphs)
+    if "device" not in kernels:
         return None
-    device = np.concatenate([kernels.ints("device"), graphs.ints("device")])
-    if len(device) == 0 or (device == device[0]).all():
+    devices = {number for f in frames for number in distinct(f.ints("device"))[0].tolist()}
+    if len(devices) < 2:
         return None
-    lengths = [frame.ints("end_ns") - frame.ints("start_ns") for frame in (kernels, graphs)]
-    values, codes = np.unique(device, return_inverse=True)
-    most = values[np.argmax(np.bincount(codes, np.concatenate(lengths)))]
-    return kernels.take(kernels.ints("device") == most), graphs.take(graphs.ints("device") == most)
+    spent = {
+        number: sum(int(durations(frame.at(device=number)).sum()) for frame in frames)
+        for number in sorted(devices)
+    }
+    most = max(spent, key=lambda number: spent[number])
+    return kernels.at(device=most), graphs.at(device=most)
 
 
 def steady_state(iterations: Iterations) -> SteadyState | None:
@@ -158,63 +229,33 @@ def steady_state(iterations: Iterations) -> SteadyState | None:
     steady = iterations.steady
     if len(steady) < REPEATS:
         return None
-    return SteadyState(
-        int(iterations.start[steady[0]]),
-        int(iterations.end[steady[-1]]),
-        len(steady),
-        iterations.source,
-        float(np.median(iterations.duration[steady])),
-    )
+    start, end = int(iterations.start[steady[0]]), int(iterations.end[steady[-1]])
+    median = float(np.median(iterations.duration[steady]))
+    # the iterations of damaged times may have no length
+    return SteadyState(start, end, len(steady), iterations.source, median) if end > start else None
 
 
-def _phased(
-    chosen: Candidate,
-    profiler: Ints,
-    ranges: ProgramRanges | None,
-    others: Sequence[Other],
-    notes: Sequence[str],
-) -> Iterations:
-    """The phase of every iteration."""
-    phase = [STEADY] * len(chosen)
-    for place in _edges(chosen, profiler):
-        phase[place] = EDGE
-    whole = np.flatnonzero(np.asarray(phase) == STEADY)
-    said = list(notes)
-    if chosen.sampled:
-        said.append(
-            "The middle of this long capture was searched; all of it is cut by what was found."
-        )
-    if ranges is not None:
-        named = _named_warm_up(chosen, ranges)
-        for place in whole[named[whole]].tolist():
-            phase[place] = WARM_UP
-        whole = whole[~named[whole]]
-    warm = _warming(chosen, whole)
-    if warm > max(MOST_WARM, len(whole) // 4):
-        said.append("the first iterations are longer and never settle: no warm-up is left out")
-        warm = 0
-    for place in whole[:warm].tolist():
-        phase[place] = WARM_UP
+def _phased(chosen: Level, work: LaunchedWork, groups: Sequence[RangeGroup]) -> Iterations:
+    """The iterations of a level with the phase of each."""
+    compute = compute_within(chosen.start, chosen.end, work)
+    phase = np.full(len(chosen), STEADY, dtype=object)
+    phase[_edges(chosen, compute)] = EDGE
+    warm = within(groups, Role.WARM_UP, (chosen.start + chosen.end) // 2) & (phase == STEADY)
+    if not warm.all():
+        phase[warm] = WARM_UP
+    whole, notes = np.flatnonzero(phase == STEADY), []
+    slow = _warming(chosen, compute, whole)
+    if slow > max(MOST_WARM, len(whole) // 4):
+        notes = ["the first iterations are longer and never settle: no warm-up is left out"]
+        slow = 0
+    phase[whole[:slow]] = WARM_UP
     return Iterations(
-        *(chosen.source, chosen.start, chosen.end, chosen.kernels, tuple(phase), tuple(said)),
-        others=tuple(others),
-        kind=chosen.kind,
-        coverage=chosen.coverage,
-        sampled=chosen.sampled,
+        *(chosen.source, chosen.start, chosen.end, chosen.launches),
+        *(tuple(phase.tolist()), tuple(notes)),
     )
 
 
-def _named_warm_up(chosen: Candidate, ranges: ProgramRanges) -> NDArray[np.bool_]:
-    """Which iterations lie in ranges called warm-up; none where all of them do."""
-    inside = np.zeros(len(chosen), dtype=np.bool_)
-    middle = (chosen.start + chosen.end) // 2
-    for code in ranges.of_roles(Role.WARM_UP):
-        start, end = ranges.spans(code)
-        inside |= owner_of(start, end, middle) >= 0
-    return inside if not inside.all() else ~inside
-
-
-def _warming(chosen: Candidate, whole: Ints) -> int:
+def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     """How many of the first iterations last longer, or compute longer, than nearly all later ones.
 
     Later ones are the second half: a slow one among them that comes again is no warm-up. Of few
@@ -222,40 +263,34 @@ def _warming(chosen: Candidate, whole: Ints) -> int:
     """
     if len(whole) < REPEATS:
         return 0
-    slack = SLACK if len(whole) >= MANY else SLACK_OF_FEW
-    slow = np.zeros(len(whole), dtype=np.bool_)
-    for figure in (chosen.end - chosen.start, chosen.compute_ns):
-        later = figure[whole[len(whole) // 2 :]]
-        usual = float(np.quantile(later, 0.95, method="higher"))
+    slack = SLOWER if len(whole) >= FEW else CLOSE
+    slow: NDArray[np.bool_] = np.zeros(len(whole), dtype=np.bool_)
+    for figure in (chosen.end - chosen.start, compute):
+        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], 0.95, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
-    return int(np.argmin(slow)) if not slow.all() else 0
+    return 0 if slow.all() else int(np.argmin(slow))
 
 
-def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
+def _edges(chosen: Level, compute: Ints) -> list[int]:
     """The first and last iteration where they are no whole ones.
 
-    They have too few kernels, compute less than half as long as the shortest of the others, or hold
-    a profiler call after the first kernels or before the last ones. Of three, the first is cut,
-    too, when it lasts less than half as long: what lies before its first kernel is unknown.
+    They have too few launches, or compute less than half as long as the shortest of the others. Of
+    three, the first is cut, too, when it lasts less than half as long: what lies before its first
+    kernel is unknown.
     """
-    usual = float(np.median(chosen.kernels))
-    compute = chosen.compute_ns
+    usual, last = float(np.median(chosen.launches)), len(chosen) - 1
     lengths = chosen.end - chosen.start
-    least = CUT_SHORT * int(compute[1:-1].min()) if len(chosen) > 2 else 0.0
-    shortest = CUT_SHORT * int(lengths[1:].min()) if len(chosen) == FEWEST else 0.0
+    least = MOST * int(compute[1:-1].min()) if last > 1 else 0.0
     edges = {
         place
-        for place in (0, len(chosen) - 1)
-        if chosen.kernels[place] < WHOLE * usual
-        or compute[place] < least
-        or (place == 0 and lengths[place] < shortest)
+        for place in (0, last)
+        if chosen.launches[place] < NEARLY_ALL * usual or compute[place] < least
     }
-    for time in profiler.tolist():
-        inside = (chosen.start < time) & (time < chosen.end)
-        edges |= set(np.flatnonzero(inside).tolist()) & {0, len(chosen) - 1}
+    if last + 1 == REPEATS and lengths[0] < MOST * int(lengths[1:].min()):
+        edges.add(0)
     return sorted(edges) if len(chosen) > len(edges) else []
 
 
-def _none(why: str, others: Sequence[Other] = ()) -> Iterations:
+def _none(why: str, levels: Sequence[Level] = ()) -> Iterations:
     notes = (Note(f"No iterations found: {why}.", *MARK_STEPS),)
-    return replace(NONE, notes=notes, others=tuple(others))
+    return Iterations(notes=notes, levels=tuple(levels))

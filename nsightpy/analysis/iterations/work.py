@@ -1,45 +1,40 @@
-"""The kernels and graph launches of one process in launch order, and units cut out of them."""
+"""The launches of one process in their order, and units cut out of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, MOSTLY, SAMPLED
 from nsightpy.analysis.launches import NO_TIME, launch_starts
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels, distinct
 
 _COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", "name")
-# A step has at most this share of its launches less than usual, or more: now and then it does more,
-# as a neighbour list or output every tenth.
-ALIKE, MORE = 0.1, 0.5
-SAMPLED = 24
-OVERLAP = 0.75
+NEVER = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class LaunchedWork:
-    """The kernels and graph launches of one process in the order of their launch; times in ns.
+    """What one process launched, in the order of the calls; times in ns.
 
-    `issued`: start of the launch call, else own start or an earlier launch of what began later.
-    `waits`: when the process's calls that wait for the GPU began, ascending.
+    The kernels of one call, a CUDA graph, are one entry: `spent` is the sum of their durations.
+    `issued`: start of the call, else own start or an earlier launch of what began later. `waits`:
+    when calls that wait for the GPU began, ascending.
     """
 
     name: Labels
     start: Ints
     end: Ints
     issued: Ints
-    waits: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    spent: Ints
+    waits: Ints = field(default_factory=lambda: NEVER)
 
     def __len__(self) -> int:
         return len(self.start)
 
-    @cached_property
-    def lengths(self) -> Ints:
-        return self.end - self.start
-
-    @cached_property
+    @property
     def idle_before(self) -> Ints:
         """For how long nothing had run when each began; below 0 where something still ran."""
         idle = self.start.copy()
@@ -47,10 +42,11 @@ class LaunchedWork:
         idle[:1] = 0
         return idle
 
-    def take(self, rows: Ints) -> LaunchedWork:
+    def take(self, rows: Ints | slice | NDArray[np.bool_]) -> LaunchedWork:
         """Some of the work, in the same order."""
         return LaunchedWork(
-            self.name.take(rows), self.start[rows], self.end[rows], self.issued[rows], self.waits
+            Labels(self.name.codes[rows], self.name.values),
+            *(self.start[rows], self.end[rows], self.issued[rows], self.spent[rows], self.waits),
         )
 
 
@@ -58,26 +54,20 @@ class LaunchedWork:
 class Units:
     """Work cut at `edges` (positions in it, one more than units).
 
-    `alike`: which units hold about as many kernels as usual, of the same names. `work_share`: the
-    share of all kernels' work in those; `time_share`: their share of the time from the first on.
+    `alike`: which units hold about as many launches as usual, of the same names. `coverage`: the
+    share of all work, or of the time from the first on if that is less, in those.
     """
 
     edges: Ints
-    alike: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    work_share: float
-    time_share: float
+    alike: NDArray[np.bool_]
+    coverage: float
 
     def __len__(self) -> int:
         return len(self.alike)
 
     @property
-    def coverage(self) -> float:
-        """The smaller of both shares."""
-        return min(self.work_share, self.time_share)
-
-    @property
     def sizes(self) -> Ints:
-        """Kernels in each."""
+        """Launches in each."""
         return np.diff(self.edges)
 
     @property
@@ -86,13 +76,13 @@ class Units:
         return float(self.alike.mean()) if len(self.alike) else 0.0
 
     @property
-    def usual(self) -> int:
-        """The place of a unit like most of them."""
-        places = np.flatnonzero(self.alike)
-        return int(places[len(places) // 2]) if len(places) else 0
+    def usual(self) -> slice:
+        """Where in the work a unit like most of them is."""
+        place = np.flatnonzero(self.alike)[int(self.alike.sum()) // 2]
+        return slice(int(self.edges[place]), int(self.edges[place + 1]))
 
 
-def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = None) -> LaunchedWork:
+def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints = NEVER) -> LaunchedWork:
     """The work of one process, from frames of that process (pid, correlation_id, names, times).
 
     calls: start_ns, pid and correlation_id of the calls that launch, by start; kernels may have
@@ -100,19 +90,35 @@ def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = No
     """
     both = kernels
     if graphs.rows:
-        both = Frame.concatenate(
-            [Frame({name: frame[name] for name in _COLUMNS}) for frame in (kernels, graphs)]
-        )
-    name = both.labels("name").merged()
+        both = Frame.concatenate([frame.select(_COLUMNS) for frame in (kernels, graphs)])
     start, end = both.ints("start_ns"), both.ints("end_ns")
     issued = both.ints("launch_ns") if "launch_ns" in both else launch_starts(both, calls)
     if (unknown := issued == NO_TIME).any():
         issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
-    waits = np.empty(0, dtype=np.int64) if waits is None else np.sort(waits)
-    if (issued[1:] <= issued[:-1]).any():
-        order = np.lexsort((start, issued))
-        return LaunchedWork(name.take(order), start[order], end[order], issued[order], waits)
-    return LaunchedWork(name, start, end, issued, waits)
+    name, waits = both.labels("name").merged(), np.sort(waits)
+    work = LaunchedWork(name, start, end, issued, end - start, waits)
+    if bool((issued[1:] > issued[:-1]).all()):
+        return work
+    order = np.lexsort((start, issued))
+    return _by_call(work.take(order), ~unknown[order])
+
+
+def _by_call(work: LaunchedWork, known: NDArray[np.bool_]) -> LaunchedWork:
+    """What one call launched as one entry, under the name of its first kernel and their number."""
+    more = known[1:] & known[:-1] & (work.issued[1:] == work.issued[:-1])
+    first = np.flatnonzero(np.append(True, ~more))
+    size = np.diff(first, append=len(work))
+    pairs, codes = distinct(work.name.codes[first].astype(np.int64) << 32 | size)
+    names = [(work.name.values[pair >> 32], pair & (1 << 32) - 1) for pair in pairs.tolist()]
+    return LaunchedWork(
+        Labels(codes.astype(np.int32), tuple(_of_several(*each) for each in names)).merged(),
+        *(work.start[first], np.maximum.reduceat(work.end, first), work.issued[first]),
+        *(np.add.reduceat(work.spent, first), work.waits),
+    )
+
+
+def _of_several(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} and {number - 1} more"
 
 
 def _issued_next(start: Ints, issued: Ints) -> Ints:
@@ -130,50 +136,43 @@ def _issued_next(start: Ints, issued: Ints) -> Ints:
 def units_of(work: LaunchedWork, marks: Ints) -> Units:
     """The units that begin at marks (ascending positions), and how much they are alike.
 
-    The last one ends a usual unit's length after its mark, or with the work.
+    The last one ends a usual unit's length after its mark, or with the work. One has a tenth of its
+    launches less than usual at most, but may have half more: now and then a step does more.
     """
-    sizes = np.diff(marks)
-    usual = int(np.median(sizes)) if len(sizes) else len(work)
+    usual = int(np.median(np.diff(marks))) if len(marks) > 1 else len(work)
     edges = np.append(marks, min(int(marks[-1]) + usual, len(work)))
     sizes = np.diff(edges)
-    alike = (sizes >= (1 - ALIKE) * usual) & (sizes <= (1 + MORE) * usual)
+    alike = (sizes >= (1 - CLOSE) * usual) & (sizes <= (1 + MOST) * usual)
     if not alike.any():
-        return Units(edges, alike, 0.0, 0.0)
+        return Units(edges, alike, 0.0)
     same = same_share(work, edges[:-1], edges[1:], np.flatnonzero(alike))
-    done = np.add.reduceat(work.lengths[: edges[-1]], edges[:-1])
+    spent = np.add.reduceat(work.spent[: edges[-1]], edges[:-1])
     begin = work.start[np.minimum(edges, len(work) - 1)]
     begin[-1] = int(work.end[: edges[-1]].max())
-    time = np.maximum(np.diff(begin), 0)
-    whole, lasted = int(work.lengths.sum()), int(time.sum())
-    return Units(
-        edges,
-        alike,
-        same * int(done[alike].sum()) / whole if whole else 0.0,
-        same * int(time[alike].sum()) / lasted if lasted else 0.0,
-    )
+    lasted = np.maximum(np.diff(begin), 0)
+    shares = [
+        int(figure[alike].sum()) / whole if whole else 0.0
+        for figure, whole in ((spent, int(work.spent.sum())), (lasted, int(lasted.sum())))
+    ]
+    return Units(edges, alike, same * min(shares))
 
 
 def same_share(
-    work: LaunchedWork, low: Ints, high: Ints, places: Ints, overlap: float = OVERLAP
+    work: LaunchedWork, low: Ints, high: Ints, places: Ints, overlap: float = MOSTLY
 ) -> float:
     """The share of sampled units, of those at `places`, that hold about the kernels of the usual.
 
-    A unit is the work from position `low` to `high`; the usual one is that which most are like, of
-    three.
+    A unit is the work from position `low` to `high`; the usual one is that in the middle.
     """
     # an odd distance: what alternates is seen
     sampled = places[:: len(places) // SAMPLED | 1]
-    codes, size = work.name.codes, len(work.name.values)
-
-    def kernels(place: int) -> Ints:
-        return np.bincount(codes[low[place] : high[place]], minlength=size)
-
-    held = np.stack([kernels(place) for place in sampled.tolist()])
-    best = 0
-    for part in (1 / 2, 1 / 3, 3 / 5):
-        wanted = kernels(int(places[int(len(places) * part)]))
-        needed = overlap * np.maximum(held.sum(axis=1), wanted.sum())
-        best = max(best, int((np.minimum(held, wanted).sum(axis=1) >= needed).sum()))
-        if best > len(sampled) / 2:
-            break
-    return best / len(sampled)
+    size = len(work.name.values)
+    held = np.stack(
+        [
+            np.bincount(work.name.codes[low[place] : high[place]], minlength=size)
+            for place in sampled.tolist()
+        ]
+    )
+    wanted = held[len(held) // 2]
+    needed = overlap * np.maximum(held.sum(axis=1), wanted.sum())
+    return float((np.minimum(held, wanted).sum(axis=1) >= needed).mean())

@@ -13,8 +13,8 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.iterations.thresholds import REPEATS
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
 from nsightpy.analysis.nvtx.ranges import folded
@@ -152,10 +152,11 @@ def _steps(iterations: Iterations, scope: Scope) -> Times | None:
 
 def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
     """The same of what repeats in a process and is no step."""
-    starts = next((each.starts for each in iterations.others if len(each.starts) > REPEATS), None)
-    if scope.iteration is not None or starts is None or not (np.diff(starts) > 0).all():
+    others = (other for other in iterations.others if other.units and len(other) > REPEATS)
+    level = next(others, None)
+    if scope.iteration is not None or level is None or not (level.end > level.start).all():
         return None
-    return starts[:-1], starts[1:]
+    return level.start[1:], level.end[1:]
 
 
 def _hull(window: Spans, times: Times | None) -> Spans:

@@ -21,6 +21,7 @@ from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.idle.host_activity import HostEvents, ins_and_outs
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
+from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.repetition_facts import repetition_of
@@ -31,7 +32,6 @@ from nsightpy.query.device_gaps import (
 )
 from nsightpy.query.device_time import RankedBudget
 from nsightpy.query.launched_work import Work
-from nsightpy.query.steady_state import Steady
 from nsightpy.reports.system import SystemReport
 
 # The causes that time outside of CUDA counts for.
@@ -49,7 +49,7 @@ class DeviceSource:
     first_calls: Mapping[int, int]
     waiting: Frame
     ranges: Frame | None
-    steady: Mapping[tuple[int, int], Steady]
+    steady: Mapping[tuple[int, int], SteadyState]
 
 
 def device_facts(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from nsightpy.analysis.findings.facts import LEAST_SHARE, Repetition
 from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, spans_of
+from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.frames import Frame
-from nsightpy.query.steady_state import Steady
 from nsightpy.readers.extent import bounds_of
 from nsightpy.units import format_time
 
@@ -20,7 +20,7 @@ def repetition_of(
     frames: Sequence[Frame],
     called: int | None,
     calls: Frame,
-    steady: Steady | None,
+    steady: SteadyState | None,
     window: Spans,
 ) -> Repetition:
     """What is known of a device's iterations, and of what came before them.

@@ -13,6 +13,7 @@ from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts
 from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
 from nsightpy.frames import Frame, distinct
@@ -27,7 +28,7 @@ from nsightpy.query.iteration_search import followed_calls
 from nsightpy.query.launched_work import FollowedWork, Work, followed_work
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import Steady, steady_places
+from nsightpy.query.steady_state import steady_places
 from nsightpy.query.work_reading import Recorded, operations_in, wanted_steps, wanted_stretch
 from nsightpy.reports.system import SystemReport
 
@@ -47,7 +48,7 @@ class ReportFacts:
     recorded: Recorded
     devices: Mapping[tuple[int, int], DeviceFacts]
     budgets: Sequence[RankedBudget] = ()
-    steady: Mapping[tuple[int, int], Steady] = field(default_factory=dict)
+    steady: Mapping[tuple[int, int], SteadyState] = field(default_factory=dict)
     kernels: int = 0
     unlaunched: int = 0
     has_ranges: bool = False

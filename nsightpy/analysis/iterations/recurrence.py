@@ -1,0 +1,126 @@
+"""What comes back in a long sequence of symbols at much the same distance.
+
+Launches in order are such a sequence. A program repeats on several levels, one in the other: inner
+loops, layers, steps, epochs. All are found here; which of them is a step is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.iterations.thresholds import (
+    ABOUT,
+    CLOSE,
+    GRAMS,
+    LEVELS,
+    LOOKED_AT,
+    MOST,
+    REPEATS,
+)
+from nsightpy.frames import Ints
+
+# Symbols that follow one another and mark where a turn begins.
+Run: TypeAlias = tuple[int, ...]
+
+
+class _Mark(NamedTuple):
+    """A run at regular distances: the usual one, how often it comes, where first.
+
+    The score: the share of the sequence between the first and the last, times the share of the
+    distances that are about the usual one.
+    """
+
+    run: Run
+    period: int
+    times: int
+    score: float
+    first: int
+
+
+_PLACE_BITS = LOOKED_AT.bit_length()
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
+    """Runs that come once a turn, one for each level, the most regular levels first.
+
+    Of a long sequence the middle is looked at.
+    """
+    low = max(len(symbols) - LOOKED_AT, 0) // 2
+    symbols = np.asarray(symbols[low : low + LOOKED_AT], dtype=np.int64)
+    levels: list[list[_Mark]] = []
+    for mark in (mark for size in GRAMS for mark in _marks(symbols, size)):
+        # a run of several symbols may miss turns that one symbol does not
+        same = (
+            marks
+            for marks in levels
+            if marks[0].period == mark.period
+            and 0 <= marks[0].times - mark.times <= max(1, CLOSE * mark.times)
+        )
+        found = next(same, None)
+        if found is None:
+            levels.append([mark])
+        else:
+            found.append(mark)
+    best = [min(marks, key=lambda mark: (-mark.score, mark.first)) for marks in levels]
+    best.sort(key=lambda mark: -mark.score)
+    return [mark.run for mark in best[:LEVELS]]
+
+
+def places_of(symbols: NDArray[np.int32] | Ints, run: Run) -> Ints:
+    """Where a run of symbols begins, ascending."""
+    if len(run) > len(symbols):
+        return np.empty(0, dtype=np.int64)
+    places = np.flatnonzero(symbols[: len(symbols) - len(run) + 1] == run[0])
+    for offset, symbol in enumerate(run[1:], 1):
+        places = places[symbols[places + offset] == symbol]
+    return places
+
+
+def _grams(symbols: Ints, size: int) -> Ints:
+    """A number for each run of `size` symbols, equal for equal runs."""
+    if size == 1:
+        return symbols
+    mixed = np.zeros(max(len(symbols) - size + 1, 0), dtype=np.uint64)
+    for place in range(size):
+        mixed *= _MIX
+        mixed += symbols[place : place + len(mixed)].view(np.uint64) + np.uint64(1)
+        mixed ^= mixed >> np.uint64(29)
+    return np.unique(mixed, return_inverse=True)[1].astype(np.int64)
+
+
+def _sorted_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Pairs of a symbol and a place in what is looked at, ascending.
+
+    numpy sorts whole numbers ten times as fast as it finds their order.
+    """
+    pairs = np.sort(first << _PLACE_BITS | second)
+    return pairs >> _PLACE_BITS, pairs & ((1 << _PLACE_BITS) - 1)
+
+
+def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
+    """Runs of `size` symbols at regular distances, by place."""
+    if len(symbols) < size * REPEATS:
+        return
+    codes = _grams(symbols, size)
+    code, order = _sorted_pairs(codes, np.arange(len(codes)))
+    same = code[1:] == code[:-1]
+    owner, apart = _sorted_pairs(code[1:][same], np.diff(order)[same])
+    values, low, count = np.unique(owner, return_index=True, return_counts=True)
+    usual = apart[low + count // 2]
+    of = np.repeat(np.arange(len(values)), count)
+    near = np.abs(apart - usual[of]) <= ABOUT * usual[of]
+    regular = np.bincount(of, near, len(values)) / count
+    reach = np.minimum((np.bincount(of, apart, len(values)) + usual) / len(symbols), 1.0)
+    kept = np.flatnonzero((count + 1 >= REPEATS) & (regular >= MOST) & (reach >= MOST))
+    first = order[np.searchsorted(code, values)]
+    for row in kept[np.argsort(first[kept], kind="stable")].tolist():
+        place = int(first[row])
+        yield _Mark(
+            tuple(symbols[place : place + size].tolist()),
+            *(int(usual[row]), int(count[row]) + 1, float(regular[row] * reach[row]), place),
+        )

@@ -1,0 +1,64 @@
+"""Every number that decides what iterations are: its unit, and why it is that.
+
+"Programs" are the 17 exports and 17 traces that verdicts were made for, and the programs of
+tests/analysis/test_iteration_programs.py and test_more_programs.py.
+"""
+
+from __future__ import annotations
+
+# Shares (1 is all), the same wherever such a word is meant: round numbers between which the
+# results for all programs do not change.
+MOST = 0.5
+MOSTLY = 0.8
+NEARLY_ALL = 0.9
+ABOUT = 0.2
+CLOSE = 0.1
+# Share of the work or of the time that is immaterial, as in findings: what is once in a while
+# (a check, output) takes 1 % to 2 % of the solvers among the programs, what ends each step 5 %.
+SLIGHT = 0.03
+# Turns: fewer than three show one distance between them, which may be chance.
+REPEATS = 3
+# Turns: of fewer the usual spread is unknown, and work that is left out may be more than chance.
+FEW = 8
+# Launches of one kernel: programs without steps have up to four of their only kernel.
+FEWEST_LAUNCHES = 5
+
+# Launches: what is looked at for the order; 0.3 s of search. Steps of 10,000 launches repeat 20
+# times in it.
+LOOKED_AT = 200_000
+# Lengths of the runs of launches that may mark a turn: longer ones tell layers from one another;
+# the longest that are worth their time.
+GRAMS = (1, 4, 16)
+# Levels, and marks of one, that are looked into, best first: programs have up to 12 and 40.
+LEVELS, MARKS = 24, 64
+# Units whose kernels are compared: a share is known to a tenth then.
+SAMPLED = 24
+# Share of a unit's length: idle time before it that counts is longer than queueing makes (some us
+# of a ms).
+GAP_SHARE = 0.002
+
+# Waits of the host in a step: a program that reads its result back waits for two or three values.
+MOST_WAITS = 3
+# Different kernels: no layer has as many (unfused ones have 25, with their backward pass 40).
+DIFFERENT = 45
+# Units: the deepest transformers have 126 layers, the longest chain of equal blocks that wait for
+# nothing is 18 (networks of 150 layers have stages).
+LAYERS, BLOCKS = 150, 20
+# Ratio of idle time before units to that inside them (its 95th percentile).
+APART = 3.0
+# Parts of a step: sweeps, stages, micro-batches, networks are two to four; solvers check every
+# fifth iteration or later.
+MOST_PARTS = 4
+# Ratio of the longest to the shortest, a tenth of each apart: steps that grow (decoding) reach 3,
+# sizes of a benchmark begin at 8.
+UNLIKE = 4.0
+# Nested ranges: levels of a program's own ranges; steps lie at five at most.
+DEEPEST = 8
+
+# Share by which a first iteration is longer than nearly all later ones: clocks and caches vary by
+# 1 %, the first of settled programs by less than 2 %.
+SLOWER = 0.02
+# Iterations: more of them, or than a quarter, are no warm-up but a run that never settles.
+MOST_WARM = 3
+# Levels that are listed, for people.
+LISTED = 6
