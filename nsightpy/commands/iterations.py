@@ -22,6 +22,7 @@ from nsightpy.analysis.iterations.budgets import (
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.commands.findings.replayed import Replayed, path_question
 from nsightpy.frames import Ints
 from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
@@ -57,6 +58,7 @@ ENGINE_FIELDS = (
     Field("tokens_per_s", "per s", 1, importance=4),
 )
 RANKS_SAID = 4
+PATH = "Critical path of {}: {}."
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,22 @@ def iterations(
     --from and --to leave those that are mostly between them, whole. kind, requests and tokens are
     what vLLM and SGLang say of their steps; tokens_per_s is over duration_ns.
     """
-    work = partial(_find, level=level, communication=tuple(communication))
-    return Question(work, _table, clock=True, identified=True)
+    taken = tuple(communication)
+    work = partial(_find, level=level, communication=taken)
+    table = _table if level is not None else partial(_with_path, communication=taken)
+    return Question(work, table, clock=True, identified=True)
+
+
+def _with_path(parts: Parts[Found], *, communication: tuple[str, ...]) -> Table | Question[Table]:
+    """The table with what the critical path of the iterations is made of, where that is known."""
+    table = _table(parts)
+
+    def told(known: Replayed) -> Table:
+        path = known.path_text if known.chosen.of else None
+        notes = () if path is None else (PATH.format(known.looked_at, path),)
+        return replace(table, notes=(*table.notes[:1], *notes, *table.notes[1:]))
+
+    return path_question(told, communication) if table.rows else table
 
 
 def _table(parts: Parts[Found]) -> Table:

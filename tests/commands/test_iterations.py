@@ -27,6 +27,7 @@ from nsightpy.analysis.iterations.windows import SEQUENCE
 from nsightpy.analysis.iterations.work import LaunchedWork, work_of
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
+from nsightpy.commands.summarize.command import summarize
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.steady_state import iterations_of
@@ -526,3 +527,10 @@ def test_the_figure_belongs_to_the_caller() -> None:
     figure = iterations_figure(table)
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 4
+
+
+def test_the_critical_path_is_that_of_summarize() -> None:
+    training = SAMPLES / "training_4rank"
+    path = summarize(training).header["critical_path"]
+    assert f"Critical path of 6 of 6 iterations: {path}." in iterations(training).notes
+    assert not any("Critical path" in note for note in iterations(training, level=1).notes)

@@ -124,13 +124,18 @@ class Replayed:
     units: Mapping[tuple[int | None, int], int] = field(default_factory=dict)
 
     @property
+    def looked_at(self) -> str:
+        """What was replayed, for people."""
+        if not self.chosen.of:
+            return "the whole window"
+        return f"{self.chosen.iterations} of {self.chosen.of} iterations"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What gains rest on, or why there are none."""
         if self.work is None or self.trust is None:
             return (NO_GAINS.format(self.reason),) if self.reason else ()
-        what = f"{self.chosen.iterations} of {self.chosen.of} iterations"
-        what = what if self.chosen.of else "the whole window"
-        sure = SURE.format(what, self.trust.identity, self.trust.unexplained)
+        sure = SURE.format(self.looked_at, self.trust.identity, self.trust.unexplained)
         parts = ((text, getattr(self.trust, name)) for name, text in MISSING.items())
         missing = listed(text.format(share) for text, share in parts if share)
         return (f"{sure} Not known: {missing}." if missing else sure,)
