@@ -12,12 +12,12 @@ from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.errors import UsageError
 from nsightpy.results import Field
 
-_TEXTS = ("grid", "block", "process", "memory", "shape", "module", "category")
+_TEXTS = ("grid", "block", "process", "memory", "shape", "module", "category", "line")
 # Their numbers are counted anew in every process, as what names processes: rows are of these, too.
 _OF_PROCESSES = ("device", "stream", "thread")
 _PROCESSES = ("rank", "process")
 # What stands for a value that is not known, by split.
-_MISSING = {"grid": "", "block": "", "memory": ""}
+_MISSING = {"grid": "", "block": "", "memory": "", "line": ""}
 
 
 class Ranked(Protocol):

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import nsightpy
 from tests.support.plain_trace import KINETO, load, of
 from tests.support.reports import NSYS, needs_reports
-
-Event = dict[str, Any]
-FORWARD, AUTOGRAD = 10, 11
-
-
-def event(cat: str, name: str, ts: float, dur: float, tid: int = FORWARD, **args: Any) -> Event:
-    place = {"pid": 0, "tid": 7} if cat == "kernel" else {"pid": 1, "tid": tid}
-    return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, **place, "args": args}
-
-
-def launch(number: int, at: float, length: float, tid: int = FORWARD) -> list[Event]:
-    """A call on a thread, and the kernel of that length (us) that it launched."""
-    return [
-        event("cuda_runtime", "cudaLaunchKernel", at, 1, tid, correlation=number),
-        event("kernel", f"kernel {number}", at + 500, length, correlation=number, stream=7),
-    ]
+from tests.support.trace_events import AUTOGRAD, Event, event, launch, operator, written
 
 
 def module(name: str, at: float, length: float) -> Event:
     return event("python_function", f"nn.Module: {name}", at, length)
-
-
-def operator(
-    name: str, at: float, length: float, sequence: int, tid: int = FORWARD, **args: Any
-) -> Event:
-    return event("cpu_op", name, at, length, tid, **{"Sequence number": sequence}, **args)
 
 
 def a_training_step() -> list[Event]:
@@ -60,12 +37,6 @@ def a_training_step() -> list[Event]:
         operator("AccumulateGrad", 280, 20, 9, AUTOGRAD, **{"Fwd thread id": 1}),
         *launch(7, 286, 17, AUTOGRAD),  # of no forward operator
     ]
-
-
-def written(events: list[Event], folder: Path) -> Path:
-    path = folder / "trace.json"
-    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
-    return path
 
 
 def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _MACHINERY = re.compile(
     r"^(?:torch::unwind|torch::CapturedTraceback|torch::cuda::|c10::|at::detail::|void \*|std::)"
 )
 # How well a frame names a place; of equal ones the innermost does.
-_USER, _LIBRARY, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(6)
+USER, LIBRARY, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
     kind = _kinds(frames)
     order = np.lexsort((np.arange(len(stack)), kind, stack))
     first = order[np.searchsorted(stack[order], np.arange(count))]
-    files = _short(frames.labels("file"))
+    files = short_paths(frames.labels("file"))
     if by == "stack":
         return _whole_stacks(frames, kind, first, files)
     line = frames.ints("line")[first]
@@ -75,24 +75,25 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
 
 def _kinds(frames: Frame) -> Ints:
     """How well each frame names a place, from its file, then from its function."""
-    kind = frames.labels("file").map(_kind_of_file, np.int64)
+    kind = frames.labels("file").map(kind_of_file, np.int64)
     machinery = frames.labels("function").where(_MACHINERY.match)
     return np.where((kind == _CPP) & machinery, _ALLOCATOR, kind)
 
 
-def _kind_of_file(file: str) -> int:
+def kind_of_file(file: str) -> int:
+    """How well code of a file names a place: USER, LIBRARY, or less."""
     plain = file.replace("\\", "/")
     if _TORCH.search(plain):
         return _TORCH_PYTHON
     if _PYTHON.search(plain):
-        return _LIBRARY if _INSTALLED.search(plain) else _USER
+        return LIBRARY if _INSTALLED.search(plain) else USER
     return _GENERATED_CODE if _GENERATED.match(plain) else _CPP
 
 
 def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> AllocationPlaces:
     """The frames of a stack that are as good as its best one, innermost first; libraries' too."""
     stack = frames.ints("stack")
-    level = np.maximum(kind, _LIBRARY)
+    level = np.maximum(kind, LIBRARY)
     kept = np.flatnonzero(level == level[first][stack])
     texts = [_name(frames, files, row, "place") for row in kept.tolist()]
     joined: dict[int, list[str]] = {}
@@ -118,7 +119,7 @@ def _name(frames: Frame, files: list[str], row: int, by: str) -> str:
     return f"{where} {function}".strip()
 
 
-def _short(files: Labels) -> list[str]:
+def short_paths(files: Labels) -> list[str]:
     """The end of each path: two parts of it, and more where that would not distinguish files."""
     split = [[part for part in file.replace("\\", "/").split("/") if part] for file in files.values]
     depth = [2] * len(split)

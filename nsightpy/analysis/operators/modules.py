@@ -72,19 +72,19 @@ def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
     began before; what a backward operator calls belongs to where that one does.
     """
     times = np.zeros(modules.rows, dtype=np.int64)
-    forward = _forward_operators(operators)
+    forward = forward_operators(operators)
     known = np.flatnonzero(forward != NONE)
     if not len(known) or not modules.rows:
         return times
     owner = np.full(operators.rows, NONE, dtype=np.int64)
     owner[known] = innermost(modules, operators.take(forward[known]))
-    owner = _inherited(owner, operators.ints("parent"), operators.ints("depth"))
+    owner = inherited(owner, operators.ints("parent"), operators.ints("depth"))
     mine = owner != NONE
     np.add.at(times, owner[mine], device_self[mine])
     return times
 
 
-def _forward_operators(operators: Frame) -> Ints:
+def forward_operators(operators: Frame) -> Ints:
     """For each backward operator the row of the forward one that autograd ran it for; NONE: none.
 
     Numbers count up per process and begin anew in another thread, so the last one before counts.
@@ -121,7 +121,7 @@ def _last_before(made: tuple[Ints, Ints, Ints], wanted: tuple[Ints, Ints, Ints])
     return np.where(same, before, NONE)
 
 
-def _inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:
+def inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:
     """Owners of operators; one without takes that of the operator that called it."""
     for level in range(1, int(depth.max(initial=0)) + 1):
         rows = np.flatnonzero((depth == level) & (owner == NONE))

@@ -21,6 +21,7 @@ from nsightpy.commands.stats.reports import (
     numbered_by,
 )
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant
+from nsightpy.query.launching_lines import launching_lines
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import API, KERNEL, MEMORY, RowKey, row_keys
@@ -43,6 +44,7 @@ SPLIT_COLUMNS = {
     "grid": ("grid_x", "grid_y", "grid_z"),
     "block": ("block_x", "block_y", "block_z"),
     "category": ("name",),
+    "line": ("pid", "correlation_id"),
     "memory": ("source_memory", "target_memory"),
 }
 MEMORY_SET = "[CUDA memset]"
@@ -71,7 +73,9 @@ def events(
         frame = ranking.calls(frame)
     elif library:
         frame = frame.take(frame.labels("library").where(lambda name: name.startswith(library)))
-    return Frame({**named(frame, label), **{split: _split(frame, split) for split in splits}})
+    return Frame(
+        {**named(frame, label), **{split: _split(report, frame, split) for split in splits}}
+    )
 
 
 def kernel_names(label: str) -> tuple[str, ...]:
@@ -97,11 +101,13 @@ def named(frame: Frame, label: str) -> Frame:
     return Frame({**frame, "name": names})
 
 
-def _split(frame: Frame, split: str) -> ColumnData:
+def _split(report: SystemReport, frame: Frame, split: str) -> ColumnData:
     if split == "memory":
         return host_memory(frame)
     if split == "category":
         return frame.labels("name").renamed(category_of)
+    if split == "line":
+        return launching_lines(report, frame)
     shaped = split in ("grid", "block")
     return ranking.shaped(frame, split) if shaped else frame[SPLIT_COLUMNS[split][0]]
 

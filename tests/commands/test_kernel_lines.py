@@ -1,0 +1,125 @@
+"""kernels --by line: where in the program kernels were launched, by hand and on real traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import nsightpy
+from nsightpy.results import Table, number
+from tests.support.plain_trace import KINETO, load, of
+from tests.support.reports import NSYS, needs_reports
+from tests.support.trace_events import AUTOGRAD, Event, event, launch, operator, written
+
+STACKS = (
+    "bert_small_h100",
+    "bert_small_mi300_rocm",
+    "rank0_of8_b200",
+    "vit_h100",
+    "vllm_piecewise_graphs",
+)
+
+
+def function(name: str, at: float, length: float) -> Event:
+    return event("python_function", name, at, length)
+
+
+def a_step() -> list[Event]:
+    graph = [*launch(6, 90, 32), event("kernel", "node", 700, 64, correlation=6, stream=7)]
+    graph[0]["name"] = "cudaGraphLaunch"
+    return [
+        function("/home/me/job/train.py(9): step", 0, 120),
+        function("/home/me/job/model.py(252): forward", 10, 40),
+        function("nn.Module: Linear_0", 11, 30),
+        function("torch/nn/modules/linear.py(124): forward", 12, 28),
+        function("<built-in method linear of type object at 0x7f>", 13, 20),
+        operator("aten::linear", 14, 10, 1, **{"Fwd thread id": 0}),
+        *launch(1, 15, 1),
+        function("contextlib.py(299): helper", 60, 10),
+        *launch(2, 61, 2),
+        *graph,
+        function("/usr/lib/python3.12/site-packages/apex/optim.py(7): step", 200, 20),
+        *launch(3, 205, 4),
+        operator("AddmmBackward0", 300, 20, 1, AUTOGRAD, **{"Fwd thread id": 1}),
+        operator("aten::mm", 305, 10, -1, AUTOGRAD),
+        *launch(4, 306, 8, AUTOGRAD),
+        *launch(5, 400, 16, AUTOGRAD),
+    ]
+
+
+def by_line(table: Table) -> Counter[str | None]:
+    times: Counter[str | None] = Counter()
+    for row in table.records():
+        times[row["line"]] += int(number(row["Total Time (ns)"]))  # type: ignore[index]
+    return times
+
+
+def test_kernels_have_the_line_of_the_program_around_their_launch(tmp_path: Path) -> None:
+    table = nsightpy.kernels(written(a_step(), tmp_path), by="line", use_cache=False)
+    assert by_line(table) == {
+        "job/model.py:252 forward": 9_000,  # the forward kernel, and that of its backward operator
+        "job/train.py:9 step": 2_000,
+        "job/train.py:9 step (graph replay)": 96_000,
+        "apex/optim.py:7 step": 4_000,
+        None: 16_000,
+    }
+    (note,) = [note for note in table.notes if "has a line" in note]
+    assert note.startswith("87.4 % of the kernels' time has a line: the innermost Python function")
+    assert "75.6 % is of graph replays" in note
+
+
+def test_without_stacks_a_line_is_a_range_or_missing(tmp_path: Path) -> None:
+    events = [each for each in a_step() if each["cat"] != "python_function"]
+    silent = nsightpy.kernels(written(events, tmp_path), by="line", use_cache=False)
+    assert set(silent["line"]) == {None}
+    assert "holds no lines of the program. Record them with_stack." in " ".join(silent.notes)
+    ranges = [event("user_annotation", "## forward ##", 5, 50), *events]
+    named = nsightpy.kernels(written(ranges, tmp_path), by="line", use_cache=False)
+    assert by_line(named)["## forward ##"] == 1_000
+    assert "the innermost code range" in " ".join(named.notes)
+
+
+@needs_reports
+@pytest.mark.parametrize("name", STACKS)
+def test_every_kernel_of_a_trace_with_stacks_has_a_line(name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    lines = by_line(nsightpy.kernels(path, by="line"))
+    whole = sum(map(number, nsightpy.kernels(path)["Total Time (ns)"]))
+    assert sum(lines.values()) == whole
+    assert lines[None] <= 0.001 * whole
+
+
+@needs_reports
+def test_lines_are_those_that_a_plain_search_finds() -> None:
+    path = KINETO / "vit_h100.json.gz"
+    events = load(path)
+    stacks = [e for e in of(events, "python_function") if "modeling_vit.py(" in e.name]
+    calls = {e.args["correlation"]: e for e in of(events, "cuda_runtime", "cuda_driver")}
+    wanted: Counter[str] = Counter()
+    for kernel in of(events, "kernel"):
+        call = calls[kernel.args["correlation"]]
+        around = [s for s in stacks if s.tid == call.tid and s.start <= call.start < s.end]
+        if around:
+            innermost = max(around, key=lambda span: span.start).name
+            place, _, name = innermost.removeprefix("transformers/models/").partition("): ")
+            wanted[f"{place.replace('(', ':')} {name}"] += kernel.end - kernel.start
+    found = by_line(nsightpy.kernels(path, by="line"))
+    # activations are in a module of their own, which these functions call
+    called = {line for line in found if line and "modeling_vit.py" not in line}
+    inner = sum(found[line] for line in called)
+    assert sum(wanted.values()) == sum(found[line] for line in wanted) + inner
+    assert all(found[line] <= wanted[line] for line in wanted)
+    assert found["vit/modeling_vit.py:252 forward"] == wanted["vit/modeling_vit.py:252 forward"]
+
+
+@needs_reports
+def test_ranges_stand_for_lines_in_reports_of_nsys() -> None:
+    path = NSYS / "train_nvtx_a100_2026.3.sqlite"
+    table = nsightpy.kernels(path, by="line")
+    lines = by_line(table)
+    whole = sum(lines.values())
+    assert lines["backward pass"] / whole == pytest.approx(0.621, abs=0.001)
+    assert lines["forward pass"] / whole == pytest.approx(0.228, abs=0.001)
+    assert not [line for line in lines if line and line.startswith("aten::")]
