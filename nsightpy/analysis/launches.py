@@ -18,6 +18,7 @@ from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 LAUNCH_CLASSES = (0, 1)
+CALL_CLASSES = (*LAUNCH_CLASSES, 13)
 NO_LAUNCH = -1
 GRAPH_LAUNCH = "GraphLaunch"
 NO_TIME = -(2**63)

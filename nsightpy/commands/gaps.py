@@ -10,24 +10,23 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.gap_activity import activity, others
-from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, IdleGaps
-from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
-from nsightpy.analysis.idle.idle_time import NO_ROW
+from nsightpy.analysis.idle.gpu_work import Rows
+from nsightpy.analysis.idle.host_activity import kinds_of
 from nsightpy.analysis.idle.sync_costs import sync_costs
-from nsightpy.analysis.intervals import Spans, difference, spans_of, union_of
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE, innermost
 from nsightpy.analysis.operators.modules import range_calls
 from nsightpy.analysis.tally import Tally, merge, tally
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.analysis.work_graph.activity import activity
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, IdleIntervals
+from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query.command import command
-from nsightpy.query.device_gaps import NO_CALLS, IdleReport, idle_report
-from nsightpy.query.device_time import rank_budgets, read_work
+from nsightpy.query.device_time import RankedBudget
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.launched_work import Work
+from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
 from nsightpy.query.options import Communication, Option, Top
 from nsightpy.query.request import without_calls
 from nsightpy.query.scope import Scope
@@ -74,8 +73,6 @@ GROUPED = (
     Field("share_of_idle", "share", 4, heading="of idle %", importance=3),
 )
 MOST_INTERVALS = 20
-# Under these names in the list of causes; others are not ids of findings.
-_NO_IDS = {"queued": "", "unknown": ""}
 NEVER_IDLE = "The capture holds no stretch in which a device was idle."
 # Rows in the report's own time by process, how many there are in all, all idle time; whether the
 # capture holds calls.
@@ -103,10 +100,10 @@ def gaps(
     communication: Communication = (),
 ) -> Question[Table]:
     """The longest intervals in which a device did nothing, 20 or --top N, longest first; or idle
-    time by what it was for. cause is the id of the finding that most of an interval counts for,
-    empty where nothing is known. host_activity: what the thread that launched the next operation
-    did meanwhile. before and after: the operations around it. Starts are moments on the clock that
-    all ranks share.
+    time by what it was for. cause is what most of an interval counts for, as `nsightpy breakdown`
+    has it: the id of a finding, queued (launched, and not begun) or unknown; empty without API
+    calls. host_activity: what the thread that launched the next operation did meanwhile. before and
+    after: the operations around it. Starts are moments on the clock that all ranks share.
 
     --by call: synchronisations, copies that block, frees by API function. device_idle is the part
     of the calls in which the device did nothing at all inside its window: the rest waited for work
@@ -130,14 +127,12 @@ def _longest(
 ) -> _Longest:
     """The longest intervals of each device."""
     idle = idle_report(report, scope, communication)
-    events, names = idle.host_events, _operations(idle.work)
+    names = idle.launched.names.renamed(function_name)
     rows: list[tuple[int, tuple[Value, ...]]] = []
     every = 0, 0
     for row, device_gaps in idle.devices():
         chosen = np.argsort(-device_gaps.length, kind="stable")[:count]
-        calls = others(idle.waiting.at(pid=row.pid))
-        about = (row.budget.window, names, events[row.pid], calls)
-        own = _rows(device_gaps, chosen, *about)
+        own = _rows(idle, row, device_gaps, chosen, names)
         rows += [(row.pid, (row.rank, row.device, *cells)) for cells in own]
         every = every[0] + len(device_gaps), every[1] + int(device_gaps.length.sum())
     return rows, *every, report.calls.recorded
@@ -163,34 +158,20 @@ def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
     return Table("gaps", INTERVALS, tuple(rows[:count]), notes=tuple(notes), total_rows=every)
 
 
-def _operations(work: Work) -> Labels:
-    """The name of each operation, in the rows of the GPU work."""
-    short = work.kernels.labels("name").renamed(function_name)
-    operations = work.operations.labels("operation")
-    last = len(short.values) + len(operations.values)
-    codes = np.concatenate(
-        [
-            short.codes,
-            operations.codes + len(short.values),
-            np.full(work.graphs.rows, last, dtype=np.int32),
-        ]
-    )
-    return Labels(codes.astype(np.int32), (*short.values, *operations.values, "CUDA graph"))
-
-
 def _rows(
-    gaps: IdleGaps, chosen: Ints, window: Spans, names: Labels, events: HostEvents, calls: Frame
+    idle: IdleReport, budget: RankedBudget, gaps: IdleIntervals, chosen: Ints, names: Labels
 ) -> Iterator[tuple[Value, ...]]:
+    window, events = budget.budget.window, idle.events[budget.pid]
     for row in chosen.tolist():
-        cause = ALL_CAUSES[int(np.argmax(gaps.causes[row]))]
+        cause = CAUSES[int(np.argmax(gaps.times[row]))]
         around = (int(gaps.before[row]), int(gaps.after[row]))
         length = int(gaps.length[row])
         yield (
             int(gaps.opened[row]),
             length,
             length / window.total,
-            _NO_IDS.get(cause, cause),
-            activity(gaps, row, window, events, calls),
+            cause if len(idle.launched.chain) else "",
+            activity(idle.launched, gaps, row, window, events),
             *("" if at == NO_ROW else names[at] for at in around),
         )
 
@@ -202,68 +183,56 @@ def _grouped(
     idle = idle_report(report, scope, communication)
     tallies = []
     for row, device_gaps in idle.devices():
-        times = device_gaps.causes if "cause" in splits else device_gaps.length[:, None]
+        times = device_gaps.times if "cause" in splits else device_gaps.length[:, None]
         interval, cause = np.nonzero(times)
         named = _named(report, idle, row.pid, device_gaps, splits)
         columns = {name: labels.take(interval) for name, labels in named.items()}
-        causes = Labels(cause.astype(np.int32), ALL_CAUSES)
+        causes = Labels(cause.astype(np.int32), CAUSES)
         groups = group_by(Frame({"cause": causes, **columns}), splits)
-        tallies.append(tally(groups.codes, times[interval, cause].astype(np.int64), groups.keys))
+        tallies.append(tally(groups.codes, times[interval, cause], groups.keys))
     return merge(tallies), report.calls.recorded
 
 
 def _named(
-    report: SystemReport, idle: IdleReport, pid: int, gaps: IdleGaps, splits: Sequence[str]
+    report: SystemReport, idle: IdleReport, pid: int, gaps: IdleIntervals, splits: Sequence[str]
 ) -> dict[str, Labels]:
     """What each interval of a device is called, by split."""
-    named: dict[str, Labels] = {}
+    launched, named = idle.launched, {}
     if "before" in splits:
-        names = _operations(idle.work)
-        named["before"] = Labels.of("" if at == NO_ROW else names[at] for at in gaps.before)
+        named["before"] = _labelled(launched.names.renamed(function_name), gaps.before)
     if "stream" in splits:
-        streams = idle.gpu_work.streams
-        after = np.where(gaps.after == NO_ROW, 0, gaps.after)
-        numbers = (streams[stream][-1] for stream in idle.gpu_work.stream[after].tolist())
-        named["stream"] = Labels.of(
-            "" if at == NO_ROW else str(number)
-            for at, number in zip(gaps.after.tolist(), numbers, strict=True)
-        )
+        numbers = tuple(str(stream[-1]) for stream in launched.work.streams)
+        streams = Labels(launched.work.stream.astype(np.int32), numbers).merged()
+        named["stream"] = _labelled(streams, gaps.after)
     if {"range", "place"} & set(splits):
-        named["range"] = _open_ranges(report, pid, gaps)
+        named["range"] = _open_ranges(report, pid, gaps, launched.chain.tid(gaps.thread))
     if {"call", "place"} & set(splits):
-        named["call"] = _last_calls(idle.waiting.at(pid=pid), gaps)
+        chain = launched.chain
+        last = chain.last_begun(chain.notable, gaps.thread, gaps.closed)
+        reaches = (last != NO_ROW) & (chain.end[last] > gaps.opened) if len(chain) else last >= 0
+        named["call"] = _labelled(chain.labels, np.where(reaches, last, NO_ROW))
     if "place" in splits:
-        pairs = zip(named["range"], named["call"], strict=True)
-        named["place"] = Labels.of(within or call for within, call in pairs)
+        ranges, calls = named["range"], named["call"]
+        beyond = len(ranges.values)
+        outside = ranges.equals([""])
+        codes = np.where(outside, calls.codes + beyond, ranges.codes).astype(np.int32)
+        named["place"] = Labels(codes, (*ranges.values, *calls.values)).merged()
     return named
 
 
-def _open_ranges(report: SystemReport, pid: int, gaps: IdleGaps) -> Labels:
+def _labelled(labels: Labels, rows: Ints | Rows) -> Labels:
+    """The names of some rows; empty for no row."""
+    codes = np.append(labels.codes, np.int32(len(labels.values)))[rows]
+    return Labels(codes, (*labels.values, "")).used()
+
+
+def _open_ranges(report: SystemReport, pid: int, gaps: IdleIntervals, tid: Ints) -> Labels:
     """The innermost range open on the launching thread midway between idling and launching."""
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = range_calls(kinds_of(Frame({**ranges, "name": folded(ranges.labels("name"))})))
-    midway = (gaps.opened + gaps.closed - gaps.queued - gaps.in_call) // 2
-    thread = gaps.thread.astype(np.int64)
-    moments = {"start_ns": midway, "pid": np.full(len(gaps), pid), "tid": thread}
-    holder = innermost(ranges, Frame(moments))
-    names = ranges.labels("name")
-    return Labels.of("" if row == NONE else names[row] for row in holder.tolist())
-
-
-def _last_calls(calls: Frame, gaps: IdleGaps) -> Labels:
-    """The waiting, allocating or long call of the launching thread that an interval saw last."""
-    found = [""] * len(gaps)
-    for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
-        own = calls.at(tid=tid)
-        if not own.rows:
-            continue
-        names = own.labels("name")
-        intervals = np.flatnonzero(gaps.thread == tid)
-        last = np.searchsorted(own.ints("start_ns"), gaps.closed[intervals], "left") - 1
-        reaches = (last >= 0) & (own.ints("end_ns")[last] > gaps.opened[intervals])
-        for interval, row in zip(intervals[reaches], last[reaches], strict=True):
-            found[int(interval)] = names[int(row)]
-    return Labels.of(found)
+    moments = {"start_ns": (gaps.opened + gaps.begun) // 2, "pid": constant(pid, len(gaps))}
+    holder = innermost(ranges, Frame({**moments, "tid": tid}))
+    return _labelled(ranges.labels("name"), np.where(holder == NONE, NO_ROW, holder))
 
 
 def _group_table(
@@ -288,14 +257,13 @@ def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Value, ...]] |
     """What waiting calls cost each device; None where the capture has no API calls."""
     if not report.calls.recorded:
         return None
-    calls, work = report.calls.synchronising(), read_work(report, scope)
+    calls = report.calls.synchronising()
     rows: list[tuple[Value, ...]] = []
-    for budget in rank_budgets(report, scope, *work):
+    for budget, device_gaps in idle_report(report, scope, ()).devices():
         window = budget.budget.window
-        ran = (spans_of(frame.at(pid=budget.pid, device=budget.device)) for frame in work)
-        idle = difference(window, union_of(ran))
+        idle = Spans(device_gaps.opened, device_gaps.closed)
         for cost in sync_costs(calls.at(pid=budget.pid), window, idle):
-            share = cost.idle_ns / budget.budget.window_ns if budget.budget.window_ns else None
+            share = cost.idle_ns / window.total if window.total else None
             times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
             rows.append((budget.rank, budget.device, cost.api, cost.calls, *times, share))
     return rows

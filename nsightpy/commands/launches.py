@@ -8,21 +8,22 @@ from functools import partial
 from typing import Annotated, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsightpy.analysis.idle.gpu_work import GpuWork, Work
 from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
     NO_TIME,
     LaunchStatistics,
-    launch_lengths,
     launch_rows,
     launch_statistics,
 )
-from nsightpy.frames import Frame
+from nsightpy.analysis.work_graph.idle_intervals import LAUNCH_BOUND
+from nsightpy.frames import Frame, Ints
 from nsightpy.query.command import command
-from nsightpy.query.device_time import read_work
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.launched_work import FollowedWork, Work, followed_work
+from nsightpy.query.idle_time import IdleReport, idle_report
 from nsightpy.query.options import NAME_COLUMNS, NameStyle, Option
 from nsightpy.query.request import without_calls, without_launch_call
 from nsightpy.query.scope import Scope
@@ -86,9 +87,10 @@ def launches(
 
     --by stream: an operation waits from the begin of its launch call until it begins to run.
     queue_mean is over the stream's time from its first launch to its last end, empty_share the part
-    of it in which nothing waited. launch_bound: at least 20 kernels in a row ran shorter than their
-    launch calls, the host never pausing for more than 50 us. -o FILE.png, .svg or .pdf draws the
-    queues over time. Moments are on the clock that all ranks share.
+    of it in which nothing waited. launch_bound: how long, and before how many operations of the
+    stream, its device was idle because launches came late, as `nsightpy gaps` counts it.
+    -o FILE.png, .svg or .pdf draws the queues over time. Moments are on the clock that all ranks
+    share.
     """
     if by == "stream":
         return Question(_queues, _queue_table, identified=True, clock=True)
@@ -130,36 +132,58 @@ def _phases(report: SystemReport, row: LaunchStatistics) -> tuple[Value, ...]:
 
 
 def _queues(report: SystemReport, scope: Scope) -> _Queues:
-    ran = Work(*(scope.narrow(report, frame) for frame in read_work(report, scope)))
+    idle = idle_report(report, scope, ())
     if not report.calls.recorded:
-        return [], 0, not any(frame.rows for frame in ran)
-    followed = followed_work(report, ran, np.zeros(ran.kernels.rows, dtype=np.bool_), ends=True)
-    call_ns = np.zeros(len(followed.work), dtype=np.int64)
-    call_ns[: ran.kernels.rows] = launch_lengths(ran.kernels, followed.calls)
-    queues = stream_queues(followed.work, call_ns)
-    unlaunched = int(np.count_nonzero(followed.work.launch == NO_TIME))
-    return _with_curves(followed, queues), unlaunched, True
+        return [], 0, not len(idle.launched)
+    work, counted = idle.launched.work, _in_scope(report, scope, idle.work)
+    queues = stream_queues(work, counted)
+    bound = _launch_bound(idle)
+    curves = _curves(work, queues)
+    unlaunched = int(np.count_nonzero(counted & (work.launch == NO_TIME)))
+    rows = [
+        (queue.place[0], _row(queue, bound[:, queue.number]), curves.get(queue.number))
+        for queue in queues
+    ]
+    return rows, unlaunched, True
 
 
-def _with_curves(followed: FollowedWork, queues: list[StreamQueue]) -> list[_Queue]:
-    """The queues, the busiest with their longest in each of many parts of the time."""
-    work = followed.work
+def _in_scope(report: SystemReport, scope: Scope, work: Work) -> NDArray[np.bool_]:
+    """Mask of the operations that began in what is asked about."""
+    masks = [np.zeros(frame.rows, dtype=np.bool_) for frame in work]
+    for frame, mask in zip(work, masks, strict=True):
+        numbered = Frame({**frame, "row": np.arange(frame.rows)})
+        mask[scope.narrow(report, numbered).ints("row")] = True
+    return np.concatenate(masks)
+
+
+def _launch_bound(idle: IdleReport) -> Ints:
+    """By stream: launch-bound idle time before its operations, in ns, and before how many."""
+    streams = idle.launched.work.stream
+    bound = np.zeros((2, len(idle.launched.work.streams)), dtype=np.int64)
+    for _, gaps in idle.devices():
+        rows = np.flatnonzero(gaps.times[:, LAUNCH_BOUND])
+        stream = streams[gaps.after[rows]]
+        np.add.at(bound[0], stream, gaps.times[rows, LAUNCH_BOUND])
+        np.add.at(bound[1], stream, 1)
+    return bound
+
+
+def _curves(work: GpuWork, queues: list[StreamQueue]) -> dict[int, QueueSeries]:
+    """The longest queue in each of many parts of the time, of the busiest streams."""
     launched = work.launch[work.launch != NO_TIME]
     low, high = (int(launched.min()), int(work.end.max())) if queues else (0, 0)
-    busiest = sorted(queues, key=lambda queue: -queue.operations)[:MOST_SERIES]
     curves = {}
-    for queue in busiest:
+    for queue in sorted(queues, key=lambda queue: -queue.operations)[:MOST_SERIES]:
         begins, longest = longest_in(queue.length, low, high, PARTS)
-        about = (None, queue.place[1], queue.stream[-1], queue.operations)
-        curves[queue.stream] = QueueSeries(*about, [*begins.tolist(), high], longest.tolist())
-    return [(queue.place[0], _row(queue), curves.get(queue.stream)) for queue in queues]
+        about = (None, queue.place[1], queue.stream, queue.operations)
+        curves[queue.number] = QueueSeries(*about, [*begins.tolist(), high], longest.tolist())
+    return curves
 
 
-def _row(queue: StreamQueue) -> tuple[Value, ...]:
+def _row(queue: StreamQueue, bound: Ints) -> tuple[Value, ...]:
     figures = (queue.operations, queue.window_ns, queue.mean, queue.length.peak, queue.peak_ns)
     empty = queue.empty_ns / queue.window_ns if queue.window_ns else None
-    bound = (queue.bound.stretches.total, queue.bound.kernels)
-    return (queue.place[1], queue.stream[-1], *figures, empty, *bound)
+    return (queue.place[1], queue.stream, *figures, empty, *bound.tolist())
 
 
 def _queue_table(parts: Parts[_Queues]) -> QueueLengths:

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
-from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS, Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.launched_work import Work
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
 
 KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
 OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
+# What the copies of a device's work need to be known by, beside their times.
+MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
+from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.iterations.steady import Iterations, find_iterations
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.frames import API_CALLS, Frame, Labels, distinct
-from nsightpy.query.launched_work import FollowedWork, Work
+from nsightpy.frames import Frame, Labels, distinct
 from nsightpy.query.nvtx_filter import named_ranges
-from nsightpy.readers.host_calls import CALL_COLUMNS, KERNEL_LAUNCHES
+from nsightpy.readers.host_calls import KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
@@ -73,23 +72,6 @@ def calls_of(report: SystemReport, launches: Frame | None = None) -> CallsRead:
     """The calls by which iterations are found; launches that were read already are given."""
     launches = report.calls.launching(KERNEL_LAUNCHES) if launches is None else launches
     return CallsRead(launches, report.calls.synchronising())
-
-
-def followed_calls(
-    report: SystemReport, followed: FollowedWork | None
-) -> tuple[CallsRead | None, Frame]:
-    """The same out of what was read for the idle time; and all calls that wait or last, by start.
-
-    None and no calls where the capture holds none.
-    """
-    if followed is None:
-        return None, Frame.empty(API_CALLS, CALL_COLUMNS)
-    return calls_of(report, followed.calls), waiting_calls(report)
-
-
-def waiting_calls(report: SystemReport) -> Frame:
-    """The calls that wait for the GPU, allocate or last, by start."""
-    return report.calls.holding(LONG_CALL_NS)
 
 
 def _named_graphs(report: SystemReport) -> Frame:

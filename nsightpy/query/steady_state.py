@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_state
 from nsightpy.analysis.iterations.windows import owner_of
 from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.iteration_search import CallsRead, search
-from nsightpy.query.launched_work import Work
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed

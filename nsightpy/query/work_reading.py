@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS, Work
 from nsightpy.analysis.intervals import union_of
 from nsightpy.analysis.iterations.steady import STEADY
 from nsightpy.analysis.selection.launch_places import VARIANT, variant_labels
@@ -16,10 +16,8 @@ from nsightpy.analysis.work_graph.device_queue import EVENT_COLUMNS, SYNCHRONIZA
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.device_gaps import MEMORY_COLUMNS
-from nsightpy.query.device_time import KERNEL_COLUMNS, OPERATION_COLUMNS, read_work
+from nsightpy.query.device_time import KERNEL_COLUMNS, MEMORY_COLUMNS, OPERATION_COLUMNS, read_work
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.launched_work import Work
 from nsightpy.query.rank_alignment import RankPart, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of, steady_places
@@ -125,9 +123,11 @@ def work_frames(
     if by_variant:
         kernels = Frame({**kernels, "name": variant_labels(kernels)})
     return WorkFrames(
-        kernels,
-        read("memory_operations", (*OPERATION_COLUMNS, *MEMORY_COLUMNS)),
-        read("graph_launches", WORK_COLUMNS),
+        Work(
+            kernels,
+            read("memory_operations", (*OPERATION_COLUMNS, *MEMORY_COLUMNS)),
+            read("graph_launches", WORK_COLUMNS),
+        ),
         communicates,
         read("api_calls", CALL_COLUMNS),
         read("synchronizations", SYNCHRONIZATION_COLUMNS),

@@ -28,7 +28,6 @@ LAUNCHING = (
     *KERNEL_LAUNCHES,
     *(f"{api}{kind}" for api in ("cuda", "cu", "hip") for kind in ("Memcpy", "Memset")),
 )
-ORDERING = (*LAUNCHING, "cudaEventRecord", "cuEventRecord", "hipEventRecord")
 # Copies that are not Async block; freeing memory waits for the device.
 SYNCHRONISING = (
     *(f"cuda{kind}Synchronize" for kind in ("Device", "Stream", "Event", "Thread")),
@@ -36,13 +35,6 @@ SYNCHRONISING = (
     *(f"hip{kind}Synchronize" for kind in ("Device", "Stream", "Event", "Ctx")),
     *("cudaMemcpy", "cuMemcpy", "hipMemcpy"),
     *("cudaFree", "cuMemFree", "hipFree"),
-)
-# What each of these costs is small; before every launch it adds up.
-ALLOCATING = (
-    *("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister", "cudaHostUnregister"),
-    *("cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister"),
-    *("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease"),
-    *("hipMalloc", "hipFree", "hipHostMalloc", "hipHostRegister"),
 )
 
 
@@ -83,13 +75,9 @@ class HostCalls:
         """The same of every call whose name begins with one of the prefixes."""
         return self._calls(lambda calls: begins(calls, prefixes))
 
-    def holding(self, least_ns: int) -> Frame:
-        """The same of every call that waits for the GPU, allocates, or took at least so long."""
-        return self._calls(lambda calls: synchronises(calls) | holds(calls, least_ns))
-
     def _calls(self, wanted: Callable[[Frame], NDArray[np.bool_]]) -> Frame:
-        """CALL_COLUMNS of the wanted calls, of those in which the host may wait."""
-        calls = self._frame(("start_ns", "end_ns", "name", EVENT_CLASS))
+        """CALL_COLUMNS of the wanted calls."""
+        calls = self._frame(("name", EVENT_CLASS))
         classes = calls.ints(EVENT_CLASS)
         are_calls = np.logical_or.reduce([classes == each for each in CALL_CLASSES])
         return self._frame(CALL_COLUMNS, wanted(calls) & are_calls)
@@ -104,9 +92,3 @@ def begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
 def synchronises(calls: Frame) -> NDArray[np.bool_]:
     """Mask of the calls that wait for the GPU."""
     return begins(calls, SYNCHRONISING) & ~calls.labels("name").where(lambda name: "Async" in name)
-
-
-def holds(calls: Frame, least_ns: int) -> NDArray[np.bool_]:
-    """Mask of the calls that allocate, or took at least so long."""
-    start, end = calls.ints("start_ns"), calls.ints("end_ns")
-    return ((end > start) & (end - start >= least_ns)) | begins(calls, ALLOCATING)

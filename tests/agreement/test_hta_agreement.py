@@ -23,7 +23,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gpu_work import gpu_work
+from nsightpy.analysis.idle.gpu_work import Work, gpu_work
 from nsightpy.analysis.idle.stream_waits import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.intervals import spans_of, union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
@@ -158,7 +158,7 @@ def test_the_idle_classes_of_every_stream_agree(name: str) -> None:
     for stream, told in golden(name)["idle_us"].items():
         mine = trace.of_stream(int(stream))
         no = np.zeros(mine.kernels.rows, dtype=np.bool_)
-        work = gpu_work(mine.kernels, no, mine.operations, mine.graphs, mine.calls)
+        work = gpu_work(Work(mine.kernels, mine.operations, mine.graphs), no, mine.calls)
         everything = union(np.asarray([0]), np.asarray([2**62]))
         found = stream_waits(work, {0: everything})[0]
         assert found.host_wait_ns == told.get("host_wait", 0) * US

@@ -14,9 +14,9 @@ from nsightpy.analysis.comparison.device_units import (
     unit_works,
 )
 from nsightpy.analysis.comparison.sides import reconciled
-from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.intervals import Spans, complement, union, union_of
 from nsightpy.analysis.time_budget import Activity
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES, IdleIntervals
 from nsightpy.frames import Labels
 from nsightpy.results.run_summary import PARTS
 
@@ -95,29 +95,13 @@ def test_the_parts_of_units_add_up(
     assert caused[:, 4:].sum() == alone[:, -1].sum()
 
 
-def gaps_in(idle: Spans) -> IdleGaps:
+def gaps_in(idle: Spans) -> IdleIntervals:
     """Idle intervals, each half queued and half launched late."""
-    count, length = len(idle), idle.ends - idle.starts
-    nothing, no = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
-    some = np.ones(count, dtype=np.int64)
-    return IdleGaps(
-        idle.starts,
-        idle.ends,
-        nothing,
-        nothing,
-        some,
-        in_call=length // 2,
-        queued=length - length // 2,
-        waiting=nothing,
-        allocating=nothing,
-        loading=nothing,
-        outside=nothing,
-        held=nothing,
-        stages=np.full(count, -1, dtype=np.int8),
-        staged=no,
-        first=no,
-        migrates=no,
-    )
+    length, nothing = idle.ends - idle.starts, np.zeros(len(idle), dtype=np.int64)
+    times = np.zeros((len(idle), len(CAUSES)), dtype=np.int64)
+    times[:, CAUSES.index("launch-bound")] = length // 2
+    times[:, CAUSES.index("queued")] = length - length // 2
+    return IdleIntervals(idle.starts, idle.ends, *[nothing] * 7, times=times)
 
 
 def test_what_runs_in_every_third_unit_is_typical_by_its_mean() -> None:

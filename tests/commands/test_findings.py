@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from simulator import PRESETS, Export
 
-from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.summarize.command import summarize
@@ -179,10 +178,10 @@ def test_allocations_are_named(tmp_path: Path) -> None:
         busy(export, end + 6 * MS + 900 * US)
 
     rows = found(tmp_path, build)
-    # calls below 100 us are not read; the rest of the 6 ms lies outside of CUDA
-    assert rows["allocation"]["recoverable_ns"] == 4500 * US
+    # the rest of the 6 ms lies outside of CUDA, less than 1 ms at a time
+    assert rows["allocation"]["recoverable_ns"] == 4590 * US
     assert "mostly in cudaHostAlloc" in str(rows["allocation"]["evidence"])
-    assert rows["host-gap"]["recoverable_ns"] == 1500 * US
+    assert "host-gap" not in rows
 
 
 def test_a_synchronisation_that_costs_no_gpu_time_is_not_told(tmp_path: Path) -> None:
@@ -442,40 +441,6 @@ def test_every_format(form: str, tmp_path: Path) -> None:
     assert "host-gap" in answer.text
     if form == "json":
         assert list(answer.json["rows"][0]) == [*(field.name for field in FINDING_FIELDS), "key"]
-
-
-def test_queue_lengths_and_launch_bound_stretches() -> None:
-    from nsightpy.analysis.idle.gpu_work import gpu_work
-    from nsightpy.frames import Frame, Labels
-    from tests.support.enqueued import Action, placed
-
-    # launched at 0, 2, 4; run 5-6, 6-7, 30-50: the third runs longer than its call
-    ops = [
-        Action(0, "op", 7, 0, 5, 6, "compute"),
-        Action(2, "op", 7, 0, 6, 7, "compute"),
-        Action(4, "op", 7, 0, 30, 50, "compute"),
-    ]
-    calls = Frame(
-        {
-            "start_ns": np.asarray([0, 2, 4]),
-            "pid": np.asarray([1, 1, 1]),
-            "correlation_id": np.asarray([1, 2, 3]),
-        }
-    )
-    none = Frame({**placed([], 9), "operation": Labels.of([])})
-    work = gpu_work(Frame(placed(ops, 1)), np.zeros(3, bool), none, Frame(placed([], 9)), calls)
-    queue = queue_length(work, 0)
-    assert list(zip(queue.times.tolist(), queue.counts.tolist(), strict=True)) == [
-        (0, 1),
-        (2, 2),
-        (4, 3),
-        (5, 2),
-        (6, 1),
-        (30, 0),
-    ]
-    bound = launch_bound(work, 0, np.asarray([2, 2, 2]), least=2)
-    assert (bound.kernels, bound.stretches.total) == (2, 7)
-    assert launch_bound(work, 0, np.asarray([2, 2, 2])).kernels == 0
 
 
 def test_what_is_abnormal_and_how_long_an_instance_lasts() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from simulator import PRESETS, TrainingJob
 
-from nsightpy.analysis.findings.copy_use import SMALL_BYTES
+from nsightpy.analysis.memory.copies import SMALL_BYTES
 from nsightpy.commands.findings.command import findings
 from nsightpy.results import Value
 from tests.support.jobs import Simulated, simulate

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.work_graph.joined import HostMeetings
 from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
 from nsightpy.frames import Frame, Labels
@@ -218,9 +219,7 @@ def part_of(
     )
     communicates = np.asarray([kind == "collective" for kind in kinds], dtype=np.bool_)
     frames = WorkFrames(
-        kernels,
-        copies,
-        empty,
+        Work(kernels, copies, empty),
         communicates,
         calls,
         synchronizations,

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.analysis.time_budget import Activity
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES, IdleIntervals
 from nsightpy.frames import Floats, Ints, Labels
 from nsightpy.results.run_summary import PARTS, WorkSummary
 
-_CAUSES = [PARTS.index(f"idle: {cause}") for cause in ALL_CAUSES]
+_CAUSES = [PARTS.index(f"idle: {cause}") for cause in CAUSES]
 # In so many units, evenly chosen, works are looked at one by one.
 MOST_SAMPLES = 64
 # A name that runs as often in so many of the units is typical by its median, else by its mean.
@@ -24,7 +24,7 @@ REGULAR = 0.9
 MOST_NAMES, MOST_SAMPLED = 2_000, 200
 
 
-def unit_times(start: Ints, end: Ints, did: Activity, gaps: IdleGaps | None) -> Ints:
+def unit_times(start: Ints, end: Ints, did: Activity, gaps: IdleIntervals | None) -> Ints:
     """One row for each unit [start, end), one column for each of PARTS; a row adds up to its unit.
 
     What runs at once counts once: as compute (an opaque graph apart from the rest of it), else as a
@@ -47,8 +47,8 @@ def unit_times(start: Ints, end: Ints, did: Activity, gaps: IdleGaps | None) -> 
         times[:, PARTS.index(name)] = time
     if gaps is not None:
         # one after the other; their order matters only where a unit's edge divides an interval
-        ends = np.cumsum(gaps.causes, axis=1) + gaps.opened[:, None]
-        starts = ends - gaps.causes
+        ends = np.cumsum(gaps.times, axis=1) + gaps.opened[:, None]
+        starts = ends - gaps.times
         for cause, column in enumerate(_CAUSES):
             times[:, column] = within(union(starts[:, cause], ends[:, cause]))
     # the last part is `unknown`, and takes what nothing is known of

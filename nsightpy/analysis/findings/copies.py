@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
+from nsightpy.analysis.findings.copy_use import CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import Loss, severity_of_use, worst
+from nsightpy.analysis.memory.copies import SMALL_BYTES
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 

@@ -11,28 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
-from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
+from nsightpy.analysis.memory.copies import (
+    DIRECTIONS,
+    PAGEABLE,
+    SETS,
+    UNIFIED,
+    host_memory,
+    large,
+)
 from nsightpy.frames import Frame, distinct
 
-# Below this, latency is the larger part of a copy on any link.
-SMALL_BYTES = 16_384
 # What is done before this part of the kernels' time, or when only this is left, was done once, as
 # this part of the copies.
 BEFORE, ONE_OFF = 0.1, 0.9
 # Streams that share work have at least this part of what each would have if all had the same.
 EVEN = 0.25
-SETS = "[CUDA memset]"
-DIRECTIONS = {
-    "h2d": ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]"),
-    "d2h": ("[CUDA memcpy Device-to-Host]", "[CUDA memcpy Array-to-Host]"),
-    "d2d": (
-        "[CUDA memcpy Device-to-Device]",
-        "[CUDA memcpy Peer-to-Peer]",
-        "[CUDA memcpy Device-to-Array]",
-        "[CUDA memcpy Array-to-Device]",
-        SETS,
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +89,6 @@ def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
 
     h2d, d2h, d2d = (use(is_large & names.equals(wanted)) for wanted in DIRECTIONS.values())
     return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(is_large & pageable))
-
-
-def large(operations: Frame) -> NDArray[np.bool_]:
-    """Which memory operations are of 16 KiB or more; those of unknown size are no small ones."""
-    size = operations.ints("bytes")
-    mask: NDArray[np.bool_] = (size >= SMALL_BYTES) | (size < 0)
-    return mask
 
 
 def streams_in_turn(operations: Frame, kernels: Frame, window: Spans) -> int:

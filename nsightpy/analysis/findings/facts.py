@@ -79,7 +79,7 @@ class LongestGap:
 
 @dataclass(frozen=True)
 class IdleFacts:
-    """Why a device was idle, in ns by cause (idle_gaps.ALL_CAUSES), and where each cause is worst.
+    """Why a device was idle, in ns by cause (work_graph.CAUSES), and where each cause is worst.
 
     There are no causes where they are not known. `run_ahead_lost_ns`: launch-bound time brought
     about by blocking calls, `put_off_ns`: host-gap time after them, `before_loading_ns`: until

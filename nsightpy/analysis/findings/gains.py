@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from nsightpy.analysis.findings.copy_use import DIRECTIONS
 from nsightpy.analysis.findings.facts import LEAST_SHARE
 from nsightpy.analysis.idle.gpu_work import COMPUTE
 from nsightpy.analysis.idle.host_calls import ALLOCATION
+from nsightpy.analysis.memory.copies import DIRECTIONS
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.replay import Edit, replay

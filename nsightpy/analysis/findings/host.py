@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, IdleFacts, Place
 from nsightpy.analysis.findings.worst import WARNING_SHARE, Loss, placed, worst
-from nsightpy.analysis.idle.gap_causes import HOST_GAP_NS
 from nsightpy.analysis.idle.host_activity import ON_CPU
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
 

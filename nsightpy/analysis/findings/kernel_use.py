@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gap_causes import (
-    HOST_GAP_NS,
+from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.work_graph.idle_intervals import (
     LAUNCH_BOUND,
     QUEUED,
     SYNC_DRAIN,
-    IdleGaps,
+    IdleIntervals,
 )
-from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.names import measured_by_ncu
 
@@ -184,7 +184,7 @@ def kernel_use(
 
 
 def short_cost_ns(
-    kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gaps: IdleGaps
+    kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gaps: IdleIntervals
 ) -> int:
     """The time of kernels under 10 us in a window, and of launching and starting them.
 
@@ -195,8 +195,8 @@ def short_cost_ns(
     run = union(start[short], end[short]) & window
     before = (gaps.after >= 0) & (gaps.after < kernels.rows)
     before[before] = short[gaps.after[before]]
-    waited = sum(gaps.causes[before, cause].sum() for cause in (LAUNCH_BOUND, SYNC_DRAIN))
-    started = gaps.causes[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
+    waited = sum(gaps.times[before, cause].sum() for cause in (LAUNCH_BOUND, SYNC_DRAIN))
+    started = gaps.times[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
     return run.total + int(waited + started)
 
 

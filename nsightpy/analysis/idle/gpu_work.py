@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,14 @@ _MEMSET = "[CUDA memset]"
 
 Rows: TypeAlias = NDArray[np.int32]
 Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
+
+
+class Work(NamedTuple):
+    """All GPU work of some places, with WORK_COLUMNS, names and operations."""
+
+    kernels: Frame
+    operations: Frame
+    graphs: Frame
 
 
 @dataclass(frozen=True)
@@ -72,19 +80,12 @@ class GpuWork:
         return rows
 
 
-def gpu_work(
-    kernels: Frame,
-    communication: NDArray[np.bool_],
-    operations: Frame,
-    graphs: Frame,
-    calls: Frame,
-) -> GpuWork:
-    """The work of frames with WORK_COLUMNS (and the memory operations' names), and its launches.
+def gpu_work(parts: Work, communication: NDArray[np.bool_], calls: Frame) -> GpuWork:
+    """The work of some frames, and its launches.
 
     `communication` marks the kernels that communicate; `calls` have start_ns, pid and
     correlation_id of launch calls.
     """
-    parts = (kernels, operations, graphs)
     start, end = (
         np.concatenate([part.ints(name) for part in parts]) for name in ("start_ns", "end_ns")
     )
@@ -97,7 +98,7 @@ def gpu_work(
         end,
         of_calls(calls.ints("start_ns"), call, NO_TIME),
         call,
-        _kinds(communication, operations, graphs.rows),
+        _kinds(communication, parts.operations, parts.graphs.rows),
         place,
         tuple((pid, device) for pid, device in places),
         stream,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.frames import Frame, Labels
 from nsightpy.results import Table, Value
@@ -12,6 +13,20 @@ from nsightpy.units import format_bytes, format_time, significant
 
 PAGEABLE, PINNED, MANAGED = "pageable", "pinned", "managed"
 UNIFIED = "[CUDA memcpy Unified "
+# Below this, latency is the larger part of a copy on any link, and pageable memory is not staged.
+SMALL_BYTES = 16_384
+SETS = "[CUDA memset]"
+DIRECTIONS = {
+    "h2d": ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]"),
+    "d2h": ("[CUDA memcpy Device-to-Host]", "[CUDA memcpy Array-to-Host]"),
+    "d2d": (
+        "[CUDA memcpy Device-to-Device]",
+        "[CUDA memcpy Peer-to-Peer]",
+        "[CUDA memcpy Device-to-Array]",
+        "[CUDA memcpy Array-to-Device]",
+        SETS,
+    ),
+}
 # Faster than the memory of any GPU, in bytes per second: for captures that do not describe theirs.
 BEYOND_ANY = 25_000_000_000_000
 MOST_NOTES = 3
@@ -27,6 +42,13 @@ def host_memory(operations: Frame) -> Labels:
     for code, names in ((3, ("Managed", "Managed Static")), (2, ("Pinned",)), (1, ("Pageable",))):
         codes[source.equals(names) | target.equals(names)] = code
     return Labels(codes, ("", *kinds))
+
+
+def large(operations: Frame) -> NDArray[np.bool_]:
+    """Which memory operations are of 16 KiB or more; those of unknown size are no small ones."""
+    size = operations.ints("bytes")
+    mask: NDArray[np.bool_] = (size >= SMALL_BYTES) | (size < 0)
+    return mask
 
 
 def believable(table: Table, fastest: int) -> Table:

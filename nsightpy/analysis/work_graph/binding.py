@@ -15,14 +15,25 @@ from functools import cached_property
 import numpy as np
 
 from nsightpy.analysis.grouping import connected
-from nsightpy.analysis.idle.gpu_work import COMPUTE, Rows
-from nsightpy.analysis.idle.host_activity import HostEvents, compiled_share, compiling
-from nsightpy.analysis.idle.host_calls import ALLOCATION as ALLOCATES, MODULE, WAIT
-from nsightpy.analysis.idle.idle_time import NEVER, NO_ROW, idle_time
-from nsightpy.analysis.intervals import Spans, measure_inside, overlap_total, union, union_of
-from nsightpy.analysis.memory.copies import UNIFIED
-from nsightpy.analysis.work_graph.blocking import Mask
-from nsightpy.analysis.work_graph.causes import (
+from nsightpy.analysis.idle.gpu_work import KINDS, Rows
+from nsightpy.analysis.idle.host_activity import (
+    HostEvents,
+    compiled_share,
+    compiling,
+    ins_and_outs,
+)
+from nsightpy.analysis.idle.host_calls import ALLOCATION as ALLOCATES, LAUNCH, MODULE, OTHER
+from nsightpy.analysis.intervals import (
+    Spans,
+    complement,
+    measure_inside,
+    spans_of,
+    union,
+    union_of,
+)
+from nsightpy.analysis.memory.copies import DIRECTIONS
+from nsightpy.analysis.work_graph.host_chain import HostChain, handed_over
+from nsightpy.analysis.work_graph.idle_intervals import (
     ALLOCATION,
     ELSEWHERE,
     FAULTS,
@@ -30,7 +41,8 @@ from nsightpy.analysis.work_graph.causes import (
     HOST_GAP,
     IN_MPI,
     LAUNCH_BOUND,
-    ON_DEVICE,
+    NEVER,
+    NO_ROW,
     QUEUED,
     SYNC_DRAIN,
     TO_DEVICE,
@@ -38,66 +50,55 @@ from nsightpy.analysis.work_graph.causes import (
     UNKNOWN,
     Division,
     IdleIntervals,
+    IdleTime,
+    idle_time,
 )
-from nsightpy.analysis.work_graph.host_chain import MPI, handed_over
-from nsightpy.analysis.work_graph.part import GraphPart
-from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, TOGETHER_NS
 from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints
 
-_COPIES = (
-    ("[CUDA memcpy Host-to-", TO_DEVICE),
-    ("[CUDA memcpy Array-to-Host", TO_HOST),
-    ("[CUDA memcpy Device-to-Host", TO_HOST),
-    ("[CUDA memcpy ", ON_DEVICE),
-)
-
 
 def binding(
-    part: GraphPart, place: int, window: Spans, events: HostEvents | None = None
+    launched: LaunchedWork, place: int, window: Spans, events: HostEvents | None = None
 ) -> IdleIntervals:
     """The idle intervals of one place (number) of the work inside a window, and their causes.
 
-    `events` are those of the place's process; without them compiling is not told from other work
-    of the host.
+    `events` are those of the place's process; without them nothing is known of what its threads do
+    outside of CUDA.
     """
-    opened, closed, before, after = idle_time(part.work, place).inside(window)
+    idle = idle_time(launched.work, place)
+    opened, closed, before, after = idle.inside(window)
     division = Division(closed - opened)
-    device = _Device(part, place, opened, closed, before, after)
-    division.rest(UNKNOWN, device.thread < 0)
+    device = _Device(launched, place, idle, opened, closed, before, after)
     division.rest(FAULTS, device.faults(before) & device.faults(after))
     device.after_launch(division)
+    division.rest(UNKNOWN, device.thread < 0)
     device.in_call(division)
-    groups = _working_together(part)
-    drained = np.zeros(len(opened), dtype=np.bool_)
+    held, compiles = np.zeros_like(opened), np.zeros_like(opened)
+    groups = _working_together(launched.chain)
     for group in np.unique(groups[device.thread[device.thread >= 0]]).tolist():
         rows = np.flatnonzero((device.thread >= 0) & (groups[device.thread] == group))
-        threads = _Threads(part, np.flatnonzero(groups == group), device.others)
-        spent = (opened[rows], np.maximum(device.begun[rows], opened[rows]))
-        threads.divide(division, rows, spent, events)
-        drained[rows] = threads.held(*spent)
+        threads = _Threads(device, np.flatnonzero(groups == group), events)
+        spent = opened[rows], device.begun[rows]
+        compiles[rows] = threads.divide(division, rows, spent)
+        held[rows] = threads.held(*spent)
     division.rest(FAULTS, device.faults(after))
-    division.rest(SYNC_DRAIN, drained)
+    division.rest(SYNC_DRAIN, held > 0)
     division.rest(LAUNCH_BOUND, device.thread >= 0)
-    return IdleIntervals(opened, closed, before, after, device.thread, division.times)
-
-
-def migrating_ns(part: GraphPart, place: int, window: Spans) -> int:
-    """How long kernels of a place ran while pages migrated, which they wait for; in ns."""
-    work, mine = part.work, part.work.place == place
-    kernels, moved = (
-        union(work.start[rows], work.end[rows])
-        for rows in (mine & (work.kind == COMPUTE), mine & part.migrates)
+    launch = device.thread, device.begun, device.done
+    return IdleIntervals(
+        opened, closed, before, after, *launch, held, compiles, times=division.times
     )
-    return overlap_total(kernels & window, moved)
 
 
 @dataclass(frozen=True)
 class _Device:
-    """The idle intervals of a device, and the launch of the operation after each."""
+    """The idle intervals of a device in a window, and the launch of the operation after each."""
 
-    part: GraphPart
+    launched: LaunchedWork
     place: int
+    idle: IdleTime
     opened: Ints
     closed: Ints
     before: Rows
@@ -106,55 +107,83 @@ class _Device:
     @cached_property
     def call(self) -> Ints:
         """The launching call; -1 where it is not known."""
-        return np.where(self.after == NO_ROW, -1, self.part.launched_by[self.after])
+        return np.where(self.after == NO_ROW, -1, self.launched.launched_by[self.after])
 
     @cached_property
     def thread(self) -> Ints:
         """Whose launch it is; of pages that are touched the thread that launches next. -1: none."""
-        work, chain = self.part.work, self.part.chain
+        work, chain = self.launched.work, self.launched.chain
         call, touched = self.call.copy(), np.flatnonzero((self.call < 0) & self.faults(self.after))
-        pids = np.asarray([pid for pid, _ in work.places], dtype=np.int64)
-        rows = np.flatnonzero((self.part.launched_by >= 0) & (pids[work.place] == pids[self.place]))
-        if len(rows):
+        pids = np.asarray([pid for pid, _ in work.places], dtype=np.int64)[work.place]
+        mine = (pids == work.places[self.place][0]) & (self.launched.launched_by >= 0)
+        if len(touched) and mine.any():
+            rows = np.flatnonzero(mine)
             rows = rows[np.argsort(work.start[rows], kind="stable")]
             at = np.searchsorted(work.start[rows], self.closed[touched])
-            call[touched] = self.part.launched_by[rows[np.minimum(at, len(rows) - 1)]]
+            call[touched] = self.launched.launched_by[rows[np.minimum(at, len(rows) - 1)]]
         return np.where(call >= 0, chain.thread[call], -1) if len(chain) else call
 
     @cached_property
     def begun(self) -> Ints:
         """When the thread came to the launch: a page is touched when it migrates."""
-        return self._clipped(self.part.chain.start)
+        return self._clipped(self.launched.chain.start)
 
     @cached_property
     def done(self) -> Ints:
         """When the launching call was over."""
-        return self._clipped(self.part.chain.end)
+        return self._clipped(self.launched.chain.end)
 
     def _clipped(self, times: Ints) -> Ints:
-        known = (
-            np.where(self.call >= 0, times[self.call], self.closed) if len(times) else self.closed
-        )
+        if not len(times):
+            return self.closed
+        known = np.where(self.call >= 0, times[self.call], self.closed)
         return np.clip(known, self.opened, self.closed)
 
     def faults(self, rows: Rows) -> Mask:
         """Which of some operations are migrations of unified memory."""
-        migrates: Mask = (rows != NO_ROW) & self.part.migrates[rows]
+        migrates: Mask = (rows != NO_ROW) & self.launched.migrates[rows]
         return migrates
 
     @cached_property
     def others(self) -> Spans:
         """When other devices of the process worked."""
-        work, pid = self.part.work, self.part.work.places[self.place][0]
+        work, pid = self.launched.work, self.launched.work.places[self.place][0]
         others = [n for n, (owner, _) in enumerate(work.places) if owner == pid and n != self.place]
         mine = np.isin(work.place, others)
         return union(work.start[mine], work.end[mine])
 
+    @cached_property
+    def touched(self) -> Spans:
+        """When pages migrated that threads of the process touched."""
+        work, pid = self.launched.work, self.launched.work.places[self.place][0]
+        own = [number for number, (owner, _) in enumerate(work.places) if owner == pid]
+        rows = self.launched.migrates & np.isin(work.place, own)
+        return union(work.start[rows], work.end[rows])
+
+    @cached_property
+    def latency(self) -> Ints:
+        """How long after its call an operation of each kind begins where nothing runs: medians."""
+        work, usual = self.launched.work, np.zeros(len(KINDS), dtype=np.int64)
+        after, opened = self.idle.after[1:-1], self.idle.spans.starts[1:-1]
+        alone = measure_inside(self.others, opened, work.start[after]) == 0
+        alone &= self.launched.launched_by[after] >= 0
+        after, opened = after[alone], opened[alone]
+        ended = self.launched.chain.end[self.launched.launched_by[after]]
+        late, kind = work.start[after] - ended, work.kind[after]
+        for each in range(len(KINDS)):
+            seen = late[(kind == each) & (late >= 0) & (ended >= opened)]
+            usual[each] = np.median(seen) if len(seen) else 0
+        return np.minimum(usual, LONG_CALL_NS)
+
     def after_launch(self, division: Division) -> None:
-        """Launched, and not begun: beyond the usual latency it was not the host that held it."""
-        rows = np.flatnonzero(self.call >= 0)
-        ended = self.part.chain.end[self.call[rows]]
-        usual = self.part.latency[self.after[rows]]
+        """Launched, and not begun: beyond the usual latency it was not the host that held it.
+
+        So it is after all that was launched.
+        """
+        rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
+        division.give(ELSEWHERE, last, _inside(self.others, self.opened[last], self.closed[last]))
+        ended = self.launched.chain.end[self.call[rows]]
+        usual = self.latency[self.launched.work.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])
         elsewhere = _inside(self.others, since, self.closed[rows])
         division.give(ELSEWHERE, rows, elsewhere)
@@ -162,89 +191,101 @@ class _Device:
 
     def in_call(self, division: Division) -> None:
         """In the launching call: beyond the usual, a first launch loads code; copies are staged."""
-        part, rows = self.part, np.flatnonzero(self.done > self.begun)
-        call, row, time = self.call[rows], self.after[rows], (self.done - self.begun)[rows]
-        length = part.chain.end - part.chain.start
-        every = np.ones(len(length), dtype=np.bool_)
-        usual = typical(length, part.chain.labels.codes.astype(np.int64), every, length)[call]
-        first = part.first[row]
+        launched, rows = self.launched, np.flatnonzero(self.done > self.begun)
+        chain, call, row = launched.chain, self.call[rows], self.after[rows]
+        time, length = (self.done - self.begun)[rows], chain.end - chain.start
+        first, again = launched.first[row], np.ones((2, len(length)), dtype=np.bool_)
+        again[1, launched.launched_by[launched.first]] = False
+        usual = length
+        for usable in again:
+            usual = typical(length, chain.labels.codes, usable, usual)
+        usual = usual[call]
         loads = np.minimum(time, np.maximum(length[call] - usual, 0))
         division.give(FIRST_LAUNCH, rows[first], loads[first])
-        copies = np.where(part.pageable[row], part.names.map(_copy_cause, np.int8)[row], -1)
-        for cause in (TO_DEVICE, TO_HOST, ON_DEVICE):
-            division.give(cause, rows[copies == cause], time[copies == cause])
-        long = ~first & (copies < 0) & (time >= HOST_GAP_NS)
+        staged = np.zeros_like(first)
+        for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
+            copies = launched.names.equals(DIRECTIONS[direction])[row] & launched.pageable[row]
+            division.give(cause, rows[copies], time[copies])
+            staged |= copies
+        long = ~first & ~staged & (time >= HOST_GAP_NS)
         division.give(HOST_GAP, rows[long], time[long])
-
-
-def _copy_cause(name: str) -> int:
-    """What a copy of that name counts for; -1 for what is none."""
-    if name.startswith(UNIFIED):
-        return -1
-    return next((cause for begin, cause in _COPIES if name.startswith(begin)), -1)
 
 
 class _Threads:
     """What some threads that work for each other did, as sets of time."""
 
-    def __init__(self, part: GraphPart, threads: Ints, others: Spans) -> None:
-        chain = part.chain
+    def __init__(self, device: _Device, threads: Ints, events: HostEvents | None) -> None:
+        launched, chain, self.events = device.launched, device.launched.chain, events
         calls = np.flatnonzero(np.isin(chain.thread, threads))
         calls = calls[np.argsort(chain.start[calls], kind="stable")]
         start, end, kind = chain.start[calls], chain.end[calls], chain.kind[calls]
+        issues = ~np.isin(kind, (LAUNCH, OTHER)) | (end - start < HOST_GAP_NS)
 
         def spans(mine: Mask) -> Spans:
             return union(start[mine], end[mine])
 
-        self.tids = [chain.threads[thread][1] for thread in threads.tolist()]
         self.loading = spans(kind == MODULE)
         self.allocating = spans(kind == ALLOCATES)
-        self.mpi = spans(kind == MPI)
-        self.waits = spans((kind == WAIT) | part.blocks[calls])
-        self.elsewhere = self.waits & others
-        ends = np.concatenate([[NEVER], np.maximum.accumulate(end)])
-        begins = np.append(start, -NEVER)
-        long = begins - ends >= HOST_GAP_NS
-        self.outside = union(ends[long], begins[long])
+        self.waits = spans(launched.waits[calls])
+        self.elsewhere = self.waits & device.others
+        tids = chain.tid(threads).tolist()
+        self.own = [] if events is None else [events.of_thread(tid) for tid in tids]
+        called = spans(issues) | device.touched
+        self.mpi = union_of(spans_of(own.mpi_calls) for own in self.own) - called
+        self.compiles = union_of(compiling(own.ranges) for own in self.own) - called - self.mpi
+        free = complement(called, NEVER, -NEVER)
+        long = free.ends - free.starts >= HOST_GAP_NS
+        outside = Spans(free.starts[long], free.ends[long])
+        # what reads and writes files is no part of launching, however short it is
+        in_out = union_of(ins_and_outs(own.os_calls) for own in self.own) - called
+        self.outside = (outside | in_out) - self.mpi - self.compiles
+        self.beside = self.outside & device.others
+        beyond = launched.waits & ~np.isin(chain.thread, threads)
+        beyond &= chain.pid == chain.threads[threads[0]][0]
+        self.others_waited = np.sort(chain.end[beyond])
 
-    def divide(
-        self, division: Division, rows: Ints, spent: tuple[Ints, Ints], events: HostEvents | None
-    ) -> None:
-        """Divide what was spent before the launches of some intervals, from one time to another."""
-        known = (
+    def divide(self, division: Division, rows: Ints, spent: tuple[Ints, Ints]) -> Ints:
+        """Divide what was spent before some launches, from one time to another; what compiled."""
+        for cause, spans in (
             (FIRST_LAUNCH, self.loading),
             (ALLOCATION, self.allocating),
             (IN_MPI, self.mpi),
             (ELSEWHERE, self.elsewhere),
-        )
-        for cause, spans in known:
+        ):
             division.give(cause, rows, _inside(spans, *spent))
-        outside = self.outside
-        if events is not None:
-            compiles = union_of(compiling(events.of_thread(tid).ranges) for tid in self.tids)
-            division.give(FIRST_LAUNCH, rows, _inside(compiles & outside, *spent))
-            outside = outside - compiles
-        left = _inside(outside, *spent)
-        if events is not None:
-            share = np.nan_to_num(compiled_share(events.samples, *spent))
-            compiled = (left * share).astype(np.int64)
-            division.give(FIRST_LAUNCH, rows, compiled)
-            left = left - compiled
-        division.give(HOST_GAP, rows, left)
+        compiles = division.give(FIRST_LAUNCH, rows, _inside(self.compiles, *spent))
+        outside = _inside(self.outside, *spent)
+        # a thread that goes on when another one has waited did so for the same
+        ended = [
+            np.searchsorted(self.others_waited, spent[1] - ago, side="right")
+            for ago in (TOGETHER_NS, 0)
+        ]
+        together = np.flatnonzero(ended[1] > ended[0])
+        beside = _inside(self.beside, *spent)[together]
+        outside[together] -= division.give(ELSEWHERE, rows[together], beside)
+        if self.events is not None and self.events.samples.rows:
+            every, *own = (
+                compiled_share(events.samples, *spent) for events in (self.events, *self.own)
+            )
+            share = next((one for one in own if not np.isnan(one).all()), every)
+            share = np.nan_to_num(np.where(np.isnan(share), every, share))
+            compiles += division.give(FIRST_LAUNCH, rows, (outside * share).astype(np.int64))
+            outside -= (outside * share).astype(np.int64)
+        division.give(HOST_GAP, rows, outside)
+        return compiles
 
-    def held(self, opened: Ints, begun: Ints) -> Mask:
-        """Whether a call that waits was under way when each interval opened, and then over."""
+    def held(self, opened: Ints, begun: Ints) -> Ints:
+        """How long the call waited that was under way when each interval opened, and then over."""
         at = np.searchsorted(self.waits.starts, opened, side="right") - 1
         if not len(self.waits):
-            return at >= 0
-        ends = self.waits.ends[at]
-        return (at >= 0) & (ends >= opened) & (ends <= begun)
+            return np.zeros_like(opened)
+        start, end = self.waits.starts[at], self.waits.ends[at]
+        return np.where((at >= 0) & (end >= opened) & (end <= begun), end - start, 0)
 
 
-def _working_together(part: GraphPart) -> Ints:
+def _working_together(chain: HostChain) -> Ints:
     """The group of each thread: threads of which one waits while another one issues."""
-    chain, count = part.chain, len(part.chain.threads)
-    thread = chain.thread.astype(np.int64)
+    count, thread = len(chain.threads), chain.thread.astype(np.int64)
     before, after = handed_over(thread, chain.pid, chain.start, chain.end)
     pairs = np.unique(np.stack([thread[before], thread[after]]), axis=1)
     members = np.concatenate([np.arange(count), *pairs])

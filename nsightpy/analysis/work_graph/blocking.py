@@ -5,47 +5,44 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import GpuWork
-from nsightpy.analysis.idle.host_calls import COPY, WAIT
+from nsightpy.analysis.idle.host_calls import WAIT
 from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, call_rows
 from nsightpy.analysis.work_graph.device_queue import NO_ROWS, DeviceQueue, dated, record_of
-from nsightpy.analysis.work_graph.host_chain import HostChain
+from nsightpy.analysis.work_graph.host_chain import FREES, HostChain
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH
 from nsightpy.frames import Frame, Ints
 
 Pairs = tuple[Ints, Ints]
-Mask = NDArray[np.bool_]
 _WHOLE_DEVICE = re.compile("(?:Device|Ctx|Thread)Synchronize")
-_FREES = re.compile("^(?!.*Async).*Free")
 
 
 def awaited(
-    chain: HostChain,
+    launched: LaunchedWork,
     queue: DeviceQueue,
-    launched_by: Ints,
     synchronizations: Frame,
     events: Frame,
     calls: Frame,
 ) -> Pairs:
     """Pairs of a call (row of the chain) and an operation that has to end before it returns.
 
-    `launched_by` is the call of each operation, -1 for none. An operation that ended after the call
-    was not waited for.
+    An operation that ended after the call was not waited for.
     """
-    work = queue.work
+    work, chain, launched_by = launched.work, launched.chain, launched.launched_by
+    copies = launched.own_copies
     recorded, known = _by_rows(chain, queue, synchronizations, events, calls)
     unknown = (chain.kind == WAIT) & ~known
     whole = unknown & chain.labels.where(_WHOLE_DEVICE.search)
-    frees = chain.labels.where(_FREES.search)
+    frees = chain.labels.where(FREES.search)
     everything = np.arange(len(work.streams))
     named = _seen(
         chain,
         work,
         recorded,
         _of_streams(chain, queue, np.flatnonzero(whole), everything),
-        _own_copies(chain, work, launched_by),
+        (launched_by[copies], copies),
     )
     rest = chain.kind == WAIT
     rest[named[0]] = False
@@ -120,14 +117,6 @@ def _last_ended(chain: HostChain, work: GpuWork, calls: Ints) -> Pairs:
             early = (at >= 0) & (work.launch[found] < chain.start[calls[mine]])
             row[mine] = np.where(early, found, -1)
     return calls, row
-
-
-def _own_copies(chain: HostChain, work: GpuWork, launched_by: Ints) -> Pairs:
-    """Copies that ended in the call that made them, where that is none that only enqueues."""
-    rows = np.flatnonzero(launched_by >= 0)
-    call = launched_by[rows].astype(np.int64)
-    inside = (chain.kind[call] == COPY) & (work.end[rows] <= chain.end[call])
-    return call[inside], rows[inside]
 
 
 def _on_full_queues(chain: HostChain, work: GpuWork, launched_by: Ints) -> Ints:

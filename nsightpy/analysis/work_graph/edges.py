@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.blocking import Mask
 from nsightpy.analysis.work_graph.joined import Joined
+from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.frames import Ints
 
 (START, HOST, BLOCKED, HANDED, LAUNCH, STREAM, EVENT, INFERRED, ARRIVAL, TRANSFER) = range(10)

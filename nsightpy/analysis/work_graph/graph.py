@@ -9,7 +9,6 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.blocking import Mask
 from nsightpy.analysis.work_graph.edges import (
     ARRIVAL,
     EVENT,
@@ -25,6 +24,7 @@ from nsightpy.analysis.work_graph.edges import (
 )
 from nsightpy.analysis.work_graph.host_edges import host_of
 from nsightpy.analysis.work_graph.joined import HostMeetings, Joined, joined
+from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import SOON_NS
 from nsightpy.analysis.work_graph.typical import typical

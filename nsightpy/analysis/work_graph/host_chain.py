@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import Rows
-from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
-from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, MOST_OVERLAPS
+from nsightpy.analysis.idle.host_calls import ALLOCATION, OTHER, WAIT, kinds_of_calls
+from nsightpy.analysis.launches import CALL_CLASSES
+from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, LONG_CALL_NS, MOST_OVERLAPS
 from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
 
 # One kind more than host_calls has.
 MPI = OTHER + 1
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
+# Frees that wait for the device.
+FREES = re.compile("^(?!.*Async).*Free")
 
 
 @dataclass(frozen=True)
@@ -36,18 +41,65 @@ class HostChain:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
+    @cached_property
     def pid(self) -> Ints:
         """The process of each call."""
         return np.asarray([pid for pid, _ in self.threads], dtype=np.int64)[self.thread]
 
+    @cached_property
+    def blocks(self) -> NDArray[np.bool_]:
+        """Mask of the calls that wait for the device by their names."""
+        blocks = self.labels.where(lambda name: "Memcpy" in name and "Async" not in name)
+        blocks |= self.kind == WAIT
+        return blocks
+
+    @cached_property
+    def notable(self) -> Ints:
+        """The calls that wait for the device or allocate, and all that take long."""
+        notable = self.blocks | (self.kind == ALLOCATION)
+        return np.flatnonzero(notable | (self.end - self.start >= LONG_CALL_NS))
+
+    def tid(self, thread: Ints | Rows) -> Ints:
+        """The id of each of some threads; -1 for none."""
+        return np.asarray([*(tid for _, tid in self.threads), -1], dtype=np.int64)[thread]
+
+    def frame(self, rows: Ints) -> Frame:
+        """Some calls as a frame."""
+        start, end, labels = self.start[rows], self.end[rows], self.labels.take(rows)
+        tid = self.tid(self.thread[rows])
+        return Frame({"start_ns": start, "end_ns": end, "tid": tid, "name": labels})
+
+    def within(self, thread: int, low: int, high: int) -> Ints:
+        """The calls of a thread that are under way in a stretch of time."""
+        first, last = np.searchsorted(self.thread, (thread, thread + 1)).tolist()
+        begin = np.searchsorted(self.end[first:last], low, side="right")
+        end = np.searchsorted(self.start[first:last], high)
+        return np.arange(first + begin, first + max(begin, end))
+
+    def last_begun(self, rows: Ints, thread: Ints | Rows, times: Ints) -> Ints:
+        """Of some calls the last that each thread (-1: none) had begun before a time; -1: none."""
+        if not len(rows):
+            return np.full(len(times), -1, dtype=np.int64)
+        low = min(int(self.start.min()), int(times.min(initial=0)))
+        span = max(int(self.end.max()), int(times.max(initial=0))) - low + 1
+        axis = self.thread[rows].astype(np.int64) * span + self.start[rows] - low
+        at = np.searchsorted(axis, thread.astype(np.int64) * span + times - low) - 1
+        found = rows[np.maximum(at, 0)]
+        return np.where((at >= 0) & (self.thread[found] == thread), found, -1)
+
+
+def api_calls(calls: Frame) -> Frame:
+    """The rows that are calls, by start: others repeat one, to carry its backtrace."""
+    is_call = np.isin(calls.ints("event_class"), CALL_CLASSES)
+    return (calls if is_call.all() else calls.take(is_call)).ordered()
+
 
 def host_chain(calls: Frame) -> HostChain:
-    """The chain of API calls with CALL_COLUMNS; a driver call in a runtime call is part of it."""
+    """The chain of calls (CALL_COLUMNS, by start); one that lies in another is part of that."""
     threads, thread = distinct_pairs(calls.ints("pid"), calls.ints("tid"))
-    start, end = calls.ints("start_ns"), np.maximum(calls.ints("end_ns"), calls.ints("start_ns"))
-    order = np.lexsort((-end, start, thread))
-    start, end, thread = start[order], end[order], thread[order]
+    order = np.argsort(thread, kind="stable") if len(threads) > 1 else np.arange(calls.rows)
+    start, thread = calls.ints("start_ns")[order], thread[order]
+    end = np.maximum(calls.ints("end_ns")[order], start)
     # threads one after the other on one axis: a running maximum then knows its thread
     low = int(start.min(initial=0))
     axis = thread.astype(np.int64) * (int(end.max(initial=0)) - low + 1) - low
@@ -77,6 +129,8 @@ def handed_over(thread: Ints, process: Ints, start: Ints, end: Ints) -> tuple[In
     A thread that issues nothing while another one issues many calls, and goes on when that one
     stops, waited for it: as the main thread does while autograd launches the backward pass.
     """
+    if (thread[:1] == thread).all():
+        return thread[:0], thread[:0]
     order = np.lexsort((start, process))
     begins = np.flatnonzero(changes(thread[order], process[order]))
     runs = np.diff(np.append(begins, len(order)))

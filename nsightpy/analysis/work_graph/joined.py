@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.idle.gpu_work import COMMUNICATION
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.blocking import Mask
+from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.frames import Frame, Ints, Labels
 

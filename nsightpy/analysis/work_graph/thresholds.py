@@ -11,6 +11,9 @@ MOST_OVERLAPS = 0.05
 # CUDA for longer at once does something else (the line between launch-bound and host-gap of
 # the definitions: "gaps below about 1 ms").
 HOST_GAP_NS = 1_000_000
+# Nanoseconds: a thread that waited for another one (a barrier, a join) is woken 10 to 100 us after
+# it, and later on a machine whose cores are busy.
+TOGETHER_NS = 500_000
 # Nanoseconds: an operation begins 1 to 5 us after what it depends on (V100 to H100); one that
 # begins so soon after another's end, and has no other reason, waited for that.
 SOON_NS = 10_000
@@ -30,6 +33,6 @@ MOST_UNEXPLAINED = 0.10
 # Nanoseconds: what a collective takes at most that moves next to nothing (nccl-tests: 8 to 20 us
 # within a node).
 MOST_LATENCY_NS = 20_000
-# Bytes: the call of a copy of pageable memory takes as long as the driver stages it; of smaller
-# ones it costs what any launch does.
-LEAST_STAGED_BYTES = 16 << 10
+# Nanoseconds: a call of an API takes some microseconds, and as long until what it launched begins;
+# a call that takes this long is worth a name, a delay of this length has another reason.
+LONG_CALL_NS = 100_000

@@ -8,18 +8,18 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
 from nsightpy.analysis.idle.stream_waits import StreamWaits, stream_waits
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.exposed_waits import exposed_waits
 from nsightpy.analysis.time_budget import TimeBudget, activity
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
 from nsightpy.output.headings import cause_words
 from nsightpy.query.command import command
-from nsightpy.query.device_gaps import NO_CALLS, IdleReport, idle_report
 from nsightpy.query.device_time import RankedBudget, budget_order, doubtful_names, suspect_note
 from nsightpy.query.engine import Parts, Question
+from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.scope import Scope
@@ -47,7 +47,7 @@ CAUSES = tuple(
         "time",
         heading=cause_words(cause),
     )
-    for cause in ALL_CAUSES
+    for cause in IDLE_CAUSES
 )
 WAITS = fields_in("time", "host_wait_ns", "kernel_wait_ns", "other_wait_ns")
 EXPOSED = fields_in("time", "exposed_wait_ns", "exposed_transfer_ns")
@@ -141,9 +141,10 @@ def _devices(
     """The devices, kernels that may be communication, and whether calls were recorded."""
     idle = idle_report(report, scope, communication)
     recorded = report.calls.recorded
-    places = {place: number for number, place in enumerate(idle.gpu_work.places)}
+    work = idle.launched.work
+    places = {place: number for number, place in enumerate(work.places)}
     windows = {places[r.place]: r.budget.window for r in idle.budgets if r.place in places}
-    waits = stream_waits(idle.gpu_work, windows) if recorded else {}
+    waits = stream_waits(work, windows) if recorded else {}
     devices = [
         _Device(
             row,
@@ -206,7 +207,7 @@ def budget_row(
 ) -> tuple[Value, ...]:
     """A row of FIELDS; None for what is not known."""
     figures = (getattr(budget, field.name) for field in BUDGET)
-    by_cause = (None if causes is None else causes.get(cause, 0) for cause in ALL_CAUSES)
+    by_cause = (None if causes is None else causes.get(cause, 0) for cause in IDLE_CAUSES)
     streams = (None if waits is None else getattr(waits, field.name) for field in WAITS)
     moved = None if waited_ns is None else budget.exposed_communication_ns - waited_ns
     exclusive = (getattr(budget, field.name) for field in EXCLUSIVE)

@@ -12,6 +12,7 @@ from nsightpy.analysis.collectives.log import log_of
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
+from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import REPEATS
@@ -21,11 +22,10 @@ from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
 from nsightpy.commands.info.command import used_gpus
 from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
-from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
-from nsightpy.query.device_time import rank_budgets, read_work
+from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
+from nsightpy.query.idle_time import FollowedWork, followed_work, host_events
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.iteration_search import followed_calls
-from nsightpy.query.launched_work import FollowedWork, Work, followed_work
+from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
@@ -72,15 +72,15 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     work = read_work(report, scope, MEMORY_COLUMNS)
     communicates = is_communication(work.kernels.labels("name"))
     recorded = report.calls.recorded
-    followed = followed_work(report, work, communicates, ends=True) if recorded else None
-    calls, waiting = followed_calls(report, followed)
+    followed = followed_work(report, work, communicates) if recorded else None
+    calls = None if followed is None else calls_of(report, followed.calls)
     budgets = rank_budgets(report, scope, *work)
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
     iterations = iterations_of(report, scope, work, calls) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
     hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    gaps = with_host_calls(report, gaps_of(work, followed, waiting, hulls), ranges)
+    gaps = {} if followed is None else followed.idle(hulls, host_events(report, ranges))
     ran = _ran(report, scope, work, followed)
     narrowed = scope.narrow(report, ran)
     spans = _projected(work, followed, ranges)
@@ -176,7 +176,9 @@ def _ran(report: SystemReport, scope: Scope, work: Work, followed: FollowedWork 
     launch = begun = ran.ints("start_ns")
     if followed is not None:
         first = work.kernels.rows
-        launch = np.delete(followed.work.launch, slice(first, first + work.operations.rows))
+        launch = np.delete(
+            followed.launched.work.launch, slice(first, first + work.operations.rows)
+        )
     return Frame({**ran, "launch_ns": np.where(launch == NO_TIME, begun, launch)})
 
 

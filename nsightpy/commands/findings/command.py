@@ -20,8 +20,7 @@ from nsightpy.commands.findings.replayed import Job, Replayed, replayed
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.errors import ReportError
 from nsightpy.query.command import command
-from nsightpy.query.device_gaps import MEMORY_COLUMNS
-from nsightpy.query.device_time import read_work
+from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.request import Request

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.findings.copy_use import copy_uses, streams_in_turn
-from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts, IdleFacts, Place
+from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts, Place
 from nsightpy.analysis.findings.kernel_use import (
     Gpu,
     KernelUse,
@@ -17,64 +17,58 @@ from nsightpy.analysis.findings.kernel_use import (
     kernel_use,
     short_cost_ns,
 )
-from nsightpy.analysis.idle.gap_activity import with_host
-from nsightpy.analysis.idle.gap_causes import IdleGaps
-from nsightpy.analysis.idle.host_activity import HostEvents, ins_and_outs
+from nsightpy.analysis.idle.gpu_work import Work
+from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.repetition_facts import repetition_of
-from nsightpy.frames import Frame, Ints
-from nsightpy.query.device_gaps import (
-    HOST_COLUMNS,
-    host_events,
-)
+from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.query.device_time import RankedBudget
-from nsightpy.query.launched_work import Work
+from nsightpy.query.idle_time import FollowedWork
 from nsightpy.reports.system import SystemReport
-
-# The causes that time outside of CUDA counts for.
-OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 
 
 @dataclass(frozen=True)
 class DeviceSource:
-    """One report's work, idle time and host events, by place where that is meant."""
+    """One report's work with its calls (None: not recorded), and what its host did beside."""
 
     report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
-    launch: Ints | None
-    first_calls: Mapping[int, int]
-    waiting: Frame
-    ranges: Frame | None
+    followed: FollowedWork | None
+    events: Mapping[int, HostEvents]
     steady: Mapping[tuple[int, int], SteadyState]
+
+    @property
+    def launch(self) -> Ints | None:
+        """When each kernel was launched, ns."""
+        if self.followed is None:
+            return None
+        return self.followed.launched.work.launch[: self.work.kernels.rows]
+
+    def calls(self, pid: int) -> tuple[int | None, Frame]:
+        """When a process first called the API (None: never), and its notable calls."""
+        if self.followed is None:
+            return None, Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
+        chain = self.followed.launched.chain
+        mine = chain.start[chain.pid == pid]
+        first = int(mine.min()) if len(mine) else None
+        return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
 
 
 def device_facts(
-    source: DeviceSource, gaps: dict[tuple[int, int], IdleGaps], rows: Sequence[RankedBudget]
+    source: DeviceSource,
+    gaps: Mapping[tuple[int, int], IdleIntervals],
+    rows: Sequence[RankedBudget],
 ) -> dict[tuple[int, int], DeviceFacts]:
-    """What is known of each device; the `gaps` of one are taken out, as large as its kernels."""
-    known = [
-        (gaps[row.place].totals, LEAST_SHARE * row.budget.window_ns)
-        for row in rows
-        if row.place in gaps
-    ]
-    lost = any(causes["host-gap"] >= least for causes, least in known)
-    if not lost and any(
-        sum(causes[cause] for cause in OUTSIDE) >= least for causes, least in known
-    ):
-        # shorter stretches matter where they are spent in MPI or in waits for files
-        lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
-        waits = ins_and_outs(source.report.frame("os_calls", HOST_COLUMNS)).total
-        lost = lost or waits >= min(least for _, least in known)
-    events = host_events(source.report, source.ranges) if lost else {}
+    """What is known of each device."""
     gpus, facts = _gpus(source.report), {}
     for row in rows:
-        place = row.place
-        gpu = gpus.get(place) or gpus.get((0, row.device)) or Gpu()
-        facts[place] = _device(source, row, gpu, gaps, events.get(row.pid))
+        gpu = gpus.get(row.place) or gpus.get((0, row.device)) or Gpu()
+        facts[row.place] = _device(source, row, gpu, gaps.get(row.place))
     return facts
 
 
@@ -89,8 +83,7 @@ def _device(
     source: DeviceSource,
     row: RankedBudget,
     gpu: Gpu,
-    gaps: dict[tuple[int, int], IdleGaps],
-    events: HostEvents | None,
+    gaps: IdleIntervals | None,
 ) -> DeviceFacts:
     place, window = row.place, row.budget.window
     rows = _rows_of_place(source.work.kernels, place)
@@ -98,28 +91,24 @@ def _device(
     mine = kernels if rows is None else kernels.take(rows)
     gpu = gpu_of_kernels(gpu, mine, source.report.tool_version)
     mask = communicates if rows is None else communicates[rows]
-    calls = source.waiting.at(pid=place[0])
+    called, calls = source.calls(row.pid)
 
     operations, graphs = (
         frame.at(pid=place[0], device=place[1])
         for frame in (source.work.operations, source.work.graphs)
     )
 
-    def idle_part() -> tuple[int, IdleFacts]:
-        """What short kernels cost, and why the device was idle."""
-        idle = gaps.pop(place, None)
-        if idle is None:
-            return 0, without_causes(window - union_of(map(spans_of, (mine, operations, graphs))))
-        if events is not None:
-            idle = with_host(idle, events)
+    if gaps is None or source.followed is None:
+        ran = union_of(map(spans_of, (mine, operations, graphs)))
+        short, idle = 0, without_causes(window - ran)
+    else:
         # rows of the gaps are those of all kernels
         elsewhere = np.ones(kernels.rows, dtype=np.bool_) if rows is not None else communicates
         if rows is not None:
             elsewhere[rows] = communicates[rows]
-        short = short_cost_ns(kernels, elsewhere, window, idle)
-        return short, idle_facts(idle, calls, window, events)
-
-    short, idle = idle_part()
+        short = short_cost_ns(kernels, elsewhere, window, gaps)
+        about = (calls, window, source.events[row.pid])
+        idle = idle_facts(source.followed.launched, gaps, *about)
     return DeviceFacts(
         row.rank,
         row.device,
@@ -136,7 +125,7 @@ def _device(
         in_turn=streams_in_turn(operations, mine, window) if _copies(row) else 0,
         repetition=repetition_of(
             (mine, operations, graphs),
-            source.first_calls.get(place[0]),
+            called,
             calls,
             source.steady.get(place),
             window,

@@ -10,22 +10,22 @@ import numpy as np
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts
-from nsightpy.analysis.idle.gap_causes import IdleGaps
+from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
-from nsightpy.frames import Frame, distinct
-from nsightpy.query.device_gaps import (
+from nsightpy.frames import Frame
+from nsightpy.query.device_time import RankedBudget, rank_budgets
+from nsightpy.query.idle_time import (
     SAMPLE_COLUMNS,
-    LaunchedIdleTime,
-    launched_idle_time,
+    FollowedWork,
+    followed_work,
+    host_events,
     short_modules,
 )
-from nsightpy.query.device_time import RankedBudget, rank_budgets
-from nsightpy.query.iteration_search import followed_calls
-from nsightpy.query.launched_work import FollowedWork, Work, followed_work
+from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import steady_places
@@ -69,7 +69,10 @@ def report_facts(
     `work` has names, kinds of memory and shapes, `ranges` are those of NVTX. The collectives of a
     report that is alone are looked at where nothing hides a material part.
     """
-    source, rows, gaps = _with_gaps(report, scope, work, ranges, communication)
+    source, rows = _source(report, scope, work, ranges, communication)
+    windows = {row.place: row.budget.window for row in rows}
+    followed = source.followed
+    gaps = {} if followed is None else followed.idle(windows, source.events)
     devices = device_facts(source, gaps, rows)
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
     launch, stretch = source.launch, wanted_stretch(report, scope)
@@ -93,44 +96,23 @@ def report_facts(
     )
 
 
-def _with_gaps(
+def _source(
     report: SystemReport,
     scope: Scope,
     work: Work,
     ranges: Frame | None,
     communication: tuple[str, ...],
-) -> tuple[DeviceSource, Sequence[RankedBudget], dict[tuple[int, int], IdleGaps]]:
-    """The work, the budgets of its places, and their idle intervals.
-
-    The launches, larger than what is made of them, end with this.
-    """
-    source, rows, idle = _with_launches(report, scope, work, ranges, communication)
-    windows = {row.place: row.budget.window for row in rows}
-    return source, rows, {} if idle is None else idle.gaps(source.waiting, windows)
-
-
-def _with_launches(
-    report: SystemReport,
-    scope: Scope,
-    work: Work,
-    ranges: Frame | None,
-    communication: tuple[str, ...],
-) -> tuple[DeviceSource, Sequence[RankedBudget], LaunchedIdleTime | None]:
-    """The same with the idle time of the places at all times; the launching calls end with this."""
+) -> tuple[DeviceSource, Sequence[RankedBudget]]:
+    """The work with its calls and steady iterations, and the budgets of its places."""
     communicates = is_communication(work.kernels.labels("name"), communication)
-    followed = (
-        followed_work(report, work, communicates, ends=True) if report.calls.recorded else None
-    )
+    followed = followed_work(report, work, communicates) if report.calls.recorded else None
     work = _launched(work, followed)
-    calls, waiting = followed_calls(report, followed)
+    calls = None if followed is None else calls_of(report, followed.calls)
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
-    rows: Sequence[RankedBudget]
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
-    launch = None if followed is None else followed.work.launch[: work.kernels.rows]
-    first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
-    source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
-    return source, rows, launched_idle_time(work, followed)
+    events = host_events(report, ranges)
+    return DeviceSource(report, work, communicates, followed, events, steady), rows
 
 
 def _launched(work: Work, followed: FollowedWork | None) -> Work:
@@ -138,7 +120,7 @@ def _launched(work: Work, followed: FollowedWork | None) -> Work:
     if followed is None or work.graphs.rows:
         return work
     kept = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
-    launch = followed.work.launch[: work.kernels.rows]
+    launch = followed.launched.work.launch[: work.kernels.rows]
     return work._replace(kernels=Frame({**kept, "launch_ns": launch}))
 
 
@@ -164,17 +146,6 @@ def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[st
         if (pid, device) in places and uuid:
             gpus.setdefault(uuid, (name, set()))[1].add(pid)
     return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
-
-
-def _first_calls(calls: Sequence[Frame]) -> dict[int, int]:
-    """When each process first called the API, as far as calls are known."""
-    first: dict[int, int] = {}
-    for frame in calls:
-        pids, process = distinct(frame.ints("pid"))
-        for place, pid in enumerate(pids.tolist()):
-            begun = int(frame.ints("start_ns")[process == place].min())
-            first[pid] = min(begun, first.get(pid, begun))
-    return first
 
 
 def _sampled(report: SystemReport) -> str:

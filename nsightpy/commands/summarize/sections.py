@@ -11,19 +11,18 @@ from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Statistics, Tally, merge, tally
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
-from nsightpy.query.device_gaps import MEMORY_COLUMNS
-from nsightpy.query.device_time import budget_order, doubtful_names, read_work
+from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady, usual_time
@@ -80,7 +79,7 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
     "idle": (
         *_PLACE,
         Field("idle_ns", "time"),
-        *(Field(f"{cause.replace('-', '_')}_ns", "time") for cause in ALL_CAUSES),
+        *(Field(f"{cause.replace('-', '_')}_ns", "time") for cause in CAUSES),
     ),
     "gaps": (
         *_PLACE,
@@ -227,7 +226,7 @@ def idle_section(facts: Facts) -> Table:
     rows: list[tuple[Value, ...]] = []
     for device in facts.devices:
         if device.idle.causes:
-            causes = map(device.caused_ns, ALL_CAUSES)
+            causes = map(device.caused_ns, CAUSES)
             rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
     return Table("idle", SECTIONS["idle"], tuple(rows))
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
-import pytest
+from hypothesis import given, settings, strategies as st
 
-from nsightpy.analysis.idle.idle_time import idle_time
-from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.work_graph.binding import binding, migrating_ns
+from nsightpy.analysis.idle.gpu_work import Work
+from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.work_graph.binding import binding
 from nsightpy.analysis.work_graph.critical_path import critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
 from nsightpy.analysis.work_graph.replay import replay
 from nsightpy.analysis.work_graph.trust import trust_of
 from nsightpy.frames import Frame, Labels
-from tests.support.work_programs import part_of, random_programs, run
 
 US, MS = 1_000, 1_000_000
 TO_HOST = "[CUDA memcpy Unified Device-to-Host]"
@@ -41,6 +40,7 @@ class Op(NamedTuple):
 
 
 LAUNCH = "cudaLaunchKernel"
+Done = tuple[int, int, int]
 
 
 def part(calls: list[Call], operations: list[Op]) -> GraphPart:
@@ -49,17 +49,15 @@ def part(calls: list[Call], operations: list[Op]) -> GraphPart:
     copies = [op for op in operations if op.name.startswith("[CUDA")]
     none = Frame(placed([]))
     unknown = {name: Labels.of([""] * len(copies)) for name in ("source_memory", "target_memory")}
+    operations = {
+        **placed(copies),
+        "operation": Labels.of([op.name for op in copies]),
+        "bytes": ints([1 << 20] * len(copies)),
+        **unknown,
+    }
+    named = {**placed(kernels), "name": Labels.of([op.name for op in kernels])}
     frames = WorkFrames(
-        Frame({**placed(kernels), "name": Labels.of([op.name for op in kernels])}),
-        Frame(
-            {
-                **placed(copies),
-                "operation": Labels.of([op.name for op in copies]),
-                "bytes": ints([1 << 20] * len(copies)),
-                **unknown,
-            }
-        ),
-        none,
+        Work(Frame(named), Frame(operations), none),
         np.zeros(len(kernels), dtype=np.bool_),
         Frame(
             {
@@ -143,19 +141,6 @@ def test_gaps_between_two_migrations_are_unified_memory_however_long() -> None:
     assert found.totals["unified-memory"] >= 299 * MS - 10 * US
 
 
-def test_time_in_kernels_that_migrations_fill_is_known() -> None:
-    made = part(
-        [Call(0, 4 * US, LAUNCH, 1)],
-        [
-            Op(10 * US, 10 * MS, 1),
-            Op(1 * MS, 3 * MS, name=TO_DEVICE),
-            Op(9 * MS, 4 * MS, name=TO_HOST),
-        ],
-    )
-    assert migrating_ns(made, 0, Spans.of(0, 20 * MS)) == 4 * MS + 10 * US
-    assert migrating_ns(made, 0, Spans.of(2 * MS, 3 * MS)) == 1 * MS
-
-
 def test_a_short_gap_before_a_launch_is_launch_bound() -> None:
     found = causes(pair(40 * US), Spans.of(1 * MS + 10 * US, 1 * MS + 110 * US))
     assert list(found) == ["launch-bound"]
@@ -213,13 +198,63 @@ def test_a_graph_without_calls_or_without_work_says_that_nothing_is_known() -> N
     assert critical_path(nothing).length_ns == replay(nothing).gain_ns == 0
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_causes_add_up_to_the_idle_time(seed: int) -> None:
-    programs = random_programs(Random(seed), 1, 40)
-    made = part_of(run(programs)[0], programs[0], "rank0")
-    window = Spans.of(0, int(made.work.end.max()) + 3 * MS)
-    found = binding(made, 0, window)
-    spans = idle_time(made.work, 0).spans & window
-    assert found.length.sum() == spans.total
-    np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
-    assert (found.times >= 0).all()
+MOMENTS = st.integers(0, 5_000).map(lambda value: value * US)
+LENGTHS = st.integers(0, 2_500).map(lambda value: value * US)
+MADE = st.builds(
+    Call,
+    MOMENTS,
+    LENGTHS,
+    st.sampled_from((LAUNCH, "cudaMemcpy", "cudaMalloc", "cuModuleLoadData", "cudaFree", "other")),
+    st.integers(0, 12),
+    st.integers(1, 2),
+)
+RAN = st.builds(
+    Op,
+    MOMENTS,
+    LENGTHS.map(lambda length: length + US),
+    st.integers(0, 12),
+    st.sampled_from(("kernel", "other", TO_HOST, "[CUDA memcpy Device-to-Host]")),
+    st.integers(0, 1),
+)
+DONE = st.lists(st.tuples(MOMENTS, LENGTHS, st.integers(1, 2)), max_size=4)
+
+
+def host_events(ranges: list[Done], os_calls: list[Done], mpi: list[Done]) -> HostEvents:
+    """What threads did beside CUDA: ranges that compile, calls of the OS, of MPI."""
+    frames = []
+    for name, done in (("compile", ranges), ("write", os_calls), ("MPI_Wait", mpi)):
+        start, length, tid = (ints([one[n] for one in done]) for n in range(3))
+        times = {"start_ns": start, "end_ns": start + length, "tid": tid}
+        frames.append(Frame({**times, "name": Labels.constant(name, len(done))}))
+    none, nothing = ints([]), Labels.of([])
+    samples = Frame({"time_ns": none, "tid": none, "name": nothing, "module": nothing})
+    return HostEvents(*frames, samples, frames[0].take(none))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(MADE), st.lists(RAN, min_size=1), DONE, DONE, DONE, MOMENTS, LENGTHS, st.booleans())
+def test_causes_add_up_to_the_idle_time(
+    made: list[Call],
+    ran: list[Op],
+    ranges: list[Done],
+    os_calls: list[Done],
+    mpi: list[Done],
+    low: int,
+    length: int,
+    broken: bool,
+) -> None:
+    launched, high = part(made, ran), low + length + US
+    window = Spans.of(low, high)
+    if broken:
+        middle = (low + high) // 2
+        window = union(ints([low, middle + 1]), ints([middle, high]))
+    for place, (_, device) in enumerate(launched.work.places):
+        found = binding(launched, place, window, host_events(ranges, os_calls, mpi))
+        mine = [op for op in ran if op.device == device]
+        busy = union(ints([op.start for op in mine]), ints([op.start + op.length for op in mine]))
+        assert found.length.sum() == sum(found.totals.values()) == (window - busy).total
+        np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
+        assert (found.times >= 0).all()
+        assert 0 <= found.run_ahead_lost_ns <= found.totals["launch-bound"]
+        assert ((found.opened <= found.begun) & (found.begun <= found.done)).all()
+        assert (found.done <= found.closed).all()

@@ -1,0 +1,159 @@
+"""When devices did nothing, and the causes by the ids of the findings that divide that time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
+from nsightpy.analysis.intervals import Spans
+from nsightpy.frames import Ints
+
+NO_ROW = -1
+# Before every time there is; its negative is after it.
+NEVER = -(2**62)
+# Ids of findings where there is one (docs/findings.md). `exposed-communication` is time in MPI,
+# `imbalance` that in which the host, or a stream, waited for another device of the process.
+CAUSES = (
+    "launch-bound",
+    "host-gap",
+    "sync-drain",
+    "first-launch",
+    "allocation",
+    "exposed-h2d",
+    "exposed-d2h",
+    "queued",
+    "unknown",
+    "exposed-communication",
+    "imbalance",
+    "unified-memory",
+)
+(
+    LAUNCH_BOUND,
+    HOST_GAP,
+    SYNC_DRAIN,
+    FIRST_LAUNCH,
+    ALLOCATION,
+    TO_DEVICE,
+    TO_HOST,
+    QUEUED,
+    UNKNOWN,
+    IN_MPI,
+    ELSEWHERE,
+    FAULTS,
+) = range(len(CAUSES))
+
+
+@dataclass(frozen=True)
+class IdleIntervals:
+    """The idle intervals of one device in a window, in time order, and why it was idle; in ns.
+
+    `before` and `after` are rows of the GpuWork (-1: none), `thread` the place in the chain's
+    threads of the one that launched `after` (-1: not known), `begun` and `done` when it came to
+    that launch and had made it. `held` is how long the blocking call took in which the interval
+    opened (0: none), `compiling` the time outside of CUDA that compiled. `times` has a row for each
+    interval and a column for each of CAUSES; a row adds up to its interval exactly.
+    """
+
+    opened: Ints
+    closed: Ints
+    before: Rows
+    after: Rows
+    thread: Ints
+    begun: Ints
+    done: Ints
+    held: Ints
+    compiling: Ints
+    times: Ints
+
+    def __len__(self) -> int:
+        return len(self.opened)
+
+    @property
+    def length(self) -> Ints:
+        """How long each interval is, in ns."""
+        return self.closed - self.opened
+
+    @cached_property
+    def totals(self) -> dict[str, int]:
+        """The idle time by cause, in ns."""
+        return dict(zip(CAUSES, self.times.sum(axis=0).tolist(), strict=True))
+
+    @property
+    def run_ahead_lost_ns(self) -> int:
+        """Launch-bound idle time that blocking calls brought about, in ns; a bound.
+
+        A call that returns when nothing is queued costs the host its lead. Without it the host
+        would have been ahead by as long as it was held, less what the device was idle right after
+        the call; so of the launch-bound time up to the next such call at most that much.
+        """
+        rows = np.flatnonzero(self.held)
+        if not len(rows):
+            return 0
+        bound = np.add.reduceat(self.times[:, LAUNCH_BOUND], rows)
+        lead = np.maximum(self.held[rows] - self.times[rows, SYNC_DRAIN], 0)
+        return int(np.minimum(bound, lead).sum())
+
+
+class Division:
+    """Intervals that are divided piece by piece; what is left of each goes to the next cause."""
+
+    def __init__(self, length: Ints) -> None:
+        self.left = length.copy()
+        # by column: each is mostly read as a whole, and one that stays empty costs no memory
+        self.times = np.zeros((len(length), len(CAUSES)), dtype=np.int64, order="F")
+
+    def give(self, cause: int, rows: Ints, time: Ints) -> Ints:
+        """So much of the time of some intervals has this cause, but no more than is left."""
+        part: Ints = np.minimum(time, self.left[rows])
+        self.times[rows, cause] += part
+        self.left[rows] -= part
+        return part
+
+    def rest(self, cause: int, mask: NDArray[np.bool_]) -> None:
+        """All that is left of some intervals has this cause."""
+        rows = np.flatnonzero(mask)
+        self.give(cause, rows, self.left[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class IdleTime:
+    """When a place was idle, from before its first operation until after its last one.
+
+    `before` and `after` are the rows of the GpuWork around each interval, -1 for none.
+    """
+
+    spans: Spans
+    before: Rows
+    after: Rows
+
+    def inside(self, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
+        """The part in a window: [opened, closed), and the rows before and after."""
+        inside = self.spans & window
+        at = np.searchsorted(self.spans.starts, inside.starts, side="right") - 1
+        return inside.starts, inside.ends, self.before[at], self.after[at]
+
+
+def idle_time(work: GpuWork, place: int) -> IdleTime:
+    """All the time in which a place did nothing."""
+    rows = np.flatnonzero(work.place == place)
+    order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
+    start, end = work.start[order], work.end[order]
+    # what takes no time ends no interval
+    solid = end > start
+    reach = np.maximum.accumulate(np.where(solid, end, NEVER))
+    past = np.concatenate([[NEVER], reach[:-1]])
+    # the operations that ended last so far; of several at once the last row
+    longest = np.flatnonzero(reach > past)
+    last = order[longest]
+    ties = np.flatnonzero(end == past)
+    np.maximum.at(last, np.searchsorted(longest, ties) - 1, order[ties])
+    heads = np.flatnonzero(start[longest] > past[longest])
+    first = longest[heads]
+    idle = Spans(np.append(past[first], reach[-1]), np.append(start[first], -NEVER))
+    after = np.append(order[np.searchsorted(start, start[first])], np.int32(NO_ROW))
+    before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
+    return IdleTime(idle, before, after)
