@@ -1,11 +1,40 @@
-"""What stands inside a page: data that cannot end its element, code that its policy names."""
+"""What stands inside a page: its template, data that cannot end its element, code by its hash."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+from importlib import resources
 from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from nsightpy.output.escape import printable
+
+
+def source(folder: str, name: str) -> str:
+    """A file beside the templates of `render/<folder>`."""
+    path = resources.files("nsightpy.render") / folder / "html" / name
+    return path.read_text(encoding="utf-8")
+
+
+def template(folder: str, name: str) -> jinja2.Template:
+    """A template that escapes every text, and shows it on one line without hidden characters."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda part: source(folder, part)),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    return environment.get_template(name)
+
+
+def _finalized(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def script_json(value: Any) -> str:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from typing import Any, BinaryIO
 
-import jinja2
 from markupsafe import Markup
 
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import finite
-from nsightpy.render.inline import policy_hash, script_json
+from nsightpy.render.inline import policy_hash, script_json, source, template
 from nsightpy.render.page.columns import columns_of
 from nsightpy.render.page.pictures import PageImage, drawn
 from nsightpy.render.timeline.page import embed, policy_hashes
@@ -111,42 +108,18 @@ def _cut(page: Page, rows: int) -> Page:
 
 
 def _rendered(page: Page, pictures: Mapping[str, PageImage | None]) -> str:
-    assets = _Assets(_source("page.css"), f'"use strict";\n{_source("page.js")}')
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            page=page,
-            policy=assets.policy(timeline=page.timeline is not None),
-            style=Markup(assets.style),
-            script=Markup(assets.script),
-            data=Markup(script_json(page_data(page))),
-            later=Markup(_LATER),
-            pictures=pictures,
-            columns_of=columns_of,
-        )
+    script = f'"use strict";\n{source("page", "page.js")}'
+    assets = _Assets(source("page", "page.css"), script)
+    return template("page", "page.html").render(
+        page=page,
+        policy=assets.policy(timeline=page.timeline is not None),
+        style=Markup(assets.style),
+        script=Markup(assets.script),
+        data=Markup(script_json(page_data(page))),
+        later=Markup(_LATER),
+        pictures=pictures,
+        columns_of=columns_of,
     )
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_source),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalized,
-    )
-
-
-def _finalized(value: Any) -> Any:
-    """Every text that a template shows, on one line and without hidden characters."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _source(name: str) -> str:
-    return (resources.files("nsightpy.render.page") / "html" / name).read_text(encoding="utf-8")
 
 
 def page_data(page: Page) -> dict[str, Any]:

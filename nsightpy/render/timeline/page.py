@@ -8,19 +8,19 @@ by hash, and free text only ever becomes text.
 from __future__ import annotations
 
 import base64
-import html
 import zlib
-from importlib import resources
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from nsightpy.frames import Labels
 from nsightpy.names import function_name
 from nsightpy.output.escape import printable
-from nsightpy.render.inline import policy_hash, script_json
+from nsightpy.render.inline import policy_hash, script_json, source, template
 from nsightpy.results.tracks import (
     NO_LAUNCH,
     RANGES,
@@ -78,42 +78,63 @@ class _Planes:
 
 def write_page(timeline: Timeline, file: BinaryIO) -> None:
     """Write the page of a timeline; one track is held in memory at a time."""
-    names, details = _Table(), _Table()
-    before, after = _template()
-    tracks: list[dict[str, Any] | None] = [None] * len(timeline.places)
-    processes: dict[tuple[str, int], int] = {}
-    title = _title(timeline)
-    file.write(before.replace("{{title}}", html.escape(title)).encode())
-    for block, track in enumerate(timeline):
-        place = timeline.places.index(track.place)
-        planes = _Planes()
-        lanes = sorted(track.lanes, key=_order)
-        meta = [_lane(lane, planes, names, details) for lane in lanes]
-        counters = [_counter(counter, planes) for counter in track.counters]
-        tracks[place] = {
-            **_who(track),
-            "process": processes.setdefault((track.place.report, track.place.pid), len(processes)),
-            "block": block,
-            "lanes": meta,
-            "counters": counters,
+    data = _Data(timeline)
+    script, style = _sources()
+    pieces = template("timeline", "timeline.html").generate(
+        title=_title(timeline),
+        script_hash=policy_hash(script),
+        style_hash=policy_hash(style),
+        script=Markup(script),
+        style=Markup(style),
+        blocks=data.blocks(),
+        head=data.head,
+    )
+    for piece in pieces:
+        file.write(piece.encode())
+
+
+class _Data:
+    """What a page holds of a timeline: the events of each track, then what tells what they are."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._names, self._details = _Table(), _Table()
+        self._tracks: dict[Place, dict[str, Any]] = {}
+
+    def blocks(self) -> Iterator[tuple[int, Markup]]:
+        """The number of each track that has any events, and its columns."""
+        processes: dict[tuple[str, int], int] = {}
+        for block, track in enumerate(self._timeline):
+            planes = _Planes()
+            lanes = sorted(track.lanes, key=_order)
+            meta = [_lane(lane, planes, self._names, self._details) for lane in lanes]
+            counters = [_counter(counter, planes) for counter in track.counters]
+            process = (track.place.report, track.place.pid)
+            self._tracks[track.place] = {
+                **_who(track),
+                "process": processes.setdefault(process, len(processes)),
+                "block": block,
+                "lanes": meta,
+                "counters": counters,
+            }
+            if meta or counters:
+                yield block, Markup(planes.encoded().decode())
+
+    def head(self) -> Markup:
+        """The tracks, their names and the marks, after all blocks."""
+        timeline = self._timeline
+        shown = [place for place in timeline.places if place in self._tracks]
+        head = {
+            "caption": f"times in ms of the first report; {timeline.clock}",
+            "window": [timeline.start_ns, timeline.end_ns],
+            "notes": [printable(note) for note in timeline.notes],
+            "tracks": [self._tracks[place] for place in shown],
+            "names": self._names.texts,
+            "short": _short(self._names),
+            "details": self._details.texts,
+            "marks": [_mark(mark, shown) for mark in timeline.marks()],
         }
-        if meta or counters:
-            file.write(f'<script type="text/plain" id="t{block}">'.encode())
-            file.write(planes.encoded())
-            file.write(b"</script>\n")
-    shown = [place for place, track in zip(timeline.places, tracks, strict=True) if track]
-    marks = [_mark(mark, shown) for mark in timeline.marks()]
-    head = {
-        "caption": f"times in ms of the first report; {timeline.clock}",
-        "window": [timeline.start_ns, timeline.end_ns],
-        "notes": [printable(note) for note in timeline.notes],
-        "tracks": [track for track in tracks if track is not None],
-        "names": names.texts,
-        "short": _short(names),
-        "details": details.texts,
-        "marks": marks,
-    }
-    file.write(after.replace("{{head}}", script_json(head)).encode())
+        return Markup(script_json(head))
 
 
 def _lane(lane: Lane, planes: _Planes, names: _Table, details: _Table) -> dict[str, Any]:
@@ -223,29 +244,14 @@ def _title(timeline: Timeline) -> str:
 
 def policy_hashes() -> tuple[str, str]:
     """How a policy names the page's script and style."""
-    _, script, style = _sources()
+    script, style = _sources()
     return policy_hash(script), policy_hash(style)
 
 
-def _sources() -> tuple[str, str, str]:
-    """The page's template, script and style."""
-    folder = resources.files("nsightpy.render.timeline") / "html"
-
-    def text(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
-
-    script = '"use strict";\n' + "".join(map(text, _SCRIPTS))
-    return text("timeline.html"), script, text("timeline.css")
-
-
-def _template() -> tuple[str, str]:
-    """The page before and after its data, style and script inlined and named by their hashes."""
-    page, script, style = _sources()
-    page = page.replace("{{script_hash}}", policy_hash(script))
-    page = page.replace("{{style_hash}}", policy_hash(style))
-    page = page.replace("{{style}}", style).replace("{{script}}", script)
-    before, _, after = page.partition("{{data}}")
-    return before, after
+def _sources() -> tuple[str, str]:
+    """The page's script and style."""
+    script = "".join(source("timeline", name) for name in _SCRIPTS)
+    return f'"use strict";\n{script}', source("timeline", "timeline.css")
 
 
 def embed(timeline: Timeline, file: BinaryIO) -> None:
