@@ -90,7 +90,7 @@ def bearing_on(
     """
     if command in _EVERYTHING:
         return list(said)
-    passed_by = {notes.DIAGNOSTIC, notes.FAILED}
+    passed_by = {notes.DIAGNOSTIC, notes.FAILED, notes.UNSUPPORTED}
     if not (ranges or command in _OF_RANGES or not _RANGES.isdisjoint(columns)):
         passed_by |= {notes.LOST_RANGES, notes.PARTIAL_RANGES}
     return [note for note in said if note.kind not in passed_by]

@@ -14,8 +14,10 @@ from typing import TypeAlias
 NO_WORK, NO_CALLS, LEFT_OUT = "no-work", "no-calls", "left-out"
 REPEATED, CLAIMED, MISSING_RANKS = "repeated", "claimed", "missing-ranks"
 OTHER_JOBS, OTHER_PROGRAMS = "other-jobs", "other-programs"
-# What the profiler said: events were lost; it failed; events may be missing; anything else.
+# What the profiler said: events were lost; it failed; events may be missing; a device or a build
+# cannot do something; anything else.
 LOST, FAILED, PARTIAL, DIAGNOSTIC = "lost", "failed", "partial", "diagnostic"
+UNSUPPORTED = "unsupported"
 # The same of code ranges alone.
 LOST_RANGES, PARTIAL_RANGES = "lost-ranges", "partial-ranges"
 

@@ -81,8 +81,8 @@ class Card:
 class Page:
     """A report page: the verdict first, then sections, then what could not be shown.
 
-    `facts` are the header's lines (label, text); `passed` the checks that found nothing (ids). The
-    timeline is there when it is to be embedded.
+    `facts` are the header's lines (label, text); `passed` what the rules say that found nothing, by
+    id. The timeline is there when it is to be embedded.
     """
 
     title: str
@@ -91,7 +91,7 @@ class Page:
     facts: tuple[tuple[str, str], ...] = ()
     cards: tuple[Card, ...] = ()
     sections: tuple[Section, ...] = ()
-    passed: tuple[str, ...] = ()
+    passed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     header: Mapping[str, Value] = field(default_factory=dict)
     timeline: Timeline | None = None

@@ -6,21 +6,25 @@ import numpy as np
 import pytest
 
 from nsightpy.analysis.communication import is_communication, operation_of
-from nsightpy.analysis.findings.kernel_use import COLUMNS, Gpu, KernelUse, kernel_use
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.findings.groups import NONE, Gpu, Group
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS, KernelEvidence, kernel_evidence
+from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.frames import Frame, Labels
 
 A100 = Gpu(108, 8, "NVIDIA A100")
 
 
-def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelUse:
+def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelEvidence:
     shape = dict.fromkeys(COLUMNS, 1) | {"blocks": blocks, "threads": 128}
     columns = {"start_ns": 0, "end_ns": 50_000, "stream": 7, **shape}
     ints = {key: np.asarray([value], dtype=np.int64) for key, value in columns.items()}
     kernels = Frame({**ints, "name": Labels.of([name])})
-    found = kernel_use(kernels, np.zeros(1, dtype=np.bool_), Spans.of(0, 50_000), gpu)
-    assert found is not None
-    return found
+    none = np.zeros(1, dtype=np.bool_)
+    return kernel_evidence(kernels, none, Spans.of(0, 50_000), NOTHING, gpu)
+
+
+def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
+    return used(name, blocks, gpu).groups.get(of, NONE)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +43,13 @@ def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelUse:
     ],
 )
 def test_fp32_products(name: str, simt: bool) -> None:
-    assert (used(name).fp32_gemm.launches == 1) == simt
+    assert (group(name, "fp32-gemm").count == 1) == simt
 
 
 def test_small_turing_gpus_have_no_tensor_cores() -> None:
-    assert used("ampere_sgemm_128x64_tn").fp32_gemm.launches
+    assert group("ampere_sgemm_128x64_tn", "fp32-gemm").count
     for model in ("NVIDIA GeForce GTX 1660 Ti", "NVIDIA T1000", "NVIDIA GeForce MX450"):
-        assert not used("turing_sgemm_128x64_tn", gpu=Gpu(22, 7, model)).fp32_gemm.launches
+        assert not group("turing_sgemm_128x64_tn", "fp32-gemm", gpu=Gpu(22, 7, model)).count
     assert Gpu(40, 7, "Tesla T4").has_tensor_cores
 
 
@@ -63,7 +67,7 @@ def test_small_turing_gpus_have_no_tensor_cores() -> None:
     ],
 )
 def test_unfused_steps(name: str, unfused: bool) -> None:
-    assert (used(name).elementwise.launches == 1) == unfused
+    assert (group(name, "elementwise").count == 1) == unfused
 
 
 def test_regions_of_directives() -> None:
@@ -73,8 +77,8 @@ def test_regions_of_directives() -> None:
 
 
 def test_nearly_one_block_a_multiprocessor_is_no_small_grid() -> None:
-    assert not used("persistent", blocks=104).small_grid.launches
-    assert used("few", blocks=54).small_grid.launches
+    assert not group("persistent", "small-grid", 104).count
+    assert group("few", "small-grid", 54).count
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:
         return {str(row["id"]): str(row["severity"]) for row in found}
 
     repeats, once = severities(False), severities(True)
-    assert (repeats["startup-dominates"], once["startup-dominates"]) == ("info", "warning")
+    assert (repeats["startup-dominates"], once["startup-dominates"]) == ("info", "info")
     assert repeats["first-launch"] == once["first-launch"] == "info"
 
 
@@ -337,36 +337,6 @@ def test_names_of_kernels_tell_of_tensor_cores(name: str, said: bool, tmp_path: 
     for start in range(MS, 50 * MS, MS):
         export.kernel(start, start + 900 * US, name, launch=(start - 50 * US, start - 40 * US))
     assert any(row["id"] == "fp32-gemm" for row in findings(export.write()).records()) == said
-
-
-@pytest.mark.parametrize(("apart", "said"), [(210 * US, True), (100 * US, False)])
-def test_streams_that_take_turns_are_said_to(apart: int, said: bool, tmp_path: Path) -> None:
-    export = Export(tmp_path / "report.sqlite")
-    export.gpu()
-    export.cuda_device(process=export.process())
-    for place in range(40):
-        begin = MS + place * apart
-        call = (begin - 50 * US, begin - 45 * US)
-        export.kernel(
-            begin, begin + 200 * US, "small", launch=call, grid=(8, 1, 1), stream=7 + place % 4
-        )
-    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
-    assert ("on 4 streams, never two at a time" in rows.get("serialised-streams", "")) == said
-
-
-@pytest.mark.parametrize(("apart", "said"), [(5 * MS, True), (2 * MS, False)])
-def test_chunks_on_streams_that_never_overlap(apart: int, said: bool, tmp_path: Path) -> None:
-    program = Program(tmp_path / "report.sqlite")
-    for place in range(12):
-        at, stream = 2 * MS + place * apart, 7 + place % 3
-        calls = [(at - 30 * US + k * 10 * US, at - 25 * US + k * 10 * US) for k in range(3)]
-        copied = {"source": "Pinned", "target": "Device", "stream": stream}
-        export = program.export
-        export.memcpy(at, at + 2 * MS, 20_000_000, "HtoD", launch=calls[0], **copied)  # type: ignore[arg-type]
-        export.kernel(at + 2 * MS, at + 3 * MS, "f", launch=calls[1], grid=WIDE, stream=stream)
-        export.memcpy(at + 3 * MS, at + 5 * MS, 20_000_000, "DtoH", launch=calls[2], stream=stream)
-    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
-    assert ("on 3 streams and never two at a time" in rows.get("serialised-streams", "")) == said
 
 
 @pytest.mark.parametrize(("threads", "said"), [(64, True), (256, False)])
@@ -441,13 +411,14 @@ def test_conclusions_do_not_depend_on_what_does_not_matter(change: str, tmp_path
         program = Program(tmp_path / f"{name}.sqlite")
         if changed and change == "later":
             program.now += 7_000 * MS
+        begin = program.now
         stepping(program, "f" if changed and change == "other names" else "flux")
         if changed and change == "device":
             little_more(program, device=3, context=9)
         if changed and change == "process":
             little_more(program, process=program.export.process(2_000, "probe"))
         if not (changed and change == "no ranges"):
-            program.export.nvtx_push_pop(MS, program.now, "main")
+            program.export.nvtx_push_pop(begin, program.now, "main")
         path = program.export.write()
         rows = findings(path).records()
         first = [row for row in iterations(path).records() if row["device"] == 0]

@@ -17,12 +17,13 @@ from simulator import PRESETS, Export
 from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 from terminal import run_in_terminal
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Repetition, StragglerFact
-from nsightpy.analysis.findings.ranks import straggler, unbalanced
+from nsightpy.analysis.findings.engine import judge
+from nsightpy.analysis.findings.evidence import Evidence, JobEvidence, Repetition, Straggler
+from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.commands.collectives.command import collectives
-from nsightpy.commands.findings import rank_facts
+from nsightpy.commands.findings import rank_evidence
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks.command import ranks
@@ -69,7 +70,7 @@ def test_long_captures_are_judged_by_a_sample(
     job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
     simulate(job, tmp_path)
     before, (replayed,) = by_id(tmp_path)["straggler"], findings(tmp_path).notes
-    monkeypatch.setattr(rank_facts, "ENOUGH", 150)
+    monkeypatch.setattr(rank_evidence, "MOST_COLLECTIVES", 150)
     after = by_id(tmp_path)["straggler"]
     assert after["rank"] == before["rank"] == 1
     assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
@@ -335,10 +336,10 @@ def test_next_commands_run_on_real_reports(path: Path) -> None:
 
 @needs_reports
 def test_collectives_are_shown_where_the_window_has_some() -> None:
-    """Its one collective of NCCL is outside; those of symmetric memory are kernels alone."""
+    """Its one collective of NCCL is outside; those of symmetric memory count as well."""
     trace = NSYS.parent / "kineto" / "rank0_of8_b200.json.gz"
     commands = run_all(trace, "--from", "5277048", "--to", "40446673")
-    assert any("breakdown" in command for command in commands)
+    assert any("collectives" in command for command in commands)
 
 
 @pytest.mark.parametrize(
@@ -375,28 +376,32 @@ def test_next_commands_keep_the_part_that_was_asked_for(
     assert all("--nvtx=iteration" in command for command in commands)
 
 
-def of_rank(rank: int, compute_ns: int, iterations: int | None, exposed_ns: int = 0) -> DeviceFacts:
+def of_rank(rank: int, compute_ns: int, iterations: int | None, exposed_ns: int = 0) -> Evidence:
     """A device that computes for so long in a window of 200 ms."""
     budget = TimeBudget(0, 200 * MS, compute_ns, compute_ns, exposed_ns, 0, 0, exposed_ns, 0, 0)
-    return DeviceFacts(rank, 0, budget, repetition=Repetition(iterations))
+    return Evidence(rank, 0, budget, repetition=Repetition(iterations))
+
+
+def judged(*rows: Evidence) -> dict[str, Any]:
+    """The findings about some devices, by id."""
+    return {finding.id: finding for finding in judge(JobEvidence(with_peers(rows)))}
 
 
 def test_what_is_said_per_iteration_is_that_part_of_the_same_figure() -> None:
-    facts = Facts([of_rank(0, 30 * MS, 10), of_rank(1, 90 * MS, 10)])
-    (finding,) = unbalanced(facts)
+    finding = judged(of_rank(0, 30 * MS, 10), of_rank(1, 90 * MS, 10))["imbalance"]
     assert finding.text.startswith("rank 1 computes 90.0 ms (9.00 ms per iteration), 1.50 times")
     assert finding.recoverable_ns == 3 * MS
 
 
 def test_windows_are_not_compared_with_iterations() -> None:
     """One rank of equal work has no iterations that are known."""
-    late = replace(of_rank(0, 90 * MS, None), straggler=StragglerFact(1.0, 5 * MS))
+    late = replace(of_rank(0, 90 * MS, None), straggler=Straggler(1.0, 5 * MS))
     others = [of_rank(rank, 80 * MS, 8, 5 * MS) for rank in (1, 2)]
-    assert unbalanced(Facts([late, *others])) == []
-    (finding,) = straggler(Facts([late, *others]))
-    assert "times the others' median" not in finding.text
+    found = judged(late, *others)
+    assert "imbalance" not in found
+    assert "times the others' median" not in found["straggler"].text
     late = replace(of_rank(0, 160 * MS, 8), straggler=late.straggler)
-    (finding,) = straggler(Facts([late, *others]))
+    finding = judged(late, *others)["straggler"]
     assert "its kernels take 80.0 ms longer, 2.00 times the others' median" in finding.text
 
 

@@ -11,10 +11,10 @@ import pytest
 from simulator import TrainingJob
 
 import nsightpy
+from nsightpy.analysis.findings.rules import SECTIONS
 from nsightpy.cli.report import command
 from nsightpy.commands.report.catalogue import ENTRIES, Entry
 from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.overview import CHECKS
 from nsightpy.errors import ReportError
 from nsightpy.output.sentences import answer
 from nsightpy.query import engine
@@ -168,7 +168,7 @@ def test_a_capture_without_gpu_work_says_so_and_shows_no_zeros() -> None:
     page = nsightpy.report(NSYS / "no_kernels_a100_2026.2.sqlite")
     assert ids(page) == ["capture"]
     assert page.verdict.startswith("The capture holds no GPU work")
-    assert page.passed == ()
+    assert page.passed == {}
     assert all(section.missing for section in page.absent)
     assert "-t cuda" in page.verdict
 
@@ -230,7 +230,7 @@ def test_passed_checks_are_those_that_found_nothing(training: Page) -> None:
     found = {card.finding.id for card in training.cards}
     passed = set(training.passed)
     assert not found & passed
-    every = {name for checks in CHECKS.values() for name in checks}
+    every = {rule.id for rules in SECTIONS.values() for rule in rules if rule.passed}
     assert found | passed == every
     documented = re.findall(r"^\| (`[^|]*`) \|", (ROOT / "docs" / "findings.md").read_text(), re.M)
     ids = {name for line in documented for name in re.findall(r"`([a-z0-9-]+)`", line)}

@@ -12,6 +12,10 @@ import make_docs
 import pytest
 from packaging.requirements import Requirement
 
+from nsightpy.analysis.findings import engine
+from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
+from nsightpy.analysis.findings.rule import Rule
+from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.command_table import COMMANDS, Listed
 from tests.support.reports import ask
 
@@ -69,9 +73,19 @@ def test_python_example_of_the_readme_runs(monkeypatch) -> None:  # type: ignore
         exec(compile(example, "README.md", "exec"), {})
 
 
+def test_the_rule_of_the_contributors_page_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, example = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.setattr(engine, "RULES", [eval(example, {"Rule": Rule})])
+    budget = TimeBudget(0, 100, 100, 30, 70, 0, 0, 70, 0, 0)
+    (finding, _) = engine.judge(JobEvidence([Evidence(3, 0, budget)]))
+    assert finding.text.startswith("rank 3 waits for the network for 70.0 ns, 70 % of rank 3's")
+    assert (finding.severity, finding.recoverable_ns) == ("warning", 70)
+
+
 def test_the_command_of_the_contributors_page_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    example, _ = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert len(example.splitlines()) < 60
     module = ModuleType("nsightpy.commands.registers")
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from nsightpy.analysis.findings.facts import LEAST_SHARE
 from nsightpy.analysis.idle.gpu_work import COMPUTE
 from nsightpy.analysis.idle.host_calls import ALLOCATION
 from nsightpy.analysis.memory.copies import DIRECTIONS
@@ -18,8 +17,6 @@ from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.replay import Edit, replay
 from nsightpy.errors import UsageError
 from nsightpy.results import Finding
-
-_DIRECTIONS = {f"exposed-{way}": names for way, names in DIRECTIONS.items()}
 
 
 @dataclass(frozen=True)
@@ -46,49 +43,13 @@ class Replayable:
         return max(round(result.gain_ns * self.scale), 0), max(result.gain_share, 0.0)
 
 
-def with_gains(findings: Sequence[Finding], work: Replayable) -> list[Finding]:
-    """The findings with what mending them is worth, the largest gain first.
-
-    A bound stands for a gain that is not known. Findings that no edit mends follow in their order,
-    at the end those worth less than any finding is.
-    """
-    return sorted((_with_gain(finding, work) for finding in findings), key=_order)
-
-
-def _with_gain(finding: Finding, work: Replayable) -> Finding:
-    """A finding with its gain, which is never more than its bound."""
-    gain = work.gain(EDITS[finding.id](finding, work)) if has_edit(finding) else None
-    if gain is None:
-        return finding
-    time, share = gain
-    bound = time if finding.recoverable_ns is None else min(finding.recoverable_ns, time)
-    return replace(finding, gain_ns=bound, gain_share=share * bound / time if time else 0.0)
-
-
-def _order(finding: Finding) -> tuple[int, float]:
-    worth = finding.gain_share
-    if worth is None:
-        worth = finding.recoverable_share if has_edit(finding) else None
-    if worth is None:
-        return 1, 0.0
-    return 0 if worth >= LEAST_SHARE else 2, -worth
-
-
-def has_edit(finding: Finding) -> bool:
-    """Whether a replay can take away what a finding is about."""
-    bounded = finding.recoverable_ns is not None or finding.id == "pageable-copies"
-    return bounded and finding.id in EDITS
-
-
-def _straggler(finding: Finding, work: Replayable) -> list[Edit]:
+def straggler(finding: Finding, work: Replayable) -> list[Edit]:
+    """A rank's kernels take what those of the others do."""
     unit = work.units.get((finding.rank, finding.device or 0))
-    # kernels say nothing of a rank that came late once
-    if unit is None or finding.name != "straggler":
-        return []
-    return edits.like_peers(work.graph, unit)
+    return [] if unit is None else edits.like_peers(work.graph, unit)
 
 
-def _first_launches(finding: Finding, work: Replayable) -> list[Edit]:
+def first_launches(finding: Finding, work: Replayable) -> list[Edit]:
     """None where most is compiled outside of the calls that load or first launch."""
     calls = edits.first_launches(work.graph)
     (loads,) = calls
@@ -98,25 +59,42 @@ def _first_launches(finding: Finding, work: Replayable) -> list[Edit]:
     return calls if 2 * time >= bound else []
 
 
-def _copies(finding: Finding, work: Replayable) -> list[Edit]:
-    names = work.graph.work.names
-    mine = names.where(lambda name: name.startswith(_DIRECTIONS[finding.id]))
-    return edits.copies(work.graph, among=mine)
+def host_gaps(_: Finding, work: Replayable) -> list[Edit]:
+    """Long stretches outside of CUDA take no time."""
+    return edits.host_gaps(work.graph)
 
 
-EDITS: Mapping[str, Callable[[Finding, Replayable], list[Edit]]] = {
-    "straggler": _straggler,
-    "exposed-communication": lambda _, work: edits.transfers(work.graph),
-    "host-gap": lambda _, work: edits.host_gaps(work.graph),
-    "launch-bound": lambda _, work: edits.launches(work.graph),
-    "first-launch": _first_launches,
-    "allocation": lambda _, work: edits.calls_of(work.graph, (ALLOCATION,)),
-    "sync-drain": lambda _, work: edits.waits(work.graph),
-    **dict.fromkeys(_DIRECTIONS, _copies),
-    "pageable-copies": lambda _, work: edits.copies(
-        work.graph, among=work.graph.work.pageable.astype(np.bool_)
-    ),
-}
+def launches(_: Finding, work: Replayable) -> list[Edit]:
+    """Launching calls and the short gaps between them take no time."""
+    return edits.launches(work.graph)
+
+
+def waits(_: Finding, work: Replayable) -> list[Edit]:
+    """Blocking calls wait for nothing."""
+    return edits.waits(work.graph)
+
+
+def allocations(_: Finding, work: Replayable) -> list[Edit]:
+    """Calls that allocate or free take no time."""
+    return edits.calls_of(work.graph, (ALLOCATION,))
+
+
+def transfers(_: Finding, work: Replayable) -> list[Edit]:
+    """Collectives move their data at once; who is late is waited for."""
+    return edits.transfers(work.graph)
+
+
+def copies(finding: Finding, work: Replayable) -> list[Edit]:
+    """The copies of one direction, by the finding's id, take no time."""
+    names, way = work.graph.work.names, finding.id.removeprefix("exposed-")
+    return edits.copies(
+        work.graph, among=names.where(lambda name: name.startswith(DIRECTIONS[way]))
+    )
+
+
+def pageable_copies(_: Finding, work: Replayable) -> list[Edit]:
+    """Copies from and to pageable memory take no time."""
+    return edits.copies(work.graph, among=work.graph.work.pageable.astype(np.bool_))
 
 
 def what_if(

@@ -33,7 +33,8 @@ _IN_OUT = re.compile(
 _COMPILERS = re.compile(
     r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|libLLVM|julia-codegen|libtriton|libclang|^nvcc|^ptxas"
 )
-COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
+# What compiles, not what was compiled and runs: Torch-Compiled Region, CompiledFxGraph, jit(step).
+COMPILING = re.compile(r"compil(?!ed)|nvrtc|\bjit\b(?!\()|autotun|dynamo_timed", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ from glob import escape
 from pathlib import Path
 from typing import Annotated
 
-from nsightpy.analysis.findings.checks import check_all
-from nsightpy.analysis.findings.facts import Facts
-from nsightpy.analysis.findings.gains import changes_of, has_edit, what_if as asked, with_gains
-from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.engine import has_edit, judge, with_gains
+from nsightpy.analysis.findings.evidence import JobEvidence
+from nsightpy.analysis.findings.gains import changes_of, what_if as asked
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.commands.findings.rank_facts import with_waits
+from nsightpy.commands.findings.rank_evidence import with_waits
 from nsightpy.commands.findings.replayed import Job, Replayed, replayed
-from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
+from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.errors import ReportError
 from nsightpy.query.command import command
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
@@ -70,15 +71,15 @@ def findings(
     return Question(partial(_facts, communication=taken), judged, ranked=True)
 
 
-def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> ReportFacts:
+def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> ReportEvidence:
     work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-    return report_facts(
+    return report_evidence(
         report, scope, work, report.frame("nvtx_ranges", RANGE_COLUMNS), communication
     )
 
 
 def _judged(
-    parts: Parts[ReportFacts],
+    parts: Parts[ReportEvidence],
     *,
     communication: tuple[str, ...],
     changes: Sequence[tuple[str, float]],
@@ -105,26 +106,27 @@ def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
 
 
 def job_of(
-    request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]
-) -> tuple[Facts, Job, list[Finding]]:
-    """The facts of all reports together, their work, and what the facts say."""
+    request: Request, results: Sequence[tuple[SystemReport, ReportEvidence]]
+) -> tuple[JobEvidence, Job, list[Finding]]:
+    """The evidence of all reports together, their work, and what the evidence says."""
     parts = [part for _, part in results]
     devices, alignment, notes = with_waits(request.ranks, results)
-    facts = Facts(
-        devices=list(devices.values()),
+    facts = JobEvidence(
+        devices=with_peers(list(devices.values())),
         kernels=sum(part.kernels for part in parts),
         report=typed_again(request.ranks.inputs),
         problems=[note for note in request.ranks.notes if note.kind],
         unlaunched=sum(part.unlaunched for part in parts),
         options=request.options,
         of_iterations=request.scope.iteration is not None,
+        is_part=request.scope.is_part,
         has_ranges=any(part.has_ranges for part in parts),
         host=listed((part.host for part in parts if part.host), most=3, mark="; "),
         has_calls=any(part.has_calls for part in parts),
         has_collectives=any(part.recorded.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
-    problems = check_all(facts)
+    problems = judge(facts)
     repeated = request.ranks.repeated
     work = [(report, part.recorded) for report, part in results if report.path not in repeated]
     hides = next((finding.name for finding in problems if finding.severity == "error"), "")

@@ -11,13 +11,13 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
-from nsightpy.analysis.findings.worst import percent_text
+from nsightpy.analysis.findings.rule import percent_text
+from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
-from nsightpy.commands.findings.rank_facts import ENOUGH
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
@@ -178,7 +178,7 @@ def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]
     several = len(parts) > 1 or any(len(part.log) for _, part in parts)
     if not (several and ranks.one_job):
         return Job(results, None, ranks.one_job)
-    alignment, sample = aligned_sample(parts, ENOUGH)
+    alignment, sample = aligned_sample(parts, MOST_COLLECTIVES)
     return Job(results, alignment, one_job=True, sampled=sample.share < 1)
 
 

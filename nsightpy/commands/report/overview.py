@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
+from nsightpy.analysis.findings.rules import SECTIONS
 from nsightpy.commands.report.catalogue import section_of_finding
 from nsightpy.results import Finding, Summary
 from nsightpy.results.page import Card
 from nsightpy.results.verdict import worth_of
 from nsightpy.units import format_time
 
-# Checks by the section of a summary whose rows they look at; those of ranks need several.
-CHECKS = {
-    "idle": ("launch-bound", "host-gap", "sync-drain", "first-launch", "allocation"),
-    "memory": (
-        *("exposed-h2d", "exposed-d2h", "exposed-d2d", "pageable-copies", "many-small-copies"),
-        "unified-memory",
-    ),
-    "kernels": (
-        *("small-kernels", "small-grid", "tiny-blocks", "fp32-gemm", "unfused-elementwise"),
-        *("dominating-kernel", "serialised-streams"),
-    ),
-    "collectives": ("exposed-communication", "slow-collectives"),
-    "ranks": ("straggler", "imbalance"),
-    "breakdown": ("opaque-graphs", "capture-incomplete", "startup-dominates", "no-steady-state"),
-}
 
-
-def passed_checks(summary: Summary) -> tuple[str, ...]:
-    """The checks that found nothing where there was something to look at."""
+def passed_checks(summary: Summary) -> dict[str, str]:
+    """What the rules that found nothing say, by id, where there was something to look at."""
     found = {finding.id for finding in summary.findings}
-    looked_at = {name for name in CHECKS if summary.sections[name].rows}
+    looked_at = {name for name in SECTIONS if summary.sections[name].rows}
     if len(set(summary.sections["ranks"].column("rank"))) < 2:
         looked_at.discard("ranks")
-    return tuple(
-        check
-        for name, checks in CHECKS.items()
-        for check in checks
-        if name in looked_at and check not in found
-    )
+    return {
+        rule.id: rule.passed
+        for name, rules in SECTIONS.items()
+        for rule in rules
+        if name in looked_at and rule.id not in found and rule.passed
+    }
 
 
 def facts_of(summary: Summary) -> tuple[tuple[str, str], ...]:

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.findings.facts import Facts
-from nsightpy.analysis.findings.gains import has_edit
+from nsightpy.analysis.findings.engine import has_edit
+from nsightpy.analysis.findings.evidence import JobEvidence
+from nsightpy.analysis.findings.next_command import next_command
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown.command import budget_row
 from nsightpy.commands.findings.command import gained, job_of
@@ -68,7 +69,11 @@ def _asked(parts: Parts[Part], kernels: int) -> Summary | Question[Summary]:
 
 
 def _summary(
-    parts: Parts[Part], kernels: int, facts: Facts, findings: Sequence[Finding], known: Replayed
+    parts: Parts[Part],
+    kernels: int,
+    facts: JobEvidence,
+    findings: Sequence[Finding],
+    known: Replayed,
 ) -> Summary:
     request, values = parts.request, parts.values
     devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
@@ -120,19 +125,19 @@ def _summary(
 
 
 def _next_steps(
-    problems: Sequence[Finding], sections: dict[str, Table], facts: Facts
+    problems: Sequence[Finding], sections: dict[str, Table], facts: JobEvidence
 ) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the first findings first; three at most."""
     steps = [(finding.next_command, finding.name) for finding in problems if finding.next_command]
     if not any(len(table) for table in sections.values()):
-        steps.append((facts.command("info"), "what the report holds"))
+        steps.append((next_command(facts, "info"), "what the report holds"))
     elif (
         len({device.rank for device in facts.devices if not (device.label or device.rank is None)})
         > 1
     ):
-        steps.insert(2, (facts.command("ranks"), "who waits for whom"))
+        steps.insert(2, (next_command(facts, "ranks"), "who waits for whom"))
     elif sections["kernels"]:
-        steps.append((facts.command("kernels"), "all kernels, as nsys stats counts them"))
+        steps.append((next_command(facts, "kernels"), "all kernels, as nsys stats counts them"))
     unique = {command: (command, why) for command, why in reversed(steps)}
     ordered = sorted(unique.values(), key=steps.index)
     return tuple(ordered[:3])

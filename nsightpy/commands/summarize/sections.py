@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
-from nsightpy.analysis.findings.facts import Facts
-from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.evidence import JobEvidence
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import believable
@@ -18,7 +18,7 @@ from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Statistics, Tally, merge, tally
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
-from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
+from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
@@ -108,7 +108,7 @@ class Part:
     fastest_memory: int
     collectives: Tally
     ranges: Tally
-    facts: ReportFacts
+    facts: ReportEvidence
     doubtful: list[str]
 
 
@@ -116,7 +116,7 @@ def read_part(report: SystemReport, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
     work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-    facts = report_facts(report, scope, work, ranges)
+    facts = report_evidence(report, scope, work, ranges)
     extent = extent_of_frames(work.kernels.rows, work)
     # one window for one answer: that of the findings
     kernels = in_steady(scope.narrow(report, work.kernels).select(TALLIED), facts.steady)
@@ -221,17 +221,17 @@ def ranges_section(tallies: Sequence[Tally]) -> Table:
     return Table("nvtx", SECTIONS["nvtx"], tuple(rows[:TOP_RANGES]), identity=keys)
 
 
-def idle_section(facts: Facts) -> Table:
+def idle_section(facts: JobEvidence) -> Table:
     """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
     rows: list[tuple[Value, ...]] = []
     for device in facts.devices:
         if device.idle.causes:
-            causes = map(device.caused_ns, CAUSES)
+            causes = map(device.caused, CAUSES)
             rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
     return Table("idle", SECTIONS["idle"], tuple(rows))
 
 
-def gap_section(facts: Facts) -> Table:
+def gap_section(facts: JobEvidence) -> Table:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
     longest = [
         (
@@ -252,7 +252,7 @@ def gap_section(facts: Facts) -> Table:
     return Table("gaps", SECTIONS["gaps"], tuple(rows))
 
 
-def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
+def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
     """Which steady iterations all sections are about, for people; None: the whole capture."""
     counts = sorted(
         {device.iterations for device in facts.devices if device.iterations is not None}
@@ -269,7 +269,7 @@ def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
     return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
 
 
-def outside_text(facts: Facts) -> str | None:
+def outside_text(facts: JobEvidence) -> str | None:
     """What lies before the steady state of the device where that is longest, for people."""
     cases = [
         (device.repetition.whole_ns - device.budget.window_ns, device.repetition.outside)

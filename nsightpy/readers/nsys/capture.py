@@ -31,6 +31,12 @@ NO_WORK = Note(
     "Profile with `-t cuda`, and check that the program ran on a GPU during the capture.",
     kind=notes.NO_WORK,
 )
+NOT_TRACED = Note(
+    "The capture holds CUDA API calls, but no GPU work: no kernel, copy or graph tables.",
+    "Either nothing was launched, or the profiler could not trace the GPU; what it said of that, "
+    "if anything, is among the notes.",
+    kind=notes.NO_WORK,
+)
 NO_CALLS = Note(
     "No CUDA API calls were recorded: launches cannot be analysed.",
     "`nsys profile -t cuda` records them.",
@@ -39,7 +45,11 @@ NO_CALLS = Note(
 _LONGEST = 200
 _WORTH = ("warning", "error")
 # Warnings that bear on GPU figures; those of CPU sampling, OpenGL and the like do not.
-_RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buffer", re.IGNORECASE)
+_RELEVANT = re.compile(
+    r"CUDA|CUPTI|ActivityFlush|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buffer", re.IGNORECASE
+)
+# What a device or a build cannot do; what it can is traced as ever.
+_UNSUPPORTED = re.compile(r"not supported|cannot be traced|unsupported", re.IGNORECASE)
 # Says only that a process did not use a library.
 _NOT_USED = re.compile(r"Does the process use")
 # What nsys says that makes figures wrong: not of CPU samples, of the OS or of other counters, which
@@ -52,7 +62,7 @@ _MAY_LACK = re.compile(
     r"not all|(?:have not|not have) been|\b(?:lost|dropped|missing|overflow|truncated)",
     re.IGNORECASE,
 )
-_OF_CUDA = re.compile(r"CUDA|CUPTI", re.IGNORECASE)
+_OF_CUDA = re.compile(r"CUDA|CUPTI|ActivityFlush", re.IGNORECASE)
 _OF_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 
 
@@ -60,7 +70,7 @@ def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -
     """Notes on one export with these active processes, most important first, each on one line."""
     said: list[Note] = []
     if not any(export.has(table) for table in GPU_TABLES):
-        said.append(NO_WORK)
+        said.append(NOT_TRACED if export.holds_rows(RUNTIME) else NO_WORK)
     elif not export.holds_rows(KERNEL):
         said.append(Note("The capture holds no kernels of their own."))
     if launches := export.count(GRAPH_TRACE):
@@ -85,13 +95,17 @@ def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[Note]:
     lines = [" ".join(value.split()) for value in text.values]
     relevant = [bool(_RELEVANT.search(line)) and not _NOT_USED.search(line) for line in lines]
     worth = severity.equals(_WORTH) & np.asarray([*relevant, False])[text.codes]
-    rows = np.flatnonzero(worth & np.isin(about, [0, *pids])).tolist()
+    # a process in which tracing failed may have no rows, and be none of the active ones
+    mine = np.isin(about, [0, *pids]) | severity.equals(["error"])
+    rows = np.flatnonzero(worth & mine).tolist()
     said_once = dict.fromkeys((severity[row], lines[text.codes[row]]) for row in rows)
     return [_of_nsys(kind, line) for kind, line in said_once]
 
 
 def _of_nsys(severity: str, line: str) -> Note:
     """What nsys said, and what it means for figures."""
+    if _UNSUPPORTED.search(line):
+        return _note(severity, line, notes.UNSUPPORTED)
     wrong = not _OF_NO_FIGURE.search(line) and (
         bool(_LOST.search(line)) or (severity == "error" and bool(_OF_CUDA.search(line)))
     )
@@ -100,10 +114,12 @@ def _of_nsys(severity: str, line: str) -> Note:
         kind = kinds[1] if _OF_RANGES.search(line) else kinds[0]
     else:
         kind = notes.FAILED if wrong else notes.DIAGNOSTIC
-    return Note(
-        f"nsys {severity}: {line if len(line) <= _LONGEST else line[: _LONGEST - 1] + '…'}",
-        kind=kind,
-    )
+    return _note(severity, line, kind)
+
+
+def _note(severity: str, line: str, kind: str) -> Note:
+    shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return Note(f"nsys {severity}: {shown}", kind=kind)
 
 
 # Priority and name by process and thread.

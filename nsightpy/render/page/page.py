@@ -132,7 +132,7 @@ def page_data(page: Page) -> dict[str, Any]:
         "header": dict(page.header),
         "findings": [finding_record(card.finding) for card in page.cards],
         "sections": [_section(section) for section in page.sections],
-        "passed": [{"id": name} for name in page.passed],
+        "passed": [{"id": name, "text": text} for name, text in page.passed.items()],
         "notes": list(page.notes),
     }
     return dict(_harmless(finite(document)))

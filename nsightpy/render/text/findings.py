@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
@@ -33,8 +34,12 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
         width=min(out.width, WIDEST_NOTE) - _MARGIN,
         break_on_hyphens=False,
     )
-    shown, more = first_rows(table, rows)
-    for row in replace(table, rows=shown).records():
+    parts = _parts(table)
+    whole = replace(
+        table, rows=tuple(compress(table.rows, (not p for p in table.column("part_of"))))
+    )
+    shown, more = first_rows(whole, rows)
+    for row in replace(whole, rows=shown).records():
         bound, worst = _worth(row), _worst(row)
         name, identity = str(row["finding"]), str(row["id"] or "")
         known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
@@ -45,12 +50,22 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
         )
         first, *rest = wrap(title)
         out.print(severity + Text(first, style="bold"))
-        for line in (*rest, *wrap(printable(str(row["evidence"]))), *wrap(worst)):
+        evidence = f"{row['evidence']}{parts.get(str(row['id']), '')}"
+        for line in (*rest, *wrap(printable(evidence)), *wrap(worst)):
             out.print(Text(margin + line))
         if row["next_command"]:
             out.print(Text(f"{margin}{printable(str(row['next_command']))}", style="dim"))
     if more:
         out.print(Text(more, style="dim"))
+
+
+def _parts(table: Table) -> dict[str, str]:
+    """By id of a finding, the others that name its time, as a clause of it."""
+    names: dict[str, list[str]] = {}
+    for row in table.records():
+        if row["part_of"]:
+            names.setdefault(str(row["part_of"]), []).append(str(row["finding"]))
+    return {whole: f" (the same time is that of: {', '.join(n)})" for whole, n in names.items()}
 
 
 _STYLES = {"error": "red", "warning": "yellow"}

@@ -70,7 +70,7 @@ def _sections(
         _header(summary, width),
         _devices(summary, width),
         *tables,
-        _findings(summary.findings, width, findings),
+        _findings([one for one in summary.findings if not one.part_of], width, findings),
         _notes(summary, width, notes),
         [f"Next: {printable(command)}" for command, _ in first],
     ]

@@ -1,10 +1,12 @@
-"""What the host did while a device was idle, as facts that checks can use."""
+"""What the host did while a device was idle, as evidence."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
+from nsightpy.analysis.findings.evidence import Idle, LongestGap
+from nsightpy.analysis.findings.groups import Place
+from nsightpy.analysis.findings.thresholds import LEAST_NAMED
 from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
@@ -12,8 +14,10 @@ from nsightpy.analysis.work_graph.activity import activity
 from nsightpy.analysis.work_graph.idle_intervals import (
     CAUSES,
     HOST_GAP,
+    LAUNCH_BOUND,
     NO_ROW,
     QUEUED,
+    SYNC_DRAIN,
     UNKNOWN,
     IdleIntervals,
 )
@@ -25,12 +29,11 @@ from nsightpy.frames import Frame
 SHORT_COPY = "a copy to pageable memory"
 # What compiles, as ranges or CPU samples say.
 COMPILERS = "compilers"
-LEAST_NAMED = 0.5
 
 
-def idle_facts(
+def idle_evidence(
     launched: LaunchedWork, gaps: IdleIntervals, calls: Frame, window: Spans, events: HostEvents
-) -> IdleFacts:
+) -> Idle:
     """Why a device was idle; `calls` are the notable ones of its process."""
     causes, kinds = gaps.totals, kinds_of_calls(calls.labels("name"))
     worst = {}
@@ -41,7 +44,7 @@ def idle_facts(
     loads = calls.take(kinds == MODULE)
     loaded = measure_inside(spans_of(loads), gaps.opened, gaps.begun) > 0
     first = loaded & (gaps.after != NO_ROW) & launched.first[gaps.after]
-    return IdleFacts(
+    return Idle(
         causes,
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
@@ -53,18 +56,18 @@ def idle_facts(
         drained=int(np.count_nonzero(gaps.held)),
         longest=_longest_gap(launched, gaps, window, events),
         host=_host(gaps, launched, window, events),
-        calls=_calls(gaps, calls),
+        calls={"sync-drain": _draining(gaps, launched), **_calls(gaps, calls)},
         blocked_by=_blocked_by(gaps, calls),
     )
 
 
-def without_causes(idle: Spans) -> IdleFacts:
+def without_causes(idle: Spans) -> Idle:
     """The same where no calls were recorded: when the device was idle longest."""
     if not len(idle):
-        return IdleFacts()
+        return Idle()
     row = int(np.argmax(idle.ends - idle.starts))
     place = Place(int(idle.starts[row]), int(idle.ends[row] - idle.starts[row]))
-    return IdleFacts(
+    return Idle(
         worst={"unknown": place},
         longest=LongestGap(place, "unknown", "not known: no API calls were recorded"),
     )
@@ -97,7 +100,6 @@ def _calls(gaps: IdleIntervals, calls: Frame) -> dict[str, str]:
     names, kinds = {}, kinds_of_calls(calls.labels("name"))
     waits, rest = calls.take(kinds != ALLOCATION), calls.take(kinds == OTHER)
     for cause, some, least in (
-        ("sync-drain", waits, 0.0),
         ("first-launch", waits, 0.0),
         ("allocation", calls.take(kinds == ALLOCATION), 0.0),
         ("host-gap", rest, LEAST_NAMED),
@@ -110,6 +112,21 @@ def _calls(gaps: IdleIntervals, calls: Frame) -> dict[str, str]:
     if 2 * gaps.compiling.sum() > gaps.totals["first-launch"]:
         names["first-launch"] = COMPILERS
     return names
+
+
+def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
+    """The function whose calls drained the queue at the highest cost; empty where none did."""
+    rows, chain = np.flatnonzero(gaps.held), launched.chain
+    if not len(rows):
+        return ""
+    direct = gaps.times[rows, SYNC_DRAIN]
+    lead = np.maximum(gaps.held[rows] - direct, 0)
+    cost = direct + np.minimum(np.add.reduceat(gaps.times[:, LAUNCH_BOUND], rows), lead)
+    call = chain.last_begun(np.arange(len(chain)), gaps.thread[rows], gaps.opened[rows])
+    names = chain.labels.take(call[call >= 0])
+    if not len(names):
+        return ""
+    return names.values[int(np.argmax(np.bincount(names.codes, cost[call >= 0])))]
 
 
 def _blocked_by(gaps: IdleIntervals, calls: Frame) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,13 +10,14 @@ import numpy as np
 
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts
+from nsightpy.analysis.findings.evidence import Evidence
+from nsightpy.analysis.findings.thresholds import LEAST_SHARE
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
+from nsightpy.commands.findings.device_evidence import DeviceSource, device_evidence
 from nsightpy.frames import Frame
 from nsightpy.query.device_time import RankedBudget, rank_budgets
 from nsightpy.query.idle_time import (
@@ -32,6 +34,8 @@ from nsightpy.query.steady_state import steady_places
 from nsightpy.query.work_reading import Recorded, operations_in, wanted_steps, wanted_stretch
 from nsightpy.reports.system import SystemReport
 
+# The ranges that PyTorch's autograd makes of every operator.
+_OPERATOR = re.compile(r", (?:seq|op_id) = \d")
 SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
     "another."
@@ -39,14 +43,14 @@ SHARED = (
 
 
 @dataclass(frozen=True)
-class ReportFacts:
+class ReportEvidence:
     """What one report contributes to the facts.
 
     `recorded` is what its work can be replayed by.
     """
 
     recorded: Recorded
-    devices: Mapping[tuple[int, int], DeviceFacts]
+    devices: Mapping[tuple[int, int], Evidence]
     budgets: Sequence[RankedBudget] = ()
     steady: Mapping[tuple[int, int], SteadyState] = field(default_factory=dict)
     kernels: int = 0
@@ -57,13 +61,13 @@ class ReportFacts:
     shared: tuple[str, ...] = ()
 
 
-def report_facts(
+def report_evidence(
     report: SystemReport,
     scope: Scope,
     work: Work,
     ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
-) -> ReportFacts:
+) -> ReportEvidence:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `ranges` are those of NVTX. The collectives of a
@@ -73,11 +77,11 @@ def report_facts(
     windows = {row.place: row.budget.window for row in rows}
     followed = source.followed
     gaps = {} if followed is None else followed.idle(windows, source.events)
-    devices = device_facts(source, gaps, rows)
+    devices = device_evidence(source, gaps, rows)
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
     launch, stretch = source.launch, wanted_stretch(report, scope)
     steps = wanted_steps(report, scope, is_steady=bool(source.steady))
-    return ReportFacts(
+    return ReportEvidence(
         Recorded(
             _rank_part(report, scope, matters),
             steps,
@@ -89,7 +93,7 @@ def report_facts(
         source.steady,
         kernels=source.work.kernels.rows,
         unlaunched=0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
-        has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
+        has_ranges=source.has_ranges,
         has_calls=launch is not None,
         host="" if rows else _sampled(report),
         shared=_shared(report, [row.place for row in rows]),
@@ -111,8 +115,29 @@ def _source(
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
-    events = host_events(report, ranges)
-    return DeviceSource(report, work, communicates, followed, events, steady), rows
+    source = DeviceSource(
+        report,
+        work,
+        communicates,
+        followed,
+        host_events(report, ranges),
+        steady,
+        has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
+        costly=_costly(report, ranges),
+    )
+    return source, rows
+
+
+def _costly(report: SystemReport, ranges: Frame | None) -> str:
+    """What the profiler adds to each operator, for people; empty where it adds little."""
+    if report.kind == "torch" and report.frame("python_functions", ("start_ns",)).rows:
+        return "recording Python's stacks (with_stack) makes that longer than it is without"
+    named = ranges is not None and any(map(_OPERATOR.search, ranges.labels("name").values))
+    return (
+        "a range for each operator (emit_nvtx) makes that longer than it is without"
+        if named
+        else ""
+    )
 
 
 def _launched(work: Work, followed: FollowedWork | None) -> Work:

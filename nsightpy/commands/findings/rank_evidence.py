@@ -11,21 +11,21 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
-from nsightpy.analysis.findings.facts import DeviceFacts, Place, SlowCollectives, StragglerFact
+from nsightpy.analysis.findings.evidence import Evidence, SlowCollectives, Straggler
+from nsightpy.analysis.findings.groups import Place
 from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
+from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
-from nsightpy.commands.findings.report_facts import ReportFacts
+from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 
-# Of more collectives in a report some stretches of the capture are enough.
-ENOUGH = 20_000
 SAMPLED = (
     "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
     "{:.0%} of the time, evenly spread; what a straggler costs is taken to be the same in the "
@@ -36,13 +36,13 @@ Device = tuple[str, int, int]
 
 
 def with_waits(
-    rank_set: RankSet, results: Sequence[tuple[SystemReport, ReportFacts]]
-) -> tuple[dict[Device, DeviceFacts], Alignment | None, tuple[str, ...]]:
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, ReportEvidence]]
+) -> tuple[dict[Device, Evidence], Alignment | None, tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it.
 
     The alignment is there where several ranks, or their collectives, had to be put on one clock.
     """
-    facts: dict[Device, DeviceFacts] = {
+    facts: dict[Device, Evidence] = {
         (str(report.path), *place): device
         for report, known in results
         for place, device in known.devices.items()
@@ -53,7 +53,7 @@ def with_waits(
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, None, ()
-    alignment, sample = aligned_sample(parts, ENOUGH)
+    alignment, sample = aligned_sample(parts, MOST_COLLECTIVES)
     if len(rank_set) > 1:
         facts = _on_common_clock(facts, CommonClock.of(alignment))
     if not communicate:
@@ -66,12 +66,12 @@ def with_waits(
     for unit, slow in slow_units.items():
         if places[unit] in facts:
             named = _named(slow, names, _seen(alignment, slow.row))
-            facts[places[unit]] = replace(facts[places[unit]], slow_collectives=named)
+            facts[places[unit]] = replace(facts[places[unit]], slow=named)
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
         saved = np.where(inside[arrivals.rows], late.saved, 0)
         worst = int(np.argmax(saved))
-        waited_for = StragglerFact(
+        waited_for = Straggler(
             late.last_share,
             round(saved.sum() / sample.share),
             worst=_awaited(alignment, arrivals, worst),
@@ -81,13 +81,13 @@ def with_waits(
         for once_late in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]:
             if (place := places[once_late.unit]) in facts:
                 worst_place = _awaited(alignment, arrivals, once_late.worst)
-                came = StragglerFact(0.0, once_late.cost_ns, once_late.times, worst_place)
+                came = Straggler(0.0, once_late.cost_ns, once_late.times, worst_place)
                 facts[place] = replace(facts[place], straggler=came)
     notes = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
     return facts, alignment, notes
 
 
-def _named_by_report(facts: Mapping[Device, DeviceFacts]) -> dict[Device, DeviceFacts]:
+def _named_by_report(facts: Mapping[Device, Evidence]) -> dict[Device, Evidence]:
     """The facts of captures of several jobs: a device is that of a report, whatever its rank."""
     alone = Counter(path for path, _, _ in facts)
     return {
@@ -100,8 +100,8 @@ def _named_by_report(facts: Mapping[Device, DeviceFacts]) -> dict[Device, Device
 
 
 def _on_common_clock(
-    facts: Mapping[Device, DeviceFacts], clock: CommonClock
-) -> dict[Device, DeviceFacts]:
+    facts: Mapping[Device, Evidence], clock: CommonClock
+) -> dict[Device, Evidence]:
     """The facts with how far each device's own time is from the clock of all ranks."""
     return {
         (path, pid, device): replace(
@@ -118,7 +118,7 @@ def _device(alignment: Alignment, unit: int) -> Device:
     return alignment.clocks[participant.clock].report, participant.pid, participant.device
 
 
-def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask:
+def _inside(alignment: Alignment, devices: Sequence[Evidence | None]) -> Mask:
     """The rows of the ledger that touch the windows of their devices; none of unknown devices."""
     ledger = alignment.ledger
     keep = np.zeros(len(ledger), dtype=np.bool_)
@@ -158,4 +158,5 @@ def _named(slow: SlowInstances, names: UnitNames, place: Place) -> SlowCollectiv
         worst.ratio,
         cause_of(worst, names),
         place,
+        "" if worst.late_unit is None else f"rank {names.names[worst.late_unit]}",
     )

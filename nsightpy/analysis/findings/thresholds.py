@@ -1,0 +1,95 @@
+"""The named numbers of findings, each with its unit, its reason and what it was chosen on.
+
+Populations: "captures" are 17 real exports of Nsight Systems of 2021 to 2026 (V100 to H200, RTX,
+GTX; training, inference, solvers), judged one by one with SQL, and 20 real PyTorch traces;
+"programs" are the simulated ones of the tests, whose causes are known.
+"""
+
+from __future__ import annotations
+
+# What is said at all, and how loudly.
+
+# Share of a window: less than the spread of a step time from run to run (captures: 0.5 to 2 %).
+LEAST_SHARE = 0.01
+# Share of a window: an expert's "should" begins here (captures: what was left out below it).
+WARNING_SHARE = 0.03
+# Share of a window in CUDA graphs traced as a whole: the rest is about the smaller part.
+BLIND_SHARE = 0.10
+# Share of a finding's time that another one names, too: then they are one fact.
+ONE_FACT = 0.8
+# Share of a kernel's time that its mending usually gives back, where no replay tells: tensor cores
+# or a full GPU instead of a part of one more than halve it (captures), fusing and tuning less.
+LIKELY_SAVED, PERHAPS_SAVED = 0.5, 0.25
+# Things said in one sentence.
+MOST_NAMED = 3
+
+# Start-up.
+
+# Share of the time since a process's first call that a device worked: a moment after a start-up.
+SHORT_SHARE = 0.2
+# Nanoseconds: what takes less, where no calls tell how long the start-up was, is a moment; no
+# start-up takes less than some milliseconds.
+MOMENT_NS = 1_000_000
+# Share of a capture in which the steady state (else the GPU's window) is not: most of it.
+STARTUP_SHARE = 0.5
+# Share of the kernels' work that is done when a start-up, or a one-off copy, is over.
+BEGUN = 0.1
+# Share of a window that the host's pace must cost in a capture of a start-up, while code is loaded
+# for the first time, to say something of later steps (captures: 2 to 4 % there, gone afterwards).
+LEAST_OF_START_UP = 0.10
+# Nanoseconds: a first call that takes this long makes the context (captures: 70 to 250 ms).
+CONTEXT_NS = 10_000_000
+
+# Kernels.
+
+# Nanoseconds: about what launching a kernel takes on the host (captures: 3 to 10 us).
+SHORT_NS = 10_000
+# Operations: fewer copies, or short kernels, cost nothing that is worth a change of code.
+MANY = 100
+# Share of a window, or of the kernels' work: what decides how long it takes (captures: 25 to 97 %).
+DOMINANT_SHARE = 0.25
+# Names: one of so few kernels dominates whatever it does.
+FEW_NAMES = 2
+# Share of the kernels' work in elementwise steps: eager models have 25 to 40 %, compiled 5 to 15 %.
+ELEMENTWISE_SHARE = 0.20
+# Threads: a warp; a block of one leaves the rest of its schedulers without work.
+WARP = 32
+# Schedulers of a multiprocessor: fewer warps in all leave some of them without work.
+SCHEDULERS = 4
+# Share of the multiprocessors: persistent kernels begin nearly as many blocks as there are.
+SMALL_GRID = 0.8
+# Ratio of the blocks of launches of one kernel that take equally long (within LATENCY_SPREAD):
+# then not the work but the latency of one block bounds it (captures: 62 us for 1, 64 for 120).
+LATENCY_BLOCKS, LATENCY_SPREAD = 4, 1.25
+# Nanoseconds: below, launching is what bounds a kernel.
+LATENCY_NS = 20_000
+# Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta.
+AMPERE, VOLTA = 8, 7
+# Multiprocessors: the chips of compute capability 7.5 with fewer have no tensor cores.
+LEAST_TENSOR_SMS = 28
+# Collectives of one iteration: buckets of 25 MB make some tens of a model (captures: 404 of 11 us).
+MANY_COLLECTIVES = 100
+# Nanoseconds: a collective that takes less moves next to nothing (nccl-tests: 8 to 20 us).
+SHORT_COLLECTIVE_NS = 50_000
+
+# Copies.
+
+# Share of the copies' time at the edges of the kernels' work: those of one-offs.
+ONE_OFF = 0.9
+# Share of a window in copies and memory sets alone: no healthy one.
+COPIES_SHARE = 0.05
+
+# Ranks, devices and health.
+
+# Ratio to the mean of the devices' compute: below, the same program's spread (programs).
+UNBALANCED = 1.25
+# Share of a window: devices of one job may have different work to do.
+LEAST_IMBALANCE = 0.10
+# Share of what a straggler costs that its longer kernels explain.
+EXPLAINS = 0.3
+# Share of a window that a busy device is busy (verdicts of experts: 95 to 100 %).
+HEALTHY_SHARE = 0.95
+# Share of host gaps whose main call or OS call is worth a name.
+LEAST_NAMED = 0.5
+# Collectives of a report: beyond, a sample of the time tells the same (10 s for 100,000).
+MOST_COLLECTIVES = 20_000

@@ -1,0 +1,198 @@
+"""The evidence about each of a report's devices, in one pass over its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.findings.copy_evidence import copy_groups, graph_group
+from nsightpy.analysis.findings.evidence import Evidence, Repetition
+from nsightpy.analysis.findings.groups import Gpu
+from nsightpy.analysis.findings.kernel_evidence import (
+    gpu_of_kernels,
+    kernel_evidence,
+    short_cost_ns,
+)
+from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
+from nsightpy.analysis.idle.gpu_work import Work
+from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
+from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.iterations.steady import SteadyState
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
+from nsightpy.commands.findings.host_evidence import idle_evidence, without_causes
+from nsightpy.frames import API_CALLS, Frame, Ints
+from nsightpy.query.device_time import RankedBudget
+from nsightpy.query.idle_time import FollowedWork
+from nsightpy.readers.extent import bounds_of
+from nsightpy.reports.system import SystemReport
+from nsightpy.units import format_time
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class DeviceSource:
+    """One report's work with its calls (None: not recorded), and what its host did beside.
+
+    `costly` is what the profiler adds to each operator, for people.
+    """
+
+    report: SystemReport
+    work: Work
+    communicates: NDArray[np.bool_]
+    followed: FollowedWork | None
+    events: Mapping[int, HostEvents]
+    steady: Mapping[Place, SteadyState]
+    has_ranges: bool = False
+    costly: str = ""
+
+    @property
+    def launch(self) -> Ints | None:
+        """When each kernel was launched, ns."""
+        if self.followed is None:
+            return None
+        return self.followed.launched.work.launch[: self.work.kernels.rows]
+
+    def calls(self, pid: int) -> tuple[int | None, Frame]:
+        """When a process first called the API (None: never), and its notable calls."""
+        if self.followed is None:
+            return None, Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
+        chain = self.followed.launched.chain
+        mine = chain.start[chain.pid == pid]
+        first = int(mine.min()) if len(mine) else None
+        return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
+
+
+def device_evidence(
+    source: DeviceSource, gaps: Mapping[Place, IdleIntervals], rows: Sequence[RankedBudget]
+) -> dict[Place, Evidence]:
+    """A row for each device."""
+    columns = ("pid", "device", "sm_count", "compute_major", "name")
+    devices = source.report.frame("devices").tuples(*columns)
+    gpus = {(pid, device): Gpu(*facts) for pid, device, *facts in devices}
+    evidence = {}
+    for row in rows:
+        # by the device alone where processes are not distinguished
+        gpu = gpus.get(row.place) or gpus.get((0, row.device)) or Gpu()
+        evidence[row.place] = _device(source, row, gpu, gaps.get(row.place))
+    return evidence
+
+
+def _device(
+    source: DeviceSource, row: RankedBudget, gpu: Gpu, gaps: IdleIntervals | None
+) -> Evidence:
+    place, window = row.place, row.budget.window
+    on_device = source.work.kernels.rows_at(pid=place[0], device=place[1])
+    kernels, operations, graphs = (frame.at(pid=place[0], device=place[1]) for frame in source.work)
+    apart = source.communicates[on_device]
+    gpu = gpu_of_kernels(gpu, kernels, source.report.tool_version)
+    others = union_of([spans_of(operations), spans_of(graphs)])
+    ran = kernel_evidence(kernels, apart, window, others, gpu)
+    called, calls = source.calls(row.pid)
+    if gaps is None or source.followed is None:
+        short, idle = 0, without_causes(window - (spans_of(kernels) | others))
+    else:
+        # rows of the gaps are those of all kernels
+        elsewhere = source.communicates | ~on_device
+        short = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
+        about = (calls, window, source.events[row.pid])
+        idle = idle_evidence(source.followed.launched, gaps, *about)
+    copies = copy_groups(operations, spans_of(kernels) | spans_of(graphs), window)
+    return Evidence(
+        row.rank,
+        row.device,
+        row.budget,
+        gpu=gpu,
+        idle=idle,
+        groups={**ran.groups, **copies, "graphs": graph_group(graphs, window)},
+        names=ran.names,
+        latency=ran.latency,
+        short_ns=short,
+        begun_ns=ran.begun_ns,
+        in_graphs=_in_graphs(source.launch, on_device),
+        directives=ran.directives,
+        repetition=_repetition(source, row, (kernels, operations, graphs), called, calls),
+        has_ranges=source.has_ranges,
+        traced=source.report.kind == "torch",
+        costly=source.costly,
+    )
+
+
+def _in_graphs(launch: Ints | None, on_device: NDArray[np.bool_]) -> bool:
+    """Whether most kernels were launched by the call that launched the one before, too."""
+    if launch is None:
+        return False
+    launch = launch[on_device]
+    shared = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
+    return 2 * int(np.count_nonzero(shared)) > len(launch)
+
+
+def _repetition(
+    source: DeviceSource,
+    row: RankedBudget,
+    frames: Sequence[Frame],
+    called: int | None,
+    calls: Frame,
+) -> Repetition:
+    """What is known of a device's iterations, and of what came before them."""
+    bounds = bounds_of(frames)
+    if bounds is None:
+        return Repetition()
+    first, last = bounds
+    steady = source.steady.get(row.place)
+    begin = first if steady is None else int(steady.window.starts[0])
+    loading, call = _loading(calls, called, begin)
+    return Repetition(
+        None if steady is None else steady.count,
+        outside="" if steady is None else _outside(frames, row.budget.window),
+        lead_ns=None if called is None else max(first - called, 0),
+        loading_ns=loading,
+        loading_call=call,
+        first_ns=first,
+        whole_ns=last - first,
+        capture_ns=_captured(source.events.values(), called, bounds),
+    )
+
+
+def _captured(events: Iterable[HostEvents], called: int | None, bounds: tuple[int, int]) -> int:
+    """How long anything was recorded, in ns."""
+    first, last = min(bounds[0], bounds[0] if called is None else called), bounds[1]
+    for of_process in events:
+        for frame in (of_process.ranges, of_process.os_calls, of_process.mpi_calls):
+            if frame.rows:
+                first = min(first, int(frame.ints("start_ns").min()))
+                last = max(last, int(frame.ints("end_ns").max()))
+    return last - first
+
+
+def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
+    """How long before a moment code was first loaded or the context made, and by which call.
+
+    The first call of a process makes the context, whatever it is.
+    """
+    start, lasted = calls.ints("start_ns"), calls.ints("end_ns") - calls.ints("start_ns")
+    makes_context = (start == called) & (lasted >= CONTEXT_NS)
+    loads = calls.take(makes_context | (kinds_of_calls(calls.labels("name")) == MODULE)).ordered()
+    if not loads.rows or loads.ints("start_ns")[0] >= before:
+        return 0, ""
+    return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]
+
+
+def _outside(frames: Sequence[Frame], window: Spans) -> str:
+    """What a device did before its steady state, for people; empty where that is little."""
+    if not len(window):
+        return ""
+    before = int(window.starts[0])
+    early = [frame.take(frame.ints("start_ns") < before) for frame in frames[:2]]
+    kernels, copies = (spans_of(frame).total for frame in early)
+    parts = [
+        f"{format_time(length)} of {what}"
+        for length, what in ((copies, "one-off copies"), (kernels, "kernels"))
+        if length > LEAST_SHARE * window.total
+    ]
+    return f"before it: {' and '.join(parts)}" if parts else ""

@@ -1,0 +1,239 @@
+"""What rules conclude from evidence that is made up: order, severity, and one fact told once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.findings.engine import judge
+from nsightpy.analysis.findings.evidence import (
+    Evidence,
+    Idle,
+    JobEvidence,
+    Repetition,
+    SlowCollectives,
+    Straggler,
+)
+from nsightpy.analysis.findings.groups import Gpu, Group, Place
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS, KernelEvidence, kernel_evidence
+from nsightpy.analysis.idle.host_activity import COMPILING
+from nsightpy.analysis.intervals import NOTHING, Spans
+from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.frames import Frame, Labels
+from nsightpy.results import Finding
+
+MS = 1_000_000
+WINDOW = 1_000 * MS
+ROW = Evidence(
+    0,
+    0,
+    TimeBudget(0, WINDOW, WINDOW, WINDOW, 0, 0, 0, 0, 0, 0),
+    names=9,
+    gpu=Gpu(108, 8),
+    repetition=Repetition(10, whole_ns=WINDOW),
+)
+PLACE = Place(0, 5 * MS)
+
+
+def judged(*rows: Evidence, **job: Any) -> dict[str, Finding]:
+    """The findings by id, in their order."""
+    return {finding.id: finding for finding in judge(JobEvidence(rows, **job))}
+
+
+def idle(**causes: int) -> Evidence:
+    """A device that was idle for so many ms by cause."""
+    times = {cause.replace("_", "-"): ms * MS for cause, ms in causes.items()}
+    missing = dict.fromkeys(("sync-drain", "host-gap", "launch-bound", "unknown"), 0)
+    worst = dict.fromkeys(times, PLACE)
+    budget = replace(ROW.budget, busy_ns=WINDOW - sum(times.values()))
+    return replace(ROW, budget=budget, idle=Idle({**missing, **times}, worst))
+
+
+def of_kernels(**named: dict[str, int]) -> dict[str, Group]:
+    """Groups by the ms of their kernels by name; `kernels` has all."""
+    groups = {}
+    for group, by_name in named.items():
+        times = {name: ms * MS for name, ms in by_name.items()}
+        top = max(times, key=lambda name: times[name])
+        total = sum(times.values())
+        groups[group.replace("_", "-")] = Group(
+            *(total, total, total),
+            count=len(by_name),
+            name=top,
+            named_ns=times[top],
+            worst=PLACE,
+            by_name=times,
+        )
+    return groups
+
+
+def test_the_largest_loss_comes_first_whatever_its_severity() -> None:
+    """Idle time of which another cause has more in most intervals is info, and still first."""
+    row = idle(host_gap=580)
+    work = of_kernels(kernels={"a": 250}, elementwise={"a": 56})
+    row = replace(row, groups=work, idle=replace(row.idle, beside=True))
+    found = judged(row)
+    assert list(found) == ["host-gap", "unfused-elementwise"]
+    assert [found[name].severity for name in found] == ["info", "warning"]
+
+
+def test_one_kernel_is_one_fact() -> None:
+    same = {"solve": 900}
+    groups = of_kernels(
+        kernels=same | {"a": 50}, top=same, tiny_blocks=same, small_grid=same, fp32_gemm={"a": 50}
+    )
+    found = judged(replace(ROW, groups=groups))
+    assert {name: found[name].part_of for name in found} == {
+        "tiny-blocks": "",
+        "dominating-kernel": "tiny-blocks",
+        "small-grid": "tiny-blocks",
+        "fp32-gemm": "",
+    }
+    groups |= of_kernels(tiny_blocks={"solve": 500})
+    assert judged(replace(ROW, groups=groups))["small-grid"].part_of == ""
+
+
+def test_blocking_calls_are_the_cause_of_launches_one_by_one() -> None:
+    row = idle(launch_bound=150, sync_drain=10)
+    row = replace(row, idle=replace(row.idle, run_ahead_lost_ns=140 * MS))
+    found = judged(row)
+    assert list(found) == ["sync-drain", "launch-bound"]
+    assert found["launch-bound"].part_of == "sync-drain"
+    apart = replace(row, idle=replace(row.idle, run_ahead_lost_ns=20 * MS))
+    assert judged(apart)["launch-bound"].part_of == ""
+
+
+@pytest.mark.parametrize(("late", "whole"), [("rank 1", "straggler"), ("rank 0", "")])
+def test_slow_collectives_are_part_of_the_straggler_that_makes_them(late: str, whole: str) -> None:
+    budget = replace(ROW.budget, exposed_communication_ns=100 * MS)
+    slow = SlowCollectives(
+        2, 90 * MS, "AllReduce", 50 * MS, 9.0, f"it waited for {late}", late=late
+    )
+    waiting = replace(ROW, budget=budget, slow=slow)
+    straggler = replace(ROW, rank=1, straggler=Straggler(0.9, 100 * MS))
+    assert judged(waiting, straggler)["slow-collectives"].part_of == whole
+
+
+def test_copies_of_pageable_memory_are_those_that_nothing_hides() -> None:
+    way = {"exposed-h2d": 50 * MS, "exposed-d2h": 50 * MS}
+    groups = {
+        "h2d": Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE),
+        "d2h": Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE),
+        "pageable": Group(100 * MS, 100 * MS, count=4, bytes=18, worst=PLACE, by_name=way),
+    }
+    assert judged(replace(ROW, groups=groups))["pageable-copies"].part_of.startswith("exposed-")
+
+
+@pytest.mark.parametrize(
+    ("repetition", "said"),
+    [
+        (Repetition(10, whole_ns=WINDOW, capture_ns=4 * WINDOW), "outside of its steady"),
+        (Repetition(10, whole_ns=4 * WINDOW), "outside of its steady"),
+        (Repetition(whole_ns=WINDOW, capture_ns=3 * WINDOW), "no repeated work"),
+        (Repetition(10, whole_ns=WINDOW, capture_ns=WINDOW * 3 // 2), ""),
+        (Repetition(whole_ns=WINDOW, lead_ns=WINDOW // 2), ""),
+    ],
+)
+def test_start_up_is_judged_over_the_whole_capture(repetition: Repetition, said: str) -> None:
+    found = judged(replace(idle(host_gap=50), repetition=repetition))
+    assert next(iter(found)) == "host-gap", "what can be mended comes first"
+    assert ("startup-dominates" in found) == bool(said)
+    if said:
+        assert found["startup-dominates"].severity == "info"
+        assert said in found["startup-dominates"].text
+
+
+def test_one_of_few_kernels_dominates_whatever_it_does() -> None:
+    groups = of_kernels(kernels={"a": 900}, top={"a": 900})
+    assert judged(replace(ROW, groups=groups))["dominating-kernel"].severity == "warning"
+    assert judged(replace(ROW, groups=groups, names=2))["dominating-kernel"].severity == "info"
+
+
+def test_a_collective_for_each_tensor_is_said_to_be_one() -> None:
+    budget = replace(ROW.budget, exposed_communication_ns=40 * MS)
+    calls = Group(44 * MS, 40 * MS, 44 * MS, count=4040)
+    row = replace(ROW, budget=budget, groups={"collectives": calls})
+    assert "a bucket" in judged(row)["exposed-communication"].text
+    few = {"collectives": replace(calls, count=400)}
+    assert "a bucket" not in judged(replace(row, groups=few))["exposed-communication"].text
+
+
+def test_in_traces_operators_are_what_to_look_at() -> None:
+    groups = of_kernels(kernels={"a": 900}, elementwise={"a": 400})
+    commands = {
+        traced: judged(replace(ROW, groups=groups, traced=traced))["unfused-elementwise"]
+        for traced in (True, False)
+    }
+    assert commands[True].next_command.startswith("nsightpy operators ")
+    assert commands[False].next_command.startswith("nsightpy kernels ")
+
+
+def launched(*kernels: tuple[str, int, int]) -> KernelEvidence:
+    """Kernels one after the other: name, length in us, blocks."""
+    ends = np.cumsum([1_000 * lasts for _, lasts, _ in kernels])
+    starts = ends - [1_000 * lasts for _, lasts, _ in kernels]
+    blocks = np.asarray([count for *_, count in kernels], dtype=np.int64)
+    shape = dict(zip(COLUMNS, (blocks, np.full(len(kernels), 256, dtype=np.int64)), strict=True))
+    names = Labels.of([name for name, *_ in kernels])
+    frame = Frame({"start_ns": starts, "end_ns": ends, "name": names, **shape})
+    none, window = np.zeros(len(kernels), dtype=np.bool_), Spans.of(0, int(ends[-1]))
+    return kernel_evidence(frame, none, window, NOTHING, Gpu(108, 8))
+
+
+@pytest.mark.parametrize(("many_us", "bound"), [(64, True), (200, False)])
+def test_what_takes_as_long_with_many_blocks_is_bound_by_latency(many_us: int, bound: bool) -> None:
+    found = launched(*[("fft", 62, 1)] * 5, *[("fft", many_us, 120)] * 5)
+    assert ("fft" in found.latency) == bound
+    row = replace(ROW, groups=found.groups, names=5, latency=found.latency)
+    row = replace(row, budget=replace(ROW.budget, end_ns=MS))
+    text = judged(row)["dominating-kernel"].text
+    assert ("as long with 120 blocks (64.0 us) as with 1 (62.0 us)" in text) == bound
+
+
+def test_softmax_between_matrix_products_is_attention() -> None:
+    layer = [
+        ("ampere_bf16_gemm", 50, 900),
+        ("scale_elementwise", 5, 900),
+        ("softmax_warp", 20, 900),
+    ]
+    layer += [("dropout_elementwise", 5, 900), ("ampere_bf16_gemm", 50, 900)]
+    found = launched(*layer * 4)
+    assert found.groups["attention"].count == 4
+    text = judged(replace(ROW, budget=replace(ROW.budget, end_ns=MS), groups=found.groups))
+    assert "scaled_dot_product_attention" in text["unfused-elementwise"].text
+    loss = [
+        ("ampere_bf16_gemm", 50, 900),
+        *[("elementwise", 5, 900)] * 7,
+        ("softmax_warp", 20, 900),
+    ]
+    assert launched(*loss * 4).groups["attention"].count == 0
+
+
+@pytest.mark.parametrize(("elements", "said"), [(1, True), (8, False)])
+def test_operands_that_are_not_aligned(elements: int, said: bool) -> None:
+    name = f"cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_nn_align{elements}"
+    found = launched((name, 900, 900), ("other", 50, 900), ("third", 50, 900))
+    budget = replace(ROW.budget, end_ns=MS)
+    text = judged(replace(ROW, budget=budget, groups=found.groups))["dominating-kernel"].text
+    assert ("not aligned to 16 bytes" in text) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "compiles"),
+    [
+        ("Torch-Compiled Region: 0/0", False),
+        ("## Call CompiledFxGraph fabc ##", False),
+        ("jit(train_step)/jit(main)/dot_general", False),
+        ("/tmp/torchinductor_user/ab/cab.py(72): call", False),
+        ("inductor_compile", True),
+        ("backend_compile", True),
+        ("XlaCompile", True),
+        ("autotune", True),
+        ("JIT compilation", True),
+    ],
+)
+def test_what_was_compiled_runs(name: str, compiles: bool) -> None:
+    assert bool(COMPILING.search(name)) == compiles
