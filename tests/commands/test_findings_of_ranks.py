@@ -189,9 +189,13 @@ def test_what_is_first_launched_gains_its_calls_and_leads() -> None:
     assert first["gain_share"] == pytest.approx(0.734, abs=0.005)
 
 
-def test_the_critical_path_leads_over_the_rank_that_mpi_calls_wait_for(tmp_path: Path) -> None:
+def test_mpi_calls_that_wait_for_a_late_rank_gain_what_they_move_alone(tmp_path: Path) -> None:
     write_mpi_reports(simulate_mpi(MpiSettings(slow=2, slow_ns=400_000)), tmp_path)
     assert str(summarize(tmp_path).header["critical_path"]).endswith("(rank 2)")
+    row = by_id(tmp_path)["exposed-communication"]
+    # a message and three collectives a step, which end 2 and 3 us after all are there
+    assert row["gain_ns"] == pytest.approx(2_000 + 3 * 3_000, rel=0.1)
+    assert row["recoverable_ns"] > 400_000
 
 
 @needs_reports

@@ -80,8 +80,8 @@ def allocations(_: Finding, work: Replayable) -> list[Edit]:
 
 
 def transfers(_: Finding, work: Replayable) -> list[Edit]:
-    """Collectives move their data at once; who is late is waited for."""
-    return edits.transfers(work.graph)
+    """Collectives and MPI calls move their data at once; who is late is waited for."""
+    return [*edits.transfers(work.graph), *edits.meetings(work.graph)]
 
 
 def copies(finding: Finding, work: Replayable) -> list[Edit]:
@@ -128,7 +128,7 @@ def _named(name: str, factor: float, work: Replayable) -> list[Edit]:
     if name == "host":
         return [*edits.host_gaps(graph, factor), *edits.launches(graph, factor)]
     if name == "network":
-        return edits.transfers(graph, factor)
+        return [*edits.transfers(graph, factor), *edits.meetings(graph, factor)]
     if name == "copies":
         return edits.copies(graph, factor)
     rows = graph.work.kind == COMPUTE

@@ -40,6 +40,12 @@ def transfers(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) 
     return [Edit("operation", rows, left / np.maximum(length, 1))]
 
 
+def meetings(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """What MPI calls of several ranks take once all are there; waits for ranks stay."""
+    calls = np.unique(graph.work.meeting_call)
+    return [Edit("meeting", calls, factor), Edit("call", calls, factor)]
+
+
 def host_gaps(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
     """Long stretches outside of CUDA take that part of their time."""
     return [Edit("gap", np.flatnonzero(_gaps(graph) >= HOST_GAP_NS), factor)]

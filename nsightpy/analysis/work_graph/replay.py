@@ -14,13 +14,14 @@ from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.frames import Ints
 
 NEVER = -(2**62)
-Weight = Literal["gap", "call", "operation", "wait"]
+Weight = Literal["gap", "call", "operation", "wait", "meeting"]
 
 
 @dataclass(frozen=True)
 class Edit:
     """A change of weights: of the gaps before calls, of calls, of operations, or of waits.
 
+    Of MPI calls that meet, what they take after all were there is that of the `meeting`.
     `rows` are calls, or operations (a collective takes the time since all ranks were there);
     `factor` multiplies what they take. Calls of `wait` return without waiting.
     """
@@ -53,9 +54,13 @@ def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
     """The graph with some weights changed; several edits are one replay."""
     lasting, increments = graph.lasting.copy(), graph.host.increments.copy()
     held = np.ones(len(graph.work.call_start), dtype=np.bool_)
+    kept = np.ones(len(graph.work.call_start))
     for edit in edits:
         if edit.weight == "wait":
             held[edit.rows] = False
+            continue
+        if edit.weight == "meeting":
+            kept[edit.rows] = edit.factor
             continue
         changed = lasting if edit.weight == "operation" else increments
         rows = {"gap": 2 * edit.rows, "call": 2 * edit.rows + 1}.get(edit.weight, edit.rows)
@@ -64,6 +69,9 @@ def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
     weights = graph.weights(lasting, increments)
     blocked = np.flatnonzero(graph.edges.kind == BLOCKED)
     call = graph.host.positions[graph.edges.target[blocked] - graph.nodes.host_at] // 2
+    met = graph.edges.source[blocked] >= graph.nodes.host_meetings_at
+    met &= graph.edges.source[blocked] < graph.nodes.host_at
+    weights[blocked[met]] = np.rint(weights[blocked[met]] * kept[call[met]])
     weights[blocked[~held[call]]] = NEVER
     return _measured(graph, walked(graph, weights), lasting)
 
