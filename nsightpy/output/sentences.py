@@ -25,6 +25,8 @@ from nsightpy.results.comparison import (
     ComparedQuantity,
     ComparedSide,
     Comparison,
+    GateOutcome,
+    NoiseFloor,
 )
 from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
 
@@ -252,26 +254,10 @@ def _spread(result: Comparison) -> str:
     return f"over the {result.unit}s of {sizes} (the runs' own spread is not covered)"
 
 
-def limit_ns(result: Comparison) -> float:
-    """What a change of the step must pass to be one: both limits."""
-    limits = result.limits
-    return max(limits.relative * (result.step.before_ns or 0), float(limits.absolute_ns))
-
-
-def gate_line(result: Comparison) -> str:
-    """What became of the gate, or nothing where there is none."""
-    gate = result.gate
-    if gate is None:
-        return ""
-    return f"{gate_word(result)}: {printable(gate.reason)}"
-
-
-def gate_word(result: Comparison) -> str:
-    """failed, cannot tell or held; empty without a gate."""
-    gate = result.gate
-    if gate is None:
-        return ""
-    return "failed" if gate.failed else "cannot tell" if gate.verdict == CANNOT_TELL else "held"
+def gate_line(gate: GateOutcome) -> str:
+    """What became of a gate, and why."""
+    word = "failed" if gate.failed else "cannot tell" if gate.verdict == CANNOT_TELL else "held"
+    return f"{word}: {printable(gate.reason)}"
 
 
 def noise_runs(result: Comparison) -> str:
@@ -280,23 +266,16 @@ def noise_runs(result: Comparison) -> str:
     return f"{side_name(whole)}, {side_size(whole, result.unit)}"
 
 
-def noise_line(result: Comparison) -> str:
-    """The floor that A against A shows, or nothing where it was not asked for."""
-    noise = result.noise
-    if noise is None:
-        return ""
+def noise_line(noise: NoiseFloor) -> str:
+    """The floor that A against A shows."""
     return (
-        f"Noise floor: {significant(100 * noise.relative, 2)} % and "
-        f"{format_time(noise.absolute_ns)}, from {counted(noise.runs, 'run')}: halves of them "
-        "differ by no more (95 %)"
+        f"{significant(100 * noise.relative, 2)} % and {format_time(noise.absolute_ns)}, from "
+        f"{counted(noise.runs, 'run')}: halves of them differ by no more (95 %)"
     )
 
 
-def gate_options(result: Comparison) -> str:
+def gate_options(noise: NoiseFloor) -> str:
     """The floor as options, rounded up so that the floor itself holds."""
-    noise = result.noise
-    if noise is None:
-        return ""
     relative = math.ceil(1000 * noise.relative - 1e-9) / 10
     unit, scale = time_unit_for([noise.absolute_ns])
     tenths = math.ceil(10 * noise.absolute_ns / scale - 1e-9) / 10

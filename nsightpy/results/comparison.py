@@ -15,7 +15,7 @@ from nsightpy.results.tables import Field, Table
 SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
 NEW, GONE = "new", "gone"
 # What a name before and one after are taken for the same by, and what became of it.
-FULL_NAME, BASE_NAME, ORDER = "full name", "name without arguments", "order"
+FULL_NAME, BASE_NAME, ORDER = "full name", "name without arguments", "order of launches"
 _CHANGES = {BASE_NAME: "renamed", ORDER: "replaced"}
 COMPARE_FIELDS = (
     Field("name", "name", importance=1),
@@ -47,6 +47,10 @@ class Limits:
 
     relative: float = 0.01
     absolute_ns: int = 1_000
+
+    def at(self, before_ns: float) -> float:
+        """What a change of this time must pass, in ns: both limits."""
+        return max(self.relative * before_ns, float(self.absolute_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +126,19 @@ class ComparedQuantity:
         return self.verdict if self.verdict in (NEW, GONE) else _CHANGES.get(self.matched_by, "")
 
     @property
+    def before_n(self) -> int:
+        """Runs before."""
+        return len(self.before_runs)
+
+    @property
+    def after_n(self) -> int:
+        """Runs after."""
+        return len(self.after_runs)
+
+    @property
     def row(self) -> tuple[Value, ...]:
         """Under COMPARE_FIELDS."""
-        return (
-            self.name,
-            self.before_ns,
-            self.after_ns,
-            self.delta_ns,
-            self.ratio,
-            len(self.before_runs),
-            len(self.after_runs),
-            self.verdict,
-            self.section,
-            self.ratio_low,
-            self.ratio_high,
-            self.p_value,
-            self.matched_by,
-        )
+        return tuple(getattr(self, field.name) for field in COMPARE_FIELDS)
 
 
 def _each(total: int | None, count: float | None) -> float | None:
@@ -207,6 +207,11 @@ class Comparison(Table):
     def quantities(self) -> tuple[ComparedQuantity, ...]:
         """Everything compared, in the order of the rows."""
         return (self.step, *self.parts, *self.kernels, *self.collectives, *self.ranges)
+
+    @property
+    def limit_ns(self) -> float:
+        """What a change of the step must pass to be one."""
+        return self.limits.at(self.step.before_ns or 0)
 
     def cut(self, top: int) -> Comparison:
         """The same with so many rows of each section shown."""

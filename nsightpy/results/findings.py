@@ -71,23 +71,9 @@ class Finding:
 
 def finding_record(finding: Finding) -> dict[str, Any]:
     """A finding under the columns of the command line."""
-    return {
-        "finding": finding.name,
-        "severity": finding.severity,
-        "rank": finding.rank,
-        "device": finding.device,
-        "evidence": finding.text,
-        "recoverable_ns": finding.recoverable_ns,
-        "recoverable_share": finding.recoverable_share,
-        "next_command": finding.next_command,
-        "id": finding.id,
-        "window": finding.window,
-        "start_ns": finding.start_ns,
-        "duration_ns": finding.duration_ns,
-        "gain_ns": finding.gain_ns,
-        "gain_share": finding.gain_share,
-        "part_of": finding.part_of,
-    }
+    attributes = {"finding": "name", "evidence": "text"}
+    names = (field.name for field in FINDING_FIELDS)
+    return {name: getattr(finding, attributes.get(name, name)) for name in names}
 
 
 def worth(

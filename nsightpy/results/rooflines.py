@@ -285,11 +285,6 @@ class Roofline(Table):
     all_launches: tuple[RooflineLaunch, ...] = ()
     all_variants: int = 0
 
-    @property
-    def tool_versions(self) -> tuple[str, ...]:
-        """The ncus that profiled, as far as the reports show."""
-        return tool_versions(self.launches)
-
     def members(self) -> dict[str, Any]:
         """What is known of each kernel and shape beside its points, of its typical launch."""
         return {"kernels": [_record(variant, self.naming) for variant in self.variants]}

@@ -100,7 +100,7 @@ def test_another_tile_is_in_the_place_of_the_first(jobs: Jobs) -> None:
     found = compared(jobs, "tile")
     one = kernel(found, TILE)
     assert (one.change, one.before_name) == ("replaced", catalogue.QKV.name)
-    assert (one.matched_by, one.verdict) == ("order", FASTER)
+    assert (one.matched_by, one.verdict) == ("order of launches", FASTER)
     assert one.ratio == pytest.approx(80 / 94, rel=0.03)
     assert {each.change for each in found.kernels} == {"", "replaced"}
 

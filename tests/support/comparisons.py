@@ -170,7 +170,7 @@ def kernels() -> tuple[ComparedQuantity, ...]:
             [0.5, 0.5, 0.51],
             [0.3, 0.3, 0.31],
             before_name="layernorm_kernel",
-            matched_by="order",
+            matched_by="order of launches",
             before_count=12.0,
             after_count=12.0,
         ),
@@ -204,7 +204,7 @@ def hostile() -> Comparison:
         before_count=1.0,
         after_count=1.0,
         before_name=HOSTILE[::-1],
-        matched_by="order",
+        matched_by="order of launches",
     )
     return replace(
         made,

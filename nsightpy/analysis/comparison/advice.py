@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from nsightpy.analysis.comparison.verdicts import limit_of
 from nsightpy.results.comparison import LAUNCH_SPREAD, ComparedQuantity, Comparison
 from nsightpy.units import format_time
 
@@ -83,10 +82,9 @@ def next_steps(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     collectives = comparison.collectives
     waits = abs(_change_of(collectives, "wait")) > abs(_change_of(collectives, "transfer"))
     largest = max((abs(part.delta_ns) for part in comparison.parts), default=0)
-    limit = limit_of(comparison.step.before_ns or 0, comparison.limits)
     steps: dict[str, str] = {}
     for part in sorted(comparison.parts, key=lambda part: -abs(part.delta_ns)):
-        if not part.delta_ns or abs(part.delta_ns) < MATERIAL * max(limit, largest):
+        if not part.delta_ns or abs(part.delta_ns) < MATERIAL * max(comparison.limit_ns, largest):
             break
         command, why = next(step for name, *step in _OF_PARTS if part.name.startswith(name))
         if command == "collectives" and waits:

@@ -10,6 +10,7 @@ from nsightpy.analysis.comparison.sides import Side
 from nsightpy.names import brief_kernel
 from nsightpy.results.comparison import CircumstanceDifference, ComparedQuantity, ComparedSide
 from nsightpy.results.run_summary import RunSummary
+from nsightpy.units import listed
 
 MOST_VALUES = 4
 UNKNOWN = "not known"
@@ -51,9 +52,7 @@ def shape_differences(
 
 
 def _text(values: Sequence[str]) -> str:
-    shown = [value or UNKNOWN for value in values[:MOST_VALUES]]
-    more = len(values) - len(shown)
-    return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
+    return listed((value or UNKNOWN for value in values), MOST_VALUES)
 
 
 def launches_of(run: RunSummary, unit: str) -> float:

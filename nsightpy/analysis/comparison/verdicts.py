@@ -123,18 +123,13 @@ def verdict_of(
     """The verdict on a time of `before_ns` whose change lies in the interval."""
     if interval is None:
         return CANNOT_TELL
-    limit = limit_of(before_ns, limits)
+    limit = limits.at(before_ns)
     significant = p_value is None or p_value < SIGNIFICANT
     if significant and interval.least_ns > limit:
         return SLOWER
     if significant and interval.most_ns < -limit:
         return FASTER
     return SAME if interval.least_ns >= -limit and interval.most_ns <= limit else CANNOT_TELL
-
-
-def limit_of(before_ns: float, limits: Limits) -> float:
-    """What a change must pass to be one, in ns: both limits."""
-    return max(limits.relative * before_ns, float(limits.absolute_ns))
 
 
 def runs_needed(
@@ -147,7 +142,7 @@ def runs_needed(
     """
     if interval is None:
         return FEWEST_RUNS if runs < FEWEST_RUNS else None
-    margin = abs(abs(change_ns) - limit_of(before_ns, limits))
+    margin = abs(abs(change_ns) - limits.at(before_ns))
     half = (interval.most_ns - interval.least_ns) / 2.0
     if margin <= 0.0:
         return None

@@ -102,7 +102,7 @@ def compare(
     kept = read_baseline(baseline) if baseline is not None else ()
     opened = [[open_run(run, **common) for run in side] for side in sides]
     runs = [run for side in opened for run in side]
-    same_kind([*((run.name, run.kind) for run in kept), *((run.name, run.kind) for run in runs)])
+    same_kind([*kept, *runs])
     found, last = tuple(summaries(runs)), len(opened[-1])
     first = ComparedSide(found[:-last] or kept, str(baseline or ""))
     second = ComparedSide(found[-last:])

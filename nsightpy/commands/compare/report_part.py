@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.collectives.log import log_of
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
@@ -21,12 +20,12 @@ from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, 
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
 from nsightpy.commands.info.command import used_gpus
-from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
 from nsightpy.query.idle_time import FollowedWork, followed_work, host_events
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.iteration_search import calls_of
-from nsightpy.query.rank_alignment import RankPart, clocks_in
+from nsightpy.query.rank_alignment import RankPart, collective_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
 from nsightpy.reports.system import SystemReport
@@ -98,11 +97,7 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
         if kind:
             parts = unit_times(*repeated[pid], did, gaps.get(device))
             units[kind].append(_units(device, repeated[pid], parts, ran.at(**own), in_process))
-    collectives = None
-    if communicates.any():
-        frame = report.frame("collectives", COLLECTIVES.names)
-        log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
-        collectives = RankPart(tuple(clocks_in(report)), log)
+    collectives = collective_part(report) if communicates.any() else None
     about = circumstances_of(report, list(windows), iterations if kind == "step" else {})
     notes: list[Said] = []
     if windows and not recorded:
@@ -113,12 +108,12 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
 
 
 def circumstances_of(
-    report: SystemReport, places: Sequence[Device], iterations: Mapping[int, Iterations]
+    report: SystemReport, devices: Sequence[Device], iterations: Mapping[int, Iterations]
 ) -> dict[str, set[str]]:
     """What a report says that it ran on and with; no names of hosts and users."""
     clocks = report.frame("devices").ints("clock_hz").tolist()
     return {
-        "GPU": set(used_gpus(report, places)),
+        "GPU": set(used_gpus(report, devices)),
         "maximum SM clock": {f"{clock / 1e6:.0f} MHz" for clock in clocks if clock > 0},
         "driver": {report.session.driver},
         "profiler": {report.tool_version},
@@ -151,12 +146,12 @@ def _steps(iterations: Iterations, scope: Scope) -> Times | None:
 
 
 def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
-    """The same of what repeats in a process and is no step."""
-    others = (other for other in iterations.others if other.units and len(other) > REPEATS)
-    level = next(others, None)
+    """The same of what is no step and repeats in most of the work; the capture cuts the last."""
+    others = [other for other in iterations.others if other.units and len(other) > REPEATS]
+    level = max(others, key=lambda other: other.coverage, default=None)
     if scope.iteration is not None or level is None or not (level.end > level.start).all():
         return None
-    return level.start[1:], level.end[1:]
+    return level.start[:-1], level.end[:-1]
 
 
 def _hull(window: Spans, times: Times | None) -> Spans:

@@ -70,14 +70,14 @@ def open_run(run: OneRun, **common: Unpack[Common]) -> OpenRun:
     return OpenRun(name, open_ncu_reports(compute, **reading_options(common)))
 
 
-def same_kind(runs: Sequence[tuple[str, str]]) -> None:
-    """Raise UsageError where runs (name, kind) are of several tools."""
-    first, kind = runs[0]
-    for name, other in runs[1:]:
-        if other != kind:
+def same_kind(runs: Sequence[OpenRun | RunSummary]) -> None:
+    """Raise UsageError where runs are of several tools."""
+    first = runs[0]
+    for run in runs:
+        if run.kind != first.kind:
             raise UsageError(
-                f"{first} is of {KINDS[kind]} and {name} of {KINDS[other]}: their times mean "
-                "different things; compare runs of one tool"
+                f"{first.name} is of {KINDS[first.kind]} and {run.name} of {KINDS[run.kind]}: "
+                "their times mean different things; compare runs of one tool"
             )
 
 

@@ -41,7 +41,7 @@ def comparison_junit(result: Comparison) -> bytes:
         "testcase",
         {"classname": "nsightpy.compare", "name": xml_text(name), "time": seconds},
     )
-    said = sentences.gate_line(result) if gate is not None else "no gate was asked for (--gate)"
+    said = sentences.gate_line(gate) if gate is not None else "no gate was asked for (--gate)"
     if failed:
         failure = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
         failure.text = xml_text(

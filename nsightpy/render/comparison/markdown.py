@@ -55,14 +55,15 @@ def _words(text: str) -> str:
 
 def _verdict(result: Comparison) -> Iterator[str]:
     if result.noise is not None:
-        yield f"**{_words(sentences.noise_line(result))}**: {code(sentences.gate_options(result))}"
+        floor = f"Noise floor: {sentences.noise_line(result.noise)}"
+        yield f"**{_words(floor)}**: {code(sentences.gate_options(result.noise))}"
         return
     yield f"**{_words(sentences.answer(result))}**"
     yield ""
     yield f"{_words(sentences.confidence(result))}."
     if result.gate is not None:
         yield ""
-        yield f"Gate **{_words(sentences.gate_line(result)).replace(': ', '**: ', 1)}"
+        yield f"Gate **{_words(sentences.gate_line(result.gate)).replace(': ', '**: ', 1)}"
 
 
 def _parts(result: Comparison) -> Iterator[str]:

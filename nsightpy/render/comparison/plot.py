@@ -79,9 +79,7 @@ def waterfall(result: Comparison) -> list[Bar]:
         return []
     bars = [Bar("before", 0, step.before_ns, "side")]
     reached = step.before_ns
-    least = LEAST_SHARE * max(
-        [sentences.limit_ns(result), *(abs(part.delta_ns) for part in result.parts)]
-    )
+    least = LEAST_SHARE * max([result.limit_ns, *(abs(part.delta_ns) for part in result.parts)])
     for part in result.parts:
         if abs(part.delta_ns) > least:
             bars += [
@@ -128,13 +126,13 @@ def _largest(rows: Sequence[ComparedQuantity], most: int) -> list[ComparedQuanti
 
 def _footer(result: Comparison) -> str:
     """How sure the answer is, the gate, what was compared, and what differs."""
-    gate = sentences.gate_line(result)
+    gate = f"; gate {sentences.gate_line(result.gate)}" if result.gate else ""
     different = "; ".join(sentences.differences(result))
     sides = " against ".join(
         f"{sentences.side_name(side)} ({sentences.side_size(side, result.unit)})"
         for side in (result.before, result.after)
     )
-    first = sentences.confidence(result) + (f"; gate {gate}" if gate else "")
+    first = sentences.confidence(result) + gate
     second = sides + (f"; differs: {different}" if different else "")
     return f"{shorten(first, 185)}\n{shorten(second, 185)}"
 
@@ -143,7 +141,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     """Rows from the top down; the axis is cut where all bars leave it empty."""
     unit, decimals = sentences.unit_of_parts(result)
     scale = TIME_UNITS[unit]
-    low, high = _limits(bars, sentences.limit_ns(result))
+    low, high = _limits(bars, result.limit_ns)
     for y, bar in enumerate(bars):
         text = sentences.fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
         text += f" {unit}" if bar.kind == "side" else ""
@@ -162,7 +160,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     for (y, bar), (below, _) in pairwise(outer):
         axes.plot([bar.end / scale] * 2, [y + 0.33, below - 0.33], color=QUIET, linewidth=0.6)
     if len(bars) == NO_CHANGE:
-        least = format_time(LEAST_SHARE * sentences.limit_ns(result))
+        least = format_time(LEAST_SHARE * result.limit_ns)
         text = f"no part changed by more than {least}"
         axes.text(0.02, NO_CHANGE, text, color=QUIET, va="center")
     axes.set(xlim=(low / scale, high / scale), ylim=(max(len(bars), LEAST_ROWS) - 0.4, -0.6))
@@ -214,7 +212,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
     ]
     middles = [(middle or 0) / scale for middle in (step.before_ns, step.after_ns)]
     drawn = draw_spread(axes, groups, (BEFORE, AFTER), middles)
-    before, limit = middles[0], sentences.limit_ns(result) / scale
+    before, limit = middles[0], result.limit_ns / scale
     axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
     ticks = ["before", "after"]
     if step.ratio_low is not None and step.ratio_high is not None and step.before_ns:

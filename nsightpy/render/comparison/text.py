@@ -64,7 +64,7 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
     """What is compared, what differs, and the answer on the fifth line or above."""
     if result.noise is not None:
         yield _labelled("Runs", sentences.noise_runs(result), width)
-        yield from _wrapped("Noise", sentences.noise_line(result).partition(": ")[2], width, "bold")
+        yield from _wrapped("Noise", sentences.noise_line(result.noise), width, "bold")
         return
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
@@ -79,7 +79,7 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
     yield from _wrapped("", sentences.confidence(result), width, "")
     if result.gate is not None:
         style = "bold red" if result.gate.failed else "bold"
-        yield from _wrapped("Gate", sentences.gate_line(result), width, style)
+        yield from _wrapped("Gate", sentences.gate_line(result.gate), width, style)
 
 
 def _side(result: Comparison, side: ComparedSide, width: int) -> str:
@@ -112,7 +112,7 @@ def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
 
 def _sections(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:
     if result.noise is not None:
-        command = f"nsightpy compare {sentences.gate_options(result)} BEFORE... -- AFTER..."
+        command = f"nsightpy compare {sentences.gate_options(result.noise)} BEFORE... -- AFTER..."
         yield "Next", _next([(command, "a gate on this floor")], width)
         return
     if any(part.before_ns or part.after_ns for part in result.parts):
@@ -155,8 +155,11 @@ def _contributors_title(result: Comparison, changed: Sequence[ComparedQuantity])
     named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in changed))
     unit = "" if result.unit == "launch" else f" per {result.unit}"
     title = f"{named[:1].upper()}{named[1:]} by change{unit}"
-    if any(quantity.delta_from_count_ns for quantity in changed):
+    shown, others = sentences.changed_rows(changed, result.top or MOST_ROWS)
+    if any(quantity.delta_from_count_ns for quantity in shown):
         return f"{title} (= by count + by time)"
+    if any(quantity.delta_from_count_ns for quantity in others):
+        return title
     known = any(quantity.before_count is not None for quantity in changed)
     return f"{title}; each launched as often as before" if known else title
 

@@ -40,7 +40,7 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     deltas = [part.delta_ns for part in every]
     unit, decimals = sentences.unit_of_parts(result)
     # what is far below the limits is no bar
-    largest = max([sentences.limit_ns(result), *map(abs, deltas[:-1])])
+    largest = max([result.limit_ns, *map(abs, deltas[:-1])])
     columns = [
         Shown("", tuple(cause_words(part.name) for part in every), True),
         _times("before", [part.before_ns for part in every], unit, decimals),
