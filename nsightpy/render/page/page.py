@@ -7,7 +7,7 @@ templates, and only ever becomes text. Without a timeline the file has at most L
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from markupsafe import Markup
@@ -29,33 +29,24 @@ ROWS = (256, 100, 60, 30, 12, 4)
 _LATER = "<!--timeline-->"
 
 
-@dataclass(frozen=True)
-class _Assets:
-    """The style and script of a page, and the policy that allows them only."""
-
-    style: str
-    script: str
-
-    def policy(self, *, timeline: bool) -> str:
-        """The policy; pictures are images inside the file, as all else."""
-        scripts, styles = [policy_hash(self.script)], [policy_hash(self.style)]
-        types = "'none'"
-        if timeline:
-            script, style = policy_hashes()
-            scripts.append(script)
-            styles.append(style)
-            types = "nsightpy"
-        rules = {
-            "default-src": "'none'",
-            "script-src": " ".join(f"'{digest}'" for digest in scripts),
-            "style-src": " ".join(f"'{digest}'" for digest in styles),
-            "img-src": "data:",
-            "base-uri": "'none'",
-            "form-action": "'none'",
-            "require-trusted-types-for": "'script'",
-            "trusted-types": types,
-        }
-        return "; ".join(f"{name} {value}" for name, value in rules.items())
+def _policy(style: str, script: str, *, timeline: bool) -> str:
+    """What the page may do: its own style, script and timeline, images inside the file."""
+    codes, styles = [policy_hash(script)], [policy_hash(style)]
+    if timeline:
+        code, styling = policy_hashes()
+        codes.append(code)
+        styles.append(styling)
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(f"'{digest}'" for digest in codes),
+        "style-src": " ".join(f"'{digest}'" for digest in styles),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "nsightpy" if timeline else "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 def write_page(page: Page, file: BinaryIO) -> None:
@@ -109,12 +100,12 @@ def _cut(page: Page, rows: int) -> Page:
 
 def _rendered(page: Page, pictures: Mapping[str, PageImage | None]) -> str:
     script = f'"use strict";\n{source("page", "page.js")}'
-    assets = _Assets(source("page", "page.css"), script)
+    style = source("page", "page.css")
     return template("page", "page.html").render(
         page=page,
-        policy=assets.policy(timeline=page.timeline is not None),
-        style=Markup(assets.style),
-        script=Markup(assets.script),
+        policy=_policy(style, script, timeline=page.timeline is not None),
+        style=Markup(style),
+        script=Markup(script),
         data=Markup(script_json(page_data(page))),
         later=Markup(_LATER),
         pictures=pictures,

@@ -119,7 +119,8 @@ def picture_bytes(figure: Figure, path: str | Path, **settings: Any) -> bytes:
     out = io.BytesIO()
     with warnings.catch_warnings(), mpl.rc_context(STYLE | settings):
         warnings.simplefilter("ignore")  # glyphs that the font has not
-        figure.draw_without_rendering()
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
         figure.set_layout_engine("none")
         for axes in figure.axes:  # the layout differs from run to run in the last digits
             left, bottom, width, height = np.round(axes.get_position().bounds, 4).tolist()

@@ -41,7 +41,7 @@ def draw_shares(
         return None
     below, bars = np.zeros(len(values)), None
     for kind, lengths in zip(kinds, values.T, strict=True):
-        shown: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0, "clip_on": False}
+        shown: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0}
         shown["edgecolor"] = "white" if kind.hatch else kind.color
         bars = (
             axes.barh(at, lengths, 0.8, below, **shown)

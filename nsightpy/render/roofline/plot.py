@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,13 +16,13 @@ from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
     INK,
     QUIET,
+    Look,
     column_of,
     new_figure,
     reports_name,
     styled,
 )
 from nsightpy.render.roofline.points import DrawnPoint, draw_plane, roofs_of
-from nsightpy.render.roofline.speed_axes import MOST_BARS, draw_speed
 from nsightpy.render.text.shortening import distinct_names, short_name
 from nsightpy.results.rooflines import (
     LEVELS,
@@ -35,6 +36,9 @@ from nsightpy.results.rooflines import (
 
 WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
 MOST_WITH_LEVELS, MOST_GPUS, MOST_NAMED, NAME_WIDTH = 12, 3, 18, 34
+MOST_BARS, BAR_NAME_WIDTH = 20, 30
+# Below the first a launch waits for latencies, from the second on it is near a limit.
+THRESHOLDS = {60: "60 %: busy", 80: "80 %: near the limit"}
 SIGNS = "area of a point: share of time; line through it: lowest to highest"
 
 
@@ -63,7 +67,7 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
             signs.append(_line("↑ tensor FLOPs not collected"))
         _key(axes, variants, numbers, signs)
     if bars:
-        draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
+        _draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
     return figure
 
 
@@ -164,3 +168,34 @@ def _clock(machines: Sequence[Machine]) -> str:
     low, high = round(min(clocks)), round(max(clocks))
     shown = f"{low}" if low == high else f"{low} to {high}"
     return f"peaks at {shown} MHz ({machines[0].clock} SM clock)"
+
+
+def _draw_speed(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]]) -> None:
+    """Draw two bars for each kernel, its number and name to the left, its class to the right."""
+    shown = kernels[:MOST_BARS]
+    speeds = [variant.typical.speed for _, variant in shown]
+    rows = np.arange(len(shown))
+    compute = [speed.compute_pct or 0.0 for speed in speeds]
+    memory = [speed.memory_pct or 0.0 for speed in speeds]
+    edge: Look = {"edgecolor": INK, "linewidth": 0.5, "height": 0.34}
+    axes.barh(rows - 0.18, compute, color="#4d4d4d", label="compute (SM)", **edge)
+    axes.barh(rows + 0.18, memory, color="white", hatch="////", label="memory", **edge)
+    axes.set(xlim=(0, max(100.0, *compute, *memory)), ylim=(len(shown) - 0.45, -0.55))
+    names = distinct_names([variant.first.name for _, variant in shown], BAR_NAME_WIDTH)
+    labels = [f"{name}  {number}" for name, (number, _) in zip(names, shown, strict=True)]
+    classes = [speed.classification or "" for speed in speeds]
+    right = axes.secondary_yaxis("right")
+    for side, texts in ((axes, labels), (right, classes)):
+        side.set_yticks(rows, texts)
+        side.tick_params(axis="y", length=0, labelcolor=INK)
+    top = axes.secondary_xaxis("top")
+    top.set_xticks(list(THRESHOLDS), list(THRESHOLDS.values()))
+    top.tick_params(length=0)
+    for spine in (*right.spines.values(), *top.spines.values(), axes.spines["left"]):
+        spine.set_visible(False)
+    for at in THRESHOLDS:
+        axes.axvline(at, color=QUIET, linewidth=0.9, linestyle=":")
+    axes.grid(visible=False)
+    more = f"; {len(kernels) - len(shown)} more kernels not shown" * (len(kernels) > len(shown))
+    axes.set_xlabel(f"% of peak sustained throughput{more}")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
