@@ -68,8 +68,10 @@ def _with_notes(parts: Parts[tuple[Any, str]], *, combine: Callable[[Parts[Any]]
     table: Table = combine(replace(parts, results=made))
     times = list(zip(table["line"], map(number, table["Total Time (ns)"]), strict=True))
     linked, whole = sum(time for line, time in times if line), sum(time for _, time in times)
+    if not whole:
+        return table
     if not linked:
-        return replace(table, notes=(*table.notes, LINES.missing(parts.request.kind)))
+        return replace(table, rows=(), notes=(*table.notes, LINES.missing(parts.request.kind)))
     sources = [SOURCES[source] for source in SOURCES if source in {s for _, s in parts.values}]
     replays = sum(time for line, time in times if str(line).endswith(REPLAY))
     note = f"{100 * linked / whole:.3g} % of the kernels' time has a line: {'; or '.join(sources)}."

@@ -69,11 +69,11 @@ class ComparedSide:
 class ComparedQuantity:
     """One time per unit on both sides, in ns; None where a side has none of it.
 
-    section: step, time (a part of the step), kernel, collective or range. `before_runs` and
-    `after_runs` are the values of the single runs. Counts are launches per unit, and the two
-    deltas add up to the change. The interval of the ratio is at 95 %, or what single launches of
-    ncu may be off by; `p_value` is None below four runs a side. `runs_needed` runs a side would
-    tell, where the verdict is that one cannot.
+    section: step, time (a part of the step), kernel, collective, range or category (of kernels).
+    `before_runs` and `after_runs` are the values of the single runs. Counts are launches per unit,
+    and the two deltas add up to the change. The interval of the ratio is at 95 %, or what single
+    launches of ncu may be off by; `p_value` is None below four runs a side. `runs_needed` runs a
+    side would tell, where the verdict is that one cannot.
     `before_name` is what a kernel, collective or range is called before; `communicates` marks
     kernels. `figures`: name, before, after of what ncu measured.
     """
@@ -182,9 +182,9 @@ class NoiseFloor:
 class Comparison(Table):
     """Two sides of runs, in `unit` (step, window, launch).
 
-    The changes of `parts` add up to that of `step`. Kernels, collectives and ranges come with the
-    greatest change first. `spread` says what intervals are made of: runs, steps or nothing. Of each
-    of these `top` are shown, all where it is None.
+    The changes of `parts` add up to that of `step`. Kernels, collectives, ranges and categories of
+    kernels come with the greatest change first. `spread` says what intervals are made of: runs,
+    steps or nothing. Of each of these `top` are shown, all where it is None.
     """
 
     before: ComparedSide = field(default_factory=lambda: ComparedSide(()))
@@ -195,6 +195,7 @@ class Comparison(Table):
     kernels: tuple[ComparedQuantity, ...] = ()
     collectives: tuple[ComparedQuantity, ...] = ()
     ranges: tuple[ComparedQuantity, ...] = ()
+    categories: tuple[ComparedQuantity, ...] = ()
     circumstances: tuple[CircumstanceDifference, ...] = ()
     limits: Limits = field(default_factory=Limits)
     spread: str = "runs"
@@ -206,7 +207,8 @@ class Comparison(Table):
     @property
     def quantities(self) -> tuple[ComparedQuantity, ...]:
         """Everything compared, in the order of the rows."""
-        return (self.step, *self.parts, *self.kernels, *self.collectives, *self.ranges)
+        every = (self.kernels, self.collectives, self.ranges, self.categories)
+        return (self.step, *self.parts, *(row for rows in every for row in rows))
 
     @property
     def limit_ns(self) -> float:
@@ -221,7 +223,7 @@ class Comparison(Table):
     @property
     def shown(self) -> tuple[ComparedQuantity, ...]:
         """What the rows are about: the step, its parts, the first `top` of each section."""
-        sections = (self.kernels, self.collectives, self.ranges)
+        sections = (self.kernels, self.collectives, self.ranges, self.categories)
         return (self.step, *self.parts, *(row for rows in sections for row in rows[: self.top]))
 
     def members(self) -> dict[str, Any]:

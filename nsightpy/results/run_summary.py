@@ -39,6 +39,8 @@ UNITS = ("step", "repetition", "window", "launch")
 # The tools whose reports a run may be, by kind.
 KINDS = {"nsys": "Nsight Systems", "torch": "PyTorch traces", "ncu": "Nsight Compute"}
 SECTIONS = ("kernel", "collective", "range")
+# What kernels compute: made of them where runs are compared.
+CATEGORY = "category"
 
 
 @dataclass(frozen=True, slots=True)

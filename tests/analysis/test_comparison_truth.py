@@ -140,7 +140,7 @@ def test_rows_have_the_columns_of_the_command_line() -> None:
     assert list(table.columns)[:8] == [
         *("name", "before_ns", "after_ns", "delta_ns", "ratio", "before_n", "after_n", "verdict")
     ]
-    assert table["section"].unique().tolist() == ["step", "time", "kernel"]
+    assert table["section"].unique().tolist() == ["step", "time", "kernel", "category"]
     assert (table["after_ns"] - table["before_ns"] == table["delta_ns"]).all()
     assert table["before_n"].unique().tolist() == [5]
 

@@ -98,7 +98,7 @@ def test_times_outside_of_a_capture_are_said(outside: tuple[str, str]) -> None:
 
 def test_top_is_of_each_section_in_every_format() -> None:
     document = ask("compare", "--format", "json", "--top", "1", FIRST, OTHER).json
-    assert [row["section"] for row in document["rows"]][-2:] == ["collective", "range"]
+    assert [row["section"] for row in document["rows"]][-3:] == ["collective", "range", "category"]
     assert len(document["details"]) == len(document["rows"]) < document["total_rows"]
     assert document["truncated"]
     text = ask("compare", "--top", "1", FIRST, OTHER).text

@@ -42,6 +42,12 @@ def exact(found: Comparison) -> None:
         assert sum(unit.parts) == unit.duration_ns
         assert len(unit.parts) == len(PARTS)
         assert all(sum(row[1:]) == row[0] for row in unit.samples)
+    for side in ("before", "after"):
+        for number, run in enumerate(getattr(found, side).runs):
+            works = run.units[found.unit].works
+            kernels = sum(work.total_ns for work in works if work.section == "kernel")
+            times = [getattr(one, f"{side}_runs")[number] for one in found.categories]
+            assert sum(times) == kernels
 
 
 def kernel(found: Comparison, name: str) -> ComparedQuantity:
@@ -66,6 +72,8 @@ def test_a_kernel_became_a_little_slower(jobs: Jobs, what: str, factor: float) -
     assert one.ratio_high is not None
     assert one.ratio_low - 0.003 <= factor <= one.ratio_high + 0.003
     assert (one.delta_from_count_ns, one.matched_by) == (0, "full name")
+    category = found.categories[0]
+    assert (category.name, category.verdict) == ("attention", one.verdict)
     if factor > 1.02:
         assert one.verdict == SLOWER
 

@@ -31,7 +31,7 @@ from nsightpy.results.comparison import (
     Comparison,
     Limits,
 )
-from nsightpy.results.run_summary import PARTS, SECTIONS, UNITS, RunSummary
+from nsightpy.results.run_summary import CATEGORY, PARTS, SECTIONS, UNITS, RunSummary
 
 # Fewer launches a unit than this are none.
 _LEAST_COUNT = 1e-9
@@ -78,6 +78,7 @@ def compare_sides(
         kernels=kernels,
         collectives=collectives,
         ranges=ranges,
+        categories=_works(first, second, CATEGORY, inner),
         circumstances=(
             *differences(before, after, unit),
             *shape_differences(kernels, first, second),
@@ -149,7 +150,10 @@ def _judged(
 
 def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """What ran in the units, matched; the greatest change first."""
-    below, above = first.works(section), second.works(section)
+    below, above = (
+        side.categories() if section == CATEGORY else side.works(section)
+        for side in (first, second)
+    )
     counts, others = ({name: work.count for name, work in side.items()} for side in (below, above))
     orders = (first.order, second.order) if section == "kernel" else ((), ())
     quantities = [

@@ -40,7 +40,7 @@ def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) 
         section: tuple(
             tested if each is quantity else each for each in getattr(comparison, section)
         )
-        for section in ("parts", "kernels", "collectives", "ranges")
+        for section in ("parts", "kernels", "collectives", "ranges", "categories")
     }
     gate = _outcome(tested, limits, strict)
     comparison = replace(comparison, gate=gate, **changed)  # type: ignore[arg-type]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nsightpy.analysis.comparison.verdicts import Sample
+from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.results.run_summary import PARTS, UnitSummary, WorkSummary
 
@@ -39,6 +40,18 @@ class Side:
             for work in unit.works:
                 if work.section == section:
                     found.setdefault(work.name, list(absent))[number] = work
+        return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
+
+    def categories(self) -> dict[str, Work]:
+        """What the kernels of the units compute, by category."""
+        found: dict[str, list[WorkSummary]] = {}
+        absent = self.nothing.runs
+        for number, unit in enumerate(self.units):
+            for work in unit.works:
+                if work.section == "kernel":
+                    category = category_of(work.name)
+                    runs = found.setdefault(category, list(absent))
+                    runs[number] = _with(runs[number], work)
         return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
 
     @property
@@ -85,6 +98,18 @@ class Work:
             for figure, value in run.figures.items():
                 measured.setdefault(figure, []).append(value)
         return {figure: float(np.median(values)) for figure, values in measured.items()}
+
+
+def _with(category: WorkSummary, kernel: WorkSummary) -> WorkSummary:
+    """A category with one more kernel; what is not known of single units is the same in all."""
+    units = len(category.samples)
+    samples = kernel.samples if len(kernel.samples) == units else (kernel.total_ns,) * units
+    return replace(
+        category,
+        count=category.count + kernel.count,
+        total_ns=category.total_ns + kernel.total_ns,
+        samples=tuple(map(sum, zip(category.samples, samples, strict=True))),
+    )
 
 
 def reconciled(values: Ints) -> Ints:

@@ -63,6 +63,7 @@ ENTRIES = (
     Entry("imbalance", "Kernels by rank", "ranks", {"by": "kernel"}),
     Entry("kernels", "Kernels"),
     Entry("categories", "Kernels by what they compute", "kernels", {"by": "category"}),
+    Entry("lines", "Kernels by line of the program", "kernels", {"by": "line"}),
     HEADROOM,
     ROOFLINE,
     INSTANCES,

@@ -130,6 +130,11 @@ def _sections(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]
             "Ranges: their time lies within the parts above",
             quantities_table(result.ranges, width, result.top or MOST_RANGES),
         )
+    if len(result.categories) > 1:
+        yield (
+            "What kernels compute: all kernels above",
+            quantities_table(result.categories, width, result.top or MOST_RANGES),
+        )
     named = other_rows(changed, result.top or MOST_ROWS)
     if named:
         titles = dict.fromkeys(
