@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulator import catalogue
+from simulator import PRESETS, catalogue
 
 import nsightpy
 from nsightpy.errors import UsageError
@@ -18,8 +19,12 @@ from nsightpy.results.comparison import (
     Comparison,
 )
 from nsightpy.results.run_summary import PARTS
+from nsightpy.units import format_time
 from tests.support.compared_jobs import FUSED, RENAMED, TILE, Jobs
+from tests.support.jobs import simulate
 from tests.support.reports import ROOT
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +211,17 @@ def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
         nsightpy.kernels(report, iteration=-1)
     with pytest.raises(UsageError, match="below 100 %"):
         nsightpy.compare(report, report, gate=10**400)
+
+
+def test_what_replay_promised_is_held_against_what_came(tmp_path: Path) -> None:
+    job = replace(
+        PRESETS["ranks_2"], iterations=8, layers=3, data_gap_ns=3_000_000, long_gap_every=0
+    )
+    for name, gap in (("before", job.data_gap_ns), ("after", 0)):
+        simulate(replace(job, data_gap_ns=gap), tmp_path / name)
+    found = nsightpy.compare(tmp_path / "before", tmp_path / "after")
+    (row,) = (r for r in nsightpy.findings(tmp_path / "before").records() if r["id"] == "host-gap")
+    assert -found.step.delta_ns == pytest.approx(row["gain_ns"], rel=0.1)
+    (note,) = (note for note in found.notes if "without host-gap promised" in note)
+    assert format_time(int(row["gain_ns"] or 0)) in note
+    assert not any("promised" in note for note in nsightpy.compare(TRAINING, TRAINING).notes)

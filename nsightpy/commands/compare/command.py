@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias, Unpack
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
 from nsightpy.analysis.comparison.gate import gated, noise_floor
 from nsightpy.analysis.comparison.verdicts import FEWEST_RUNS
+from nsightpy.commands.compare.promise import promises
 from nsightpy.commands.compare.runs import (
     OneRun,
     Runs,
@@ -117,7 +118,7 @@ def compare(
     if not baseline:
         same = set.intersection(*({Path(run.name).resolve() for run in side} for side in opened))
         notes = (SAME_FILE.format(name=path.name) for path in sorted(same))
-        result = replace(result, notes=(*notes, *result.notes))
+        result = replace(result, notes=(*notes, *promises(opened[0][0], result), *result.notes))
     if any(limit is not None for limit in (gate, gate_ns, gate_on)):
         result = gated(result, limits, gate_on, strict)
     return result.cut(top) if top else result
