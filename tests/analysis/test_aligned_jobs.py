@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from simulator.collective_logs import CollectiveJob, simulate_logs
 
-from nsightpy.analysis.clock_alignment import clock_graph
+from nsightpy.analysis.clock_alignment import tree
 from nsightpy.analysis.clock_alignment.alignment import align
-from nsightpy.analysis.clock_alignment.clock_ends import Line
-from nsightpy.analysis.clock_alignment.clock_pairs import offset_between
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
 from nsightpy.analysis.clock_alignment.log_sample import sample_of
+from nsightpy.analysis.clock_alignment.pairs import Line, offset_between
 from nsightpy.commands.collectives.notes import doubtful_note
 from nsightpy.query.rank_alignment import UnitNames
 
@@ -149,7 +148,7 @@ def test_few_clocks_are_compared(payload: bool, monkeypatch: pytest.MonkeyPatch)
         compared.append(1)
         return offset_between(*given)
 
-    monkeypatch.setattr(clock_graph, "offset_between", counted)
+    monkeypatch.setattr(tree, "offset_between", counted)
     logs = simulate_logs(CollectiveJob(tensor=8, data=8, ranks_per_host=8, payload=payload))
     alignment = align(logs.clocks, logs.logs)
     assert logs.worst_ns(alignment.fits) < 1_000

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nsightpy.analysis.clock_alignment.clock_equations import Observations
-from nsightpy.analysis.clock_alignment.clock_fit import fitted
-from nsightpy.analysis.clock_alignment.clock_solve import solve
+from nsightpy.analysis.clock_alignment.fit import (
+    Observations,
+    drift_errors,
+    fitted,
+    solve,
+)
 
 JITTER_NS, SPAN_NS = 500.0, 100e6
 EARLY, LATE = 15, 19
@@ -43,8 +46,7 @@ def test_drifts_are_as_precise_as_their_errors_say(clocks: int, instances: int) 
         seen = observed(clocks, instances, seed)
         fit = fitted(seen, np.arange(clocks))
         drift = fit.drifts[1] - fit.drifts[0]
-        variance = fit.covariance[0, 0] + fit.covariance[1, 1] - 2 * fit.covariance[0, 1]
-        said.append(drift / variance**0.5)
+        said.append(drift / drift_errors(seen, fit, np.arange(clocks), anchor=0)[1])
         best.append(drift / least_squares_error(seen))
     assert 0.85 < np.std(said) < 1.2
     assert np.std(best) < 1.15, "nearly the precision of least squares"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightpy.analysis.collectives.lockstep import Lanes, apart, groups_among
+from nsightpy.analysis.collectives.lockstep import groups_among, shared
 
 JITTER_NS, SKEW_NS = 500.0, 1_500.0
 
@@ -101,14 +101,15 @@ def test_what_ends_decide_stays() -> None:
     assert (found.labels.tolist(), found.sure) == ([0, 0, 0, 0], True)
 
 
-def test_lanes_come_back_as_they_were_named() -> None:
-    labels = [0, 1, 0, 1]
-    starts, ends = _job(labels, 40, 2)
+def test_what_most_lanes_share_is_compared() -> None:
+    """Lanes may lack collectives; times count from a moment common to all of them."""
     period = np.arange(40) * 1_000_000
-    lanes = np.repeat([7, 5, 9, 8], 40)
-    positions = {7: 0, 5: 1, 9: 2, 8: 3}
-    begun, ended = ((times + period).ravel().astype(np.int64) for times in (starts, ends))
-    order = np.argsort(ended)
-    view = Lanes(begun[order], ended[order], lanes[order], positions, 4)
-    assert apart(view, [5, 7, 8, 9], 20_000) == ([[7, 9], [5, 8]], True)
-    assert apart(view, [7, 9], 20_000) == ([[7, 9]], True)
+    starts, ends = (np.rint(times + period).astype(np.int64) for times in _job([0, 1, 0], 40, 2))
+    kept = [slice(None), slice(3, None), slice(0, 15)]
+    began, ended = shared(
+        [(starts[lane, own], ends[lane, own]) for lane, own in enumerate(kept)], 20_000
+    )
+    assert ended.shape == (3, 40)
+    assert np.isnan(ended).sum(axis=1).tolist() == [0, 3, 25]
+    assert ended[1, 5] - began[1, 5] == ends[1, 5] - starts[1, 5]
+    assert ended[1, 5] - ended[0, 5] == ends[1, 5] - ends[0, 5]

@@ -12,15 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_equations import (
-    Observations,
-    against_median,
-    length_classes_of,
-)
-from nsightpy.analysis.clock_alignment.clock_fit import NORMAL
-from nsightpy.analysis.clock_alignment.clock_graph import ClockModels, clock_models_of
-from nsightpy.analysis.clock_alignment.clock_sets import Placed, placed_together, tied_clocks
-from nsightpy.analysis.clock_alignment.clock_solve import solve
 from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
     MPI,
@@ -34,24 +25,31 @@ from nsightpy.analysis.clock_alignment.clocks import (
     machines_of,
     sessions_of,
 )
+from nsightpy.analysis.clock_alignment.fit import (
+    NORMAL,
+    Observations,
+    against_median,
+    length_classes_of,
+    solve,
+)
 from nsightpy.analysis.clock_alignment.mpi_placement import (
     MpiPlacement,
-    codes_of,
     mpi_calls_of,
     placed_by_mpi,
 )
+from nsightpy.analysis.clock_alignment.sets import Placed, placed_together, tied_clocks
+from nsightpy.analysis.clock_alignment.tree import ClockModels, clock_models_of
 from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
+from nsightpy.analysis.collectives.thresholds import (
+    ENOUGH,
+    FAR_ERROR_NS,
+    LEAST_SHARED,
+    NEAR_ERROR_NS,
+    VOTE_NS,
+)
 from nsightpy.frames import Floats, Frame, Ints, distinct
-
-# With fewer instances, or a larger error of the median end, level 0 stays.
-LEAST_INSTANCES = 4
-FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
-ENOUGH = 1_000
-PASSES, MOVED_NS = 6, 100.0
-# Groups are first looked for among ends that are so far apart.
-WIDER_NS = 20_000
 
 
 @dataclass(frozen=True)
@@ -94,22 +92,17 @@ def align(
     models = clock_models_of(ledger, sessions, machines)
     ledger, instances, models = _settled(ledger, models, sessions, machines, positions)
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
-    detected = [
-        _convincing(fit, between[session]) for fit, session in zip(level0, sessions, strict=True)
-    ]
-    placed = placed_together(models, np.asarray(detected, dtype=np.bool_), machines)
+    shown = zip(level0, (between[session] for session in sessions), strict=True)
+    tied = np.asarray([_convincing(fit, seen) for fit, seen in shown], dtype=np.bool_)
+    placed = placed_together(models, tied, machines)
     models = placed.models
-    evidence = between
-    if not all(detected) or len(np.unique(sessions)) < len(sessions):
-        # else nothing moved but what is common to all
-        evidence = _evidence(ledger, instances, models, ledger.clock)
+    evidence = _evidence(ledger, instances, models, ledger.clock)
     by_mpi = None
     if any(log.rows for log in mpi):
         calls = mpi_calls_of(clocks, mpi, [fit.epoch_ns - base for fit in level0])
-        tied, together = np.asarray(detected, dtype=np.bool_), (sessions, codes_of(machines))
-        models, by_mpi = placed_by_mpi(calls, level0, models, tied, together)
+        models, by_mpi = placed_by_mpi(calls, level0, models, tied, (sessions, machines))
     fits = tuple(
-        _fit_of(fit, base, models, clock, seen, by_mpi, detected=detected[clock])
+        _fit_of(fit, base, models, clock, seen, by_mpi, detected=bool(tied[clock]))
         for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
     )
     return Alignment(
@@ -132,24 +125,21 @@ def _settled(
 
     The fit uses the groups found last, and those decide which clocks are tied at all.
     """
-    unknown, before = ledger, None
+    unknown, before = ledger, np.empty(0, dtype=np.int64)
     # Groups that work in lockstep may have tied clocks, not as closely as one group does.
-    tolerance = max(models.tolerance_ns, WIDER_NS)
-    for _ in range(PASSES):
+    tolerance = max(models.tolerance_ns, VOTE_NS)
+    for _ in range(6):
         ends = models.aligned(unknown.clock, unknown.ends)
         starts = models.aligned(unknown.clock, unknown.starts)
         ledger = with_groups(unknown, starts, ends, tolerance, positions)
         instances = instances_of(ledger, ends)
         components = tied_clocks(ledger, instances, sessions)
-        same = before is not None and np.array_equal(before, instances.number)
+        same = np.array_equal(before, instances.number)
         if same and np.array_equal(components, models.components):
             break  # the same ends give the same fit
         models = replace(models, components=components)
         refined = _refined(ledger, instances, models, sessions, machines)
-        moved = np.max(np.abs(refined.offsets - models.offsets), initial=0.0)
         tolerance, models, before = models.tolerance_ns, refined, instances.number
-        if moved < MOVED_NS and ledger is unknown:
-            break
     return ledger, instances, models
 
 
@@ -196,13 +186,11 @@ def _refined(
 def _enough(ledger: Ledger, instances: Instances) -> Mask:
     """Some of the instances of every communicator, evenly spread: more would show nothing new."""
     rows = np.flatnonzero(instances.matched)
-    number, first = np.unique(instances.number[rows], return_index=True)
-    communicator = ledger.communicator[rows[first]]
-    order = np.argsort(communicator, kind="stable")
-    _, begin, counts = np.unique(communicator[order], return_index=True, return_counts=True)
-    place = np.arange(len(order)) - np.repeat(begin, counts)
-    enough = np.zeros(instances.count, dtype=np.bool_)
-    enough[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
+    communicator = np.empty(instances.count, dtype=np.int32)
+    communicator[instances.number[rows]] = ledger.communicator[rows]
+    _, begin, counts = np.unique(communicator, return_index=True, return_counts=True)
+    number = np.arange(instances.count) - np.repeat(begin, counts)
+    enough: Mask = number % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0
     return enough
 
 
@@ -210,8 +198,6 @@ def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: C
     """The rows of synchronising instances that owners (clocks) of one component share."""
     rows = np.flatnonzero(instances.matched & ledger.synchronising)
     number, clock = instances.number[rows], owner[rows]
-    if len(rows) == 0:
-        return rows
     somebody = np.zeros(instances.count, dtype=clock.dtype)
     somebody[number] = clock
     partner = somebody[number]
@@ -235,16 +221,14 @@ def _evidence(
 ) -> list[_Seen]:
     """Residuals by owner (clock) of the rows: own end minus the median end of the instance."""
     rows = _telling(ledger, instances, models, owner)
-    clocks = len(models.offsets)
-    if len(rows) == 0:
-        return [_Seen()] * clocks
-    clock = owner[rows]
+    clocks, clock = len(models.offsets), owner[rows]
     instance = distinct(instances.number[rows])[1].astype(np.int64)
     ends = models.aligned(clock, ledger.ends[rows]).astype(np.float64)
     residuals = against_median(ends, instance)
     order = np.argsort(clock, kind="stable")
     edges = np.searchsorted(clock[order], np.arange(clocks + 1))
-    return [_seen(residuals[rows], instance[rows]) for rows in np.split(order, edges[1:-1])]
+    parts = np.split(order, edges[1:-1])[:clocks]
+    return [_seen(residuals[part], instance[part]) for part in parts]
 
 
 def _seen(residuals: Floats, instance: Ints) -> _Seen:
@@ -260,7 +244,7 @@ def _seen(residuals: Floats, instance: Ints) -> _Seen:
 def _convincing(fit: ClockFit, seen: _Seen) -> bool:
     """Whether collectives show more about a clock than level 0 does."""
     limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
-    return seen.instances >= LEAST_INSTANCES and seen.error_ns <= limit
+    return seen.instances >= LEAST_SHARED and seen.error_ns <= limit
 
 
 def _fit_of(
@@ -305,9 +289,10 @@ def _notes(
     if left:
         methods = sorted({fit.method for fit in fits} - {COLLECTIVES, MPI})
         level = ", ".join(methods).replace(UNKNOWN, "no clock")
+        names = ", ".join(left[:4]) + (f" and {len(left) - 4} more" if len(left) > 4 else "")
         notes.append(
-            f"{_few(left)}: fewer than {LEAST_INSTANCES} synchronising collectives with others, or "
-            f"ends too far apart, so their clocks are not aligned by them ({level} only)."
+            f"{names}: fewer than {LEAST_SHARED} synchronising collectives with others, or ends "
+            f"too far apart, so their clocks are not aligned by them ({level} only)."
         )
     if placed.by_wall_clock > 1:
         notes.append(
@@ -320,10 +305,6 @@ def _notes(
             "clocks of the hosts that they share hold, to within microseconds."
         )
     return notes
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _by_log(

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.collectives.log import Codes
+from nsightpy.analysis.collectives.thresholds import SAME_BOOT_NS
 from nsightpy.frames import Ints
 
 COLLECTIVES, MPI = "collectives", "MPI"
 ONE_SESSION, SYSTEM_CLOCK, WALL_CLOCK, UNKNOWN = "one session", "system clock", "wall clock", "none"
-# A host's reports whose wall and system clocks disagree by more belong to different boots.
-SAME_BOOT_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +134,14 @@ def _boots(clocks: Sequence[Clock]) -> list[int | None]:
     for place, clock in enumerate(clocks):
         if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None:
             hosts.setdefault(clock.host, []).append((clock.utc_ns - clock.system_clock_ns, place))
-    boots: list[int | None] = [None] * len(clocks)
+    groups: list[list[tuple[int, int]]] = []
     for offsets in hosts.values():
-        boot: list[tuple[int, int]] = []
-        for offset, place in [*sorted(offsets), (2**63, -1)]:
-            if boot and offset - boot[0][0] > SAME_BOOT_NS:
-                shared = boot[len(boot) // 2][0]
-                for _, member in boot:
-                    boots[member] = shared
-                boot = []
-            boot.append((offset, place))
+        for number, (offset, place) in enumerate(sorted(offsets)):
+            if number == 0 or offset - groups[-1][0][0] > SAME_BOOT_NS:
+                groups.append([])
+            groups[-1].append((offset, place))
+    boots: list[int | None] = [None] * len(clocks)
+    for group in groups:
+        for _, place in group:
+            boots[place] = group[len(group) // 2][0]
     return boots

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.clocks import Clock, level_zero
-from nsightpy.analysis.collectives.log import CollectiveLog, Mask
-
-# Evenly spread, so that what lasts shows, and long enough for work between collectives.
-STRETCHES = 4
-# Logs whose times overlap less are not of one time by their wall clocks: each is taken by itself.
-LEAST_OVERLAP = 0.5
+from nsightpy.analysis.collectives.log import CollectiveLog
+from nsightpy.analysis.collectives.thresholds import LEAST_SHARE, PIECES
 
 
 @dataclass(frozen=True)
@@ -38,18 +34,13 @@ def sample_of(clocks: Sequence[Clock], logs: Sequence[CollectiveLog], enough: in
     firsts = [int(log.starts[0]) + epoch for log, epoch in filled]
     lasts = [int(log.starts[-1]) + epoch for log, epoch in filled]
     first, last = min(firsts), max(lasts)
-    one_time = min(lasts) - max(firsts) >= LEAST_OVERLAP * (last - first)
+    one_time = min(lasts) - max(firsts) >= LEAST_SHARE * (last - first)
     kept: dict[int, CollectiveLog] = {}
     for log, epoch in filled:
         begin, length = int(log.starts[0]), int(log.starts[-1] - log.starts[0])
         if one_time:
             begin, length = first - epoch, last - first
-        kept.setdefault(id(log), log.take(_inside(log, begin, length, enough / most)))
+        # in one of the stretches that make the share of the time
+        place = (log.starts - begin) / max(length, 1) * PIECES % 1.0
+        kept.setdefault(id(log), log.take(np.abs(place - 0.5) <= enough / most / 2))
     return LogSample([kept.get(id(log), log) for log in logs], enough / most, most)
-
-
-def _inside(log: CollectiveLog, begin: int, length: int, share: float) -> Mask:
-    """Whether each collective begins in one of the stretches that make a share of a time (ns)."""
-    place = (log.starts - begin) / max(length, 1) * STRETCHES % 1.0
-    inside: Mask = np.abs(place - 0.5) <= share / 2
-    return inside

@@ -8,22 +8,22 @@ operation bounds differences of clocks from both sides; what is left is an inter
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from nsightpy.analysis.collectives.thresholds import (
+    ENOUGH,
+    MOST_DRIFT,
+    PIECES,
+    PLENTY,
+    SAMPLE,
+    SMALL_DRIFT,
+)
 from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.mpi.functions import Mask
 from nsightpy.analysis.mpi.matching import Matched
 from nsightpy.frames import Floats, Ints
-
-# Clocks of computers gain at most so much on each other; none is steadier than the least.
-MOST_DRIFT, LEAST_DRIFT = 50e-6, 0.5e-6
-# Times are taken in so many windows, each of so many operations at least, to find drifts.
-WINDOWS, WINDOW_OPERATIONS = 8, 16
-ROUNDS, STEPS = 3, 65
-# Of longer captures some operations, evenly spread.
-MOST_EVENTS = 500_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Conditions:
     operations: int
 
     def where(self, mask: Mask) -> Conditions:
-        names = ("operation", "owner", "enter", "leave", "enters", "exits", "time")
+        names = [field.name for field in fields(self) if field.name != "operations"]
         return replace(self, **{name: getattr(self, name)[mask] for name in names})
 
     def without_drift(self, drift: Floats) -> Conditions:
@@ -86,21 +86,15 @@ def conditions_of(
     """
     telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
     owners_seen = owner[matched.row]
-    low = np.full(matched.count, len(owner) + 1, dtype=np.int64)
-    high = np.full(matched.count, -1, dtype=np.int64)
-    np.minimum.at(low, matched.instance[telling], owners_seen[telling])
-    np.maximum.at(high, matched.instance[telling], owners_seen[telling])
-    several = high > low
-    share = int(np.count_nonzero(telling)) // MOST_EVENTS + 1
+    owners = int(owner.max(initial=0)) + 1
+    pairs = np.unique(matched.instance[telling] * owners + owners_seen[telling])
+    several = np.bincount(pairs // owners, minlength=matched.count) > 1
+    share = int(np.count_nonzero(telling)) // (ENOUGH * owners) + 1
     several &= np.cumsum(several) % share == 0
     rows = np.flatnonzero(telling & several[matched.instance])
     numbers, operation = np.unique(matched.instance[rows], return_inverse=True)
     enter, leave = starts[matched.row[rows]], ends[matched.row[rows]]
-    if not len(rows):
-        none, no = np.empty(0), np.empty(0, dtype=np.bool_)
-        empty = np.empty(0, dtype=np.int64)
-        return Conditions(empty, empty, none, none, no, no, none, 0), 0
-    middle = (int(enter.min()) + int(leave.max())) // 2
+    middle = (int(enter.min()) + int(leave.max())) // 2 if len(rows) else 0
     first = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(first, operation, enter)
     return Conditions(
@@ -125,9 +119,9 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
     intervals = Intervals(
         np.where(reference, 0.0, -np.inf), np.where(reference, 0.0, np.inf), drift, counts
     )
-    for number in range(ROUNDS):
-        windows = _windows(conditions.without_drift(drift), reference, most)
-        low, high, least, largest = _lines(windows, most)
+    for number in range(3):
+        times, lows, highs = _windows(conditions.without_drift(drift), reference, most)
+        low, high, least, largest = _lines(times, lows, highs, most)
         low[reference] = high[reference] = 0.0
         known = np.isfinite(low) & np.isfinite(high)
         if number and (intervals.known & ~known).any():
@@ -135,27 +129,19 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
         # no drift is taken where that is as good
         steps = np.where((least <= -drift) & (-drift <= largest), -drift, (least + largest) / 2)
         drift = drift + np.where(known, steps, -drift)
-        intervals = Intervals(low, high, drift, counts, windows.contradictions)
+        contradictions = int(np.isinf(lows[:, reference]).any(axis=1).sum())
+        intervals = Intervals(low, high, drift, counts, contradictions)
         spread = float(np.max((largest - least)[known & ~reference], initial=0.0))
-        if len(windows.times) < 2 or spread >= most:
+        if len(times) < 2 or spread >= most:
             break
-        most = max(spread, LEAST_DRIFT)
+        most = max(spread, SMALL_DRIFT)
     return intervals, first
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """Bounds by window (a row) and owner at the middle of each window (ns)."""
-
-    times: Floats
-    low: Floats
-    high: Floats
-    contradictions: int
-
-
-def _windows(conditions: Conditions, reference: Mask, most: float) -> _Windows:
-    """The bounds in each window of time, of clocks that drift by `most` at most."""
-    count = min(max(conditions.operations // WINDOW_OPERATIONS, 1), WINDOWS)
+def _windows(conditions: Conditions, reference: Mask, most: float) -> tuple[Floats, Floats, Floats]:
+    """The middles of windows of time; the bounds there by window (a row) and owner, of clocks that
+    drift by `most` at most, infinite where conditions contradict each other."""
+    count = min(max(conditions.operations // PLENTY, 1), 2 * PIECES)
     edges = np.linspace(
         conditions.time.min(initial=0.0), conditions.time.max(initial=0.0), count + 1
     )
@@ -163,16 +149,13 @@ def _windows(conditions: Conditions, reference: Mask, most: float) -> _Windows:
     times = (edges[:-1] + edges[1:]) / 2
     low = np.full((count, len(reference)), -np.inf)
     high = np.full((count, len(reference)), np.inf)
-    contradictions = 0
     for number in range(count):
         mine = conditions.where(window == number)
         away = np.where(reference[mine.owner], 0.0, np.abs(mine.time - times[number]))
         bounds = _bounds(mine, reference, most * away)
-        if bounds is None:
-            contradictions += 1
-        else:
+        if bounds is not None:
             low[number], high[number] = bounds
-    return _Windows(times, low, high, contradictions)
+    return times, low, high
 
 
 def _bounds(conditions: Conditions, reference: Mask, slack: Floats) -> tuple[Floats, Floats] | None:
@@ -205,20 +188,22 @@ def _bounds(conditions: Conditions, reference: Mask, slack: Floats) -> tuple[Flo
     return low, high
 
 
-def _lines(windows: _Windows, most: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _lines(
+    times: Floats, lows: Floats, highs: Floats, most: float
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Of the lines through all windows' intervals: lowest and highest at the middle of all times,
     least and largest drift; infinite where no line is one."""
-    owners = windows.low.shape[1]
+    owners = lows.shape[1]
     least, largest = np.full(owners, -most), np.full(owners, most)
-    for a, time in enumerate(windows.times):
-        for b, other in enumerate(windows.times[:a]):
+    for a, time in enumerate(times):
+        for b, other in enumerate(times[:a]):
             with np.errstate(invalid="ignore"):
-                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (time - other))
-                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (time - other))
-    drifts = np.linspace(least, np.maximum(largest, least), STEPS)
-    moved = drifts[:, None, :] * windows.times[None, :, None]
-    low = np.max(windows.low[None] - moved, axis=1)
-    high = np.min(windows.high[None] - moved, axis=1)
+                least = np.maximum(least, (lows[a] - highs[b]) / (time - other))
+                largest = np.minimum(largest, (highs[a] - lows[b]) / (time - other))
+    drifts = np.linspace(least, np.maximum(largest, least), SAMPLE + 1)
+    moved = drifts[:, None, :] * times[None, :, None]
+    low = np.max(lows[None] - moved, axis=1)
+    high = np.min(highs[None] - moved, axis=1)
     possible = (low <= high) & (least <= largest)
     lines = possible.any(axis=0)
     found_low = np.where(lines, np.min(np.where(possible, low, np.inf), axis=0), -np.inf)

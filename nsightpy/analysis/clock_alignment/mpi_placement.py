@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_graph import ClockModels
 from nsightpy.analysis.clock_alignment.clocks import MPI, UNKNOWN, Clock, ClockFit
 from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
+from nsightpy.analysis.clock_alignment.tree import ClockModels
 from nsightpy.analysis.collectives.log import Codes
 from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.mpi.functions import Mask
@@ -30,6 +30,12 @@ class MpiCalls:
     calls: Frame
     clock: Ints
     matched: Matched
+
+    def aligned(self, models: ClockModels) -> tuple[Ints, Ints]:
+        """Starts and ends on the common clock."""
+        times = self.calls.ints("start_ns"), self.calls.ints("end_ns")
+        starts, ends = (models.aligned(self.clock.astype(np.int32), one) for one in times)
+        return starts, ends
 
 
 @dataclass(frozen=True)
@@ -84,17 +90,16 @@ def placed_by_mpi(
     level0: Sequence[ClockFit],
     models: ClockModels,
     detected: Mask,
-    together: Sequence[Codes],
+    together: tuple[Codes, Sequence[str]],
 ) -> tuple[ClockModels, MpiPlacement]:
     """The models with clocks moved to where MPI says that they are.
 
-    `together` are codes of what keeps its place to each other, by clock: sessions, machines; with
-    them go clocks that collectives tie (`detected`). The middle of an interval is taken.
+    `together` are the session and the machine of each clock, which keep their places to each other;
+    with them go clocks that collectives tie (`detected`). The middle of an interval is taken.
     """
     clocks = len(level0)
-    owner = _rigid(models, detected, together)
-    starts = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("start_ns"))
-    ends = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("end_ns"))
+    owner = _rigid(models, detected, *together)
+    starts, ends = calls.aligned(models)
     unplaced = np.asarray([fit.method == UNKNOWN for fit in level0], dtype=np.bool_)
     matched = calls.matched
     if unplaced.any():  # times without a date are not of the same scale
@@ -111,29 +116,18 @@ def placed_by_mpi(
     placement = MpiPlacement(error, drift, intervals.operations[owner], len(sets) == 1)
     notes = _placing_notes(placement, intervals.contradictions, calls.matched)
     models = replace(models, offsets=offsets, drifts=models.drifts + drift)
-    starts = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("start_ns"))
-    ends = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("end_ns"))
-    notes += violations_note(calls.matched, starts, ends)
+    notes += violations_note(calls.matched, *calls.aligned(models))
     return models, replace(placement, notes=tuple(notes))
 
 
-def codes_of(names: Sequence[str]) -> Codes:
-    """The number of each name among all."""
-    return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int32)
-
-
-def _rigid(models: ClockModels, detected: Mask, together: Sequence[Codes]) -> Ints:
+def _rigid(models: ClockModels, detected: Mask, sessions: Codes, machines: Sequence[str]) -> Ints:
     """The first clock of those that keep their places to each other."""
     clocks = np.arange(len(detected))
     tied = np.where(detected, models.components, len(detected) + clocks)
-    groups = [*together, tied]
-    shifted, base = [], 0
-    for codes in groups:
-        shifted.append(np.asarray(codes, dtype=np.int64) + base)
-        base += 2 * len(clocks)
-    return connected(np.tile(clocks, len(groups)), np.concatenate(shifted), len(clocks)).astype(
-        np.int64
-    )
+    machine = np.unique(np.asarray(machines), return_inverse=True)[1]
+    groups = np.stack([sessions, machine, tied]).astype(np.int64)
+    groups += 2 * len(clocks) * np.arange(len(groups))[:, None]
+    return connected(np.tile(clocks, len(groups)), groups.ravel(), len(clocks)).astype(np.int64)
 
 
 def _placing_notes(placement: MpiPlacement, contradictions: int, matched: Matched) -> list[str]:
@@ -168,9 +162,7 @@ def violations_note(matched: Matched, starts: Ints, ends: Ints) -> list[str]:
     enters, exits = matched.enters, matched.exits
     np.maximum.at(latest, operation[enters], starts[rows[enters]])
     np.minimum.at(earliest, operation[exits], ends[rows[exits]])
-    both = np.zeros((2, matched.count), dtype=np.bool_)
-    both[0, operation[enters]], both[1, operation[exits]] = True, True
-    asked = matched.strict & both.all(axis=0)
+    asked = matched.strict & (latest > np.iinfo(np.int64).min) & (earliest < np.iinfo(np.int64).max)
     broken = asked & (latest > earliest)
     if not broken.any():
         return []

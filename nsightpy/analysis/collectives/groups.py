@@ -8,20 +8,16 @@ operations on the same streams show. A stream that serves several groups is peel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nsightpy.analysis.collectives.lockstep import Lanes, apart
+from nsightpy.analysis.collectives.lockstep import groups_among, shared
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
 from nsightpy.analysis.collectives.neighbours import grouped_lanes
+from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
 from nsightpy.frames import Ints
 
-ROUNDS = 3
-# After a round, lanes with less than this left belong to no other group.
-LEFT = 0.25
-# Ends of operations that do not synchronise agree less.
-LOOSE_NS = 50_000
 # The partner of one of these calls another operation: those that end together are no group.
 ONE_SIDED = ("Send", "Recv")
 # A stream, or one on which operations have different partners or not surely known ones.
@@ -39,7 +35,7 @@ def with_groups(
     open_rows = ledger.communicator == UNKNOWN
     if not open_rows.any():
         return ledger
-    finder = _Finder(ledger, starts, ends, tolerance_ns, positions)
+    finder = _Finder(ledger, starts, ends, tolerance_ns, positions, ledger.communicator.copy())
     counts = np.bincount(ledger.signature[open_rows])
     # What comes most often shows most.
     for signature in np.argsort(-counts, kind="stable").tolist():
@@ -54,133 +50,99 @@ def with_groups(
     )
 
 
+@dataclass
 class _Finder:
     """Groups found so far: `communicator` of every row, and the new communicators.
 
     `partners` are the units of the one group that surely has a unit's stream.
     """
 
-    def __init__(
-        self, ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, positions: Ints
-    ) -> None:
-        self.ledger = ledger
-        self.starts = starts
-        self.ends = ends
-        self.tolerance_ns = tolerance_ns
-        self.positions = positions
-        self.communicator: Codes = ledger.communicator.copy()
-        self.communicators: list[Communicator] = []
-        self.partners: dict[Stream, frozenset[int]] = {}
+    ledger: Ledger
+    starts: Ints
+    ends: Ints
+    tolerance_ns: int
+    positions: Ints
+    communicator: Codes
+    communicators: list[Communicator] = field(default_factory=list)
+    partners: dict[Stream, frozenset[int]] = field(default_factory=dict)
 
     def find(self, rows: Ints) -> None:
         """Find the groups of rows of one signature."""
         ledger = self.ledger
         sync = bool(ledger.synchronising[rows[0]])
-        tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, LOOSE_NS)
+        # ends of operations that do not synchronise agree less
+        tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, REACH_NS)
         rows = rows[np.argsort(self.ends[rows], kind="stable")]
         lanes = ledger.unit[rows].astype(np.int64) << 32 | ledger.stream[rows]
         names, lanes, sizes = np.unique(lanes, return_inverse=True, return_counts=True)
         streams = [divmod(name, 1 << 32) for name in names.tolist()]
-        first_communicator = np.full(len(sizes), UNKNOWN, dtype=np.int64)
+        first_found = np.full(len(sizes), UNKNOWN, dtype=np.int64)
         seen: dict[Stream, frozenset[int]] = {}
         left, known = np.arange(len(rows)), self.partners
-        for _ in range(ROUNDS):
-            grouped = self._round(rows[left], lanes[left], streams, tolerance, known)
-            if grouped is None:
-                break
-            done, communicators = grouped
-            for stream, place in zip(streams, communicators.tolist(), strict=True):
-                if place != UNKNOWN:
-                    seen[stream] = NOT_ONE if stream in seen else self._sure_units(place)
+        for _ in range(3):
+            found = self._groups(rows[left], lanes[left], streams, tolerance, known)
+            for stream, code in zip(streams, found.tolist(), strict=True):
+                if code != UNKNOWN:
+                    group = self.communicators[code - len(ledger.communicators)]
+                    surely_one = stream not in seen and not group.doubtful
+                    seen[stream] = frozenset(group.ranks) if surely_one else NOT_ONE
+            first_found = np.where(first_found == UNKNOWN, found, first_found)
             # What is left on a stream belongs to other groups than what was there first.
             known = {}
-            first_communicator = np.where(
-                first_communicator == UNKNOWN, communicators, first_communicator
-            )
-            left = left[~done]
-            busy = np.bincount(lanes[left], minlength=len(sizes)) >= LEFT * sizes
+            left = left[self.communicator[rows[left]] == UNKNOWN]
+            busy = np.bincount(lanes[left], minlength=len(sizes)) >= (1 - NEARLY_ALL) * sizes
             left = left[busy[lanes[left]]]
+            if len(left) < 2 or (found == UNKNOWN).all():
+                break
         for stream, partners in seen.items():
             before = self.partners.get(stream, partners)
             self.partners[stream] = partners if partners == before else NOT_ONE
         alone = self.communicator[rows] == UNKNOWN
-        self.communicator[rows[alone]] = first_communicator[lanes[alone]]
+        self.communicator[rows[alone]] = first_found[lanes[alone]]
 
-    def _sure_units(self, place: int) -> frozenset[int]:
-        """The units of a communicator found here; none of a doubtful one."""
-        communicator = self.communicators[place - len(self.ledger.communicators)]
-        return NOT_ONE if communicator.doubtful else frozenset(communicator.ranks)
-
-    def _round(
+    def _groups(
         self,
         rows: Ints,
         lanes: Ints,
         streams: Sequence[Stream],
         tolerance: int,
         known: dict[Stream, frozenset[int]],
-    ) -> tuple[Mask, Ints] | None:
-        """Group lanes; returns which rows found their partners, and the communicator of each lane.
-
-        `streams` are those of all lanes; lanes without rows have no communicator. `known` are
-        partners as other operations show them.
-        """
-        if len(rows) < 2:
-            return None
-        units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
-        loose = grouped_lanes(self.ends[rows], lanes, tolerance, units)
-        likely = [_likely([(lane, streams[lane]) for lane in group], known) for group in loose]
-        groups = self._apart(rows, lanes, units, loose, 2 * tolerance, likely)
-        if not groups:
-            return None
-        communicators = np.full(len(streams), UNKNOWN, dtype=np.int64)
-        for group, sure in groups:
-            communicators[group] = len(self.ledger.communicators) + len(self.communicators)
-            members = tuple(sorted(units[lane] for lane in group))
-            self.communicators.append(Communicator("", members, doubtful=not sure))
-        communicator_of_rows = communicators[lanes]
-        done = _has_partner(self.ends[rows], communicator_of_rows, lanes, tolerance)
-        self.communicator[rows[done]] = communicator_of_rows[done]
-        return done, communicators
-
-    def _apart(
-        self,
-        rows: Ints,
-        lanes: Ints,
-        units: dict[int, int],
-        loose: Sequence[Sequence[int]],
-        tolerance: int,
-        likely: Sequence[dict[int, int] | None],
-    ) -> list[tuple[list[int], bool]]:
-        """The groups that some sets of lanes are made of, and whether they surely are."""
-        place = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
-        for number, several in enumerate(loose):
-            place[several] = number
-        order = np.argsort(place[lanes], kind="stable")
-        edges = np.searchsorted(place[lanes[order]], np.arange(len(loose) + 1))
-        world = int(self.positions.max()) + 1
-        parted = []
-        for number, several in enumerate(loose):
-            members = order[edges[number] : edges[number + 1]]
-            positions = {lane: int(self.positions[units[lane]]) for lane in several}
-            times = self.starts[rows[members]], self.ends[rows[members]]
-            view = Lanes(*times, lanes[members], positions, world)
-            groups, sure = apart(view, several, tolerance, likely[number])
-            parted += [(group, sure) for group in groups]
-        return parted
+    ) -> Ints:
+        """The communicator of each lane (streams are those of the lanes), given to its rows that
+        have partners there. `known` are partners as other operations show them."""
+        found = np.full(len(streams), UNKNOWN, dtype=np.int64)
+        order = np.argsort(lanes, kind="stable")
+        edges = np.searchsorted(lanes[order], np.arange(1, len(streams)))
+        by_lane = np.split(rows[order], edges)
+        units = np.asarray([unit for unit, _ in streams])
+        for several in grouped_lanes(self.ends[rows], lanes, tolerance, units):
+            several.sort(key=lambda lane: self.positions[units[lane]])
+            times = [(self.starts[by_lane[lane]], self.ends[by_lane[lane]]) for lane in several]
+            positions = self.positions[units[several]]
+            likely = _likely([streams[lane] for lane in several], known)
+            world = int(self.positions.max()) + 1
+            among = groups_among(*shared(times, 2 * tolerance), positions, world, likely)
+            for label in np.unique(among.labels).tolist():
+                group = np.asarray(several)[among.labels == label]
+                if len(group) > 1:
+                    found[group] = len(self.ledger.communicators) + len(self.communicators)
+                    members = tuple(sorted(units[group].tolist()))
+                    self.communicators.append(Communicator("", members, doubtful=not among.sure))
+        of_row = found[lanes]
+        done = _has_partner(self.ends[rows], of_row, lanes, tolerance)
+        self.communicator[rows[done]] = of_row[done]
+        return found
 
 
-def _likely(
-    lanes: Sequence[tuple[int, Stream]], known: dict[Stream, frozenset[int]]
-) -> dict[int, int] | None:
-    """The groups of lanes if they are those that other operations on their streams have."""
-    partners = {lane: known.get(stream, NOT_ONE) for lane, stream in lanes}
+def _likely(streams: Sequence[Stream], known: dict[Stream, frozenset[int]]) -> Ints | None:
+    """The groups of streams if they are those that other operations on them have."""
+    partners = [known.get(stream, NOT_ONE) for stream in streams]
     groups: dict[frozenset[int], set[int]] = {}
-    for lane, (unit, _) in lanes:
-        groups.setdefault(partners[lane], set()).add(unit)
+    for members, (unit, _) in zip(partners, streams, strict=True):
+        groups.setdefault(members, set()).add(unit)
     if any(units != members for members, units in groups.items()):
         return None
-    number = {members: place for place, members in enumerate(groups)}
-    return {lane: number[partners[lane]] for lane, _ in lanes}
+    return np.asarray([list(groups).index(members) for members in partners], dtype=np.int64)
 
 
 def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
@@ -190,6 +152,5 @@ def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -
     close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
     close &= np.diff(communicators[order]) == 0
     partnered = np.zeros(len(ends), dtype=np.bool_)
-    partnered[order[1:][close]] = True
-    partnered[order[:-1][close]] = True
+    partnered[order[1:][close]] = partnered[order[:-1][close]] = True
     return partnered

@@ -16,31 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.matching import nearest
+from nsightpy.analysis.collectives.thresholds import (
+    APART,
+    BEYOND_CHANCE,
+    LEAST_SHARE,
+    NEARLY_ALL,
+    PLENTY,
+    SAMPLE,
+)
 from nsightpy.frames import Floats, Ints
 
-# So many collectives are enough, and too few ends show nothing; most lanes must be in each.
-MOST_SHARED, LEAST_ENDS, PRESENT = 64, 24, 0.6
-# Ends that are so many times further apart than usual agree by chance.
-UNUSUAL = 4.0
-# Several groups must explain the ends better than one, or one better than several: the more so the
-# fewer collectives there are. The worst part does not count: who came last may not be captured.
-BEYOND_CHANCE, COUNTED = 0.7, 0.75
-
 Labels = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """Collectives by end (ns of the common clock), the lane of each, and the lanes' ranks.
-
-    `world` is the number of ranks in the whole job, as far as is known.
-    """
-
-    starts: Ints
-    ends: Ints
-    lanes: Ints
-    positions: dict[int, int]
-    world: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,40 +37,18 @@ class Grouping:
     sure: bool = True
 
 
-def apart(
-    view: Lanes, several: Sequence[int], tolerance_ns: int, likely: dict[int, int] | None = None
-) -> tuple[list[list[int]], bool]:
-    """The groups of two and more that some lanes with common ends are made of, and whether sure.
-
-    `likely` is the group of each lane as other operations show it.
-    """
-    if len(several) < 3:
-        return [list(several)], True
-    lanes = sorted(several, key=lambda lane: view.positions[lane])
-    starts, ends = _shared(view, lanes, tolerance_ns)
-    positions = np.asarray([view.positions[lane] for lane in lanes], dtype=np.int64)
-    elsewhere = None
-    if likely is not None:
-        elsewhere = np.asarray([likely[lane] for lane in lanes], dtype=np.int64)
-    among = groups_among(starts, ends, positions, view.world, elsewhere)
-    groups = [np.flatnonzero(among.labels == label).tolist() for label in np.unique(among.labels)]
-    return [[lanes[place] for place in group] for group in groups if len(group) > 1], among.sure
-
-
-def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
-    """Starts and ends of what most of some lanes share, as groups_among takes them."""
-    order = np.argsort(view.lanes, kind="stable")
-    edges = (np.searchsorted(view.lanes[order], lanes, side) for side in ("left", "right"))
-    rows = [order[first:last] for first, last in zip(*edges, strict=True)]
-    about = max(rows, key=len)
-    about = about[:: max(1, len(about) // MOST_SHARED)]
-    starts, ends = np.full((2, len(lanes), len(about)), np.nan)
-    for place, of_lane in enumerate(rows):
-        near = of_lane[nearest(view.ends[of_lane], view.ends[about])]
-        there = np.abs(view.ends[near] - view.ends[about]) <= tolerance_ns
-        starts[place, there] = (view.starts[near] - view.ends[about])[there]
-        ends[place, there] = (view.ends[near] - view.ends[about])[there]
-    whole = np.mean(~np.isnan(ends), axis=0) >= PRESENT
+def shared(times: Sequence[tuple[Ints, Ints]], tolerance_ns: int) -> tuple[Floats, Floats]:
+    """Starts and ends of what most of some lanes share, as groups_among takes them, from starts and
+    ends of each lane (by end)."""
+    about = max((ends for _, ends in times), key=len)
+    about = about[:: max(1, len(about) // SAMPLE)]
+    starts, ends = np.full((2, len(times), len(about)), np.nan)
+    for place, (began, ended) in enumerate(times):
+        near = nearest(ended, about)
+        there = np.abs(ended[near] - about) <= tolerance_ns
+        starts[place, there] = (began[near] - about)[there]
+        ends[place, there] = (ended[near] - about)[there]
+    whole = np.mean(~np.isnan(ends), axis=0) >= LEAST_SHARE
     return starts[:, whole], ends[:, whole]
 
 
@@ -97,11 +61,13 @@ def groups_among(
     moment of that column; NaN where a lane took no part. positions: the lanes' ranks, ascending.
     """
     together = np.zeros(len(positions), dtype=np.int64)
+    if len(positions) < 3:
+        return Grouping(together)
     undecided = Grouping(together, sure=False) if likely is None else Grouping(likely)
-    if np.count_nonzero(~np.isnan(ends)) < LEAST_ENDS:
+    if np.count_nonzero(~np.isnan(ends)) < PLENTY:
         return undecided
     spread = np.nanmax(ends, axis=0) - np.nanmin(ends, axis=0)
-    usual = spread <= UNUSUAL * np.median(spread)
+    usual = spread <= APART * np.median(spread)
     starts, ends = starts[:, usual], ends[:, usual]
     rest = _unexplained(starts, ends, together)
     as_one = _misfit(rest)
@@ -154,17 +120,22 @@ def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:
 
 def _centred(values: Floats, axis: int) -> Floats:
     """Values less their median along an axis; what is missing stays so."""
-    missing = np.isnan(values)
-    if missing.any():
-        nothing = missing.all(axis=axis, keepdims=True)
-        middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
-    else:
-        middle = np.median(values, axis=axis, keepdims=True)
-    centred: Floats = values - middle
+    moved = np.moveaxis(values, axis, -1)
+    centred: Floats = np.moveaxis(moved - medians(moved)[..., None], -1, axis)
     return centred
+
+
+def medians(values: Floats) -> Floats:
+    """The medians along the last axis of what is not missing (numpy's nanmedian takes longer)."""
+    ordered = np.sort(values, axis=-1)
+    count = np.count_nonzero(~np.isnan(ordered), axis=-1)
+    places = np.stack([np.maximum(count - 1, 0) // 2, np.minimum(count // 2, values.shape[-1] - 1)])
+    middle = np.take_along_axis(ordered, np.moveaxis(places, 0, -1), axis=-1)
+    found: Floats = middle.mean(axis=-1)
+    return found
 
 
 def _misfit(unexplained: Floats) -> float:
     """The mean of what is unexplained, but for the worst."""
     sizes = np.sort(np.abs(unexplained[~np.isnan(unexplained)]))
-    return float(np.mean(sizes[: math.ceil(COUNTED * len(sizes))]))
+    return float(np.mean(sizes[: math.ceil(NEARLY_ALL * len(sizes))]))

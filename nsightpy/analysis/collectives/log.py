@@ -22,18 +22,6 @@ UNKNOWN = -1
 # Operations that no rank can leave before all have come: their ends show how clocks differ.
 SYNCHRONISING = frozenset({"AllReduce", "AllGather", "AllGatherV", "ReduceScatter", "AllToAll"})
 POINT_TO_POINT = frozenset({"Send", "Recv", "SendRecv"})
-LOG_COLUMNS = (
-    "pid",
-    "device",
-    "stream",
-    "operation",
-    "data_type",
-    "communicator",
-    "group_size",
-    "group_rank",
-    "bytes",
-    "peer",
-)
 
 
 class Kind(NamedTuple):
@@ -75,19 +63,15 @@ class CollectiveLog:
         return CollectiveLog(self.kinds, *taken)  # type: ignore[arg-type]
 
 
+_NOTHING = np.empty(0, dtype=np.int64)
 NO_LOG = CollectiveLog(
-    (),
-    np.empty(0, np.int32),
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    None,
-    np.empty(0, np.bool_),
+    (), _NOTHING.astype(np.int32), _NOTHING, _NOTHING, None, _NOTHING.astype(np.bool_)
 )
 
 
 def log_of(frame: Frame, shown: Mask) -> CollectiveLog:
     """The log of a collectives frame, and which of its rows a question is about."""
-    groups = group_by(frame, LOG_COLUMNS)
+    groups = group_by(frame, Kind._fields)
     sequences = frame.ints("sequence")
     return CollectiveLog(
         tuple(Kind(*key) for key in groups.keys) if frame.rows else (),  # type: ignore[arg-type]
@@ -157,10 +141,18 @@ class Ledger:
         return np.asarray([unit.clock for unit in self.units], dtype=np.int32)[self.unit]
 
     @property
+    def operation(self) -> Ints:
+        """A code for the operation of each row: NCCL counts the calls of each by itself in every
+        communicator. The two sides of a transfer call different operations: they have one code."""
+        names = ["" if t.operation in POINT_TO_POINT else t.operation for t in self.signatures]
+        codes: Ints = np.unique(names, return_inverse=True)[1][self.signature].astype(np.int64)
+        return codes
+
+    @property
     def synchronising(self) -> Mask:
         """Mask of the rows whose end shows how clocks differ."""
         table = np.asarray([t.operation in SYNCHRONISING for t in self.signatures], dtype=np.bool_)
-        return table[self.signature] if len(table) else np.zeros(len(self), dtype=np.bool_)
+        return table[self.signature]
 
 
 def ledger_of(
@@ -177,26 +169,17 @@ def ledger_of(
     )
     tables = _Tables({unit: place for place, unit in enumerate(units)})
     parts = [tables.part(log, clocks, epochs) for log, clocks in logs if len(log)]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [
-        np.empty(0, dtype=np.int64) for _ in range(8)
-    ]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    columns = columns or [np.empty(0, dtype=np.int64)] * 8
     order = np.lexsort((columns[5], columns[4], columns[0]))
-    unit, signature, communicator, stream, starts, ends, sequences, shown = (
-        column[order] for column in columns
-    )
-    return Ledger(
+    return Ledger(  # type: ignore[call-arg]
         tuple(units),
         tuple(tables.signatures),
         tuple(tables.communicators),
-        tuple(tables.sizes),
-        unit.astype(np.int32),
-        signature.astype(np.int32),
-        communicator.astype(np.int32),
-        stream.astype(np.int32),
-        starts,
-        ends,
-        sequences,
-        shown.astype(np.bool_),
+        tuple(tables.sizes.values()),
+        *(column[order].astype(np.int32) for column in columns[:4]),  # type: ignore[arg-type]
+        *(column[order] for column in columns[4:7]),
+        columns[7][order].astype(np.bool_),
     )
 
 
@@ -207,15 +190,14 @@ class _Tables:
         self.units = units
         self.signatures: dict[Signature, int] = {}
         self.communicators: dict[Communicator, int] = {}
-        self.sizes: list[int] = []
+        self.sizes: dict[int, int] = {}
 
     def part(
         self, log: CollectiveLog, clocks: dict[int, int], epochs: Sequence[int]
     ) -> tuple[Ints, ...]:
         """A log's unit, signature, communicator, stream, start, end, sequence and shown."""
-        known = [kind.pid in clocks for kind in log.kinds]
-        rows = np.asarray(known, dtype=np.bool_)[log.codes]
-        codes = log.codes[rows]
+        present = [kind.pid in clocks for kind in log.kinds]
+        own = log.take(np.asarray(present, dtype=np.bool_)[log.codes])
         facts = [
             (
                 self.units[Participant(clocks[kind.pid], kind.pid, kind.device)],
@@ -224,16 +206,14 @@ class _Tables:
                 kind.stream,
                 epochs[clocks[kind.pid]],
             )
-            if present
+            if there
             else (0, 0, 0, 0, 0)
-            for kind, present in zip(log.kinds, known, strict=True)
+            for kind, there in zip(log.kinds, present, strict=True)
         ]
-        table = np.asarray(facts, dtype=np.int64).reshape(-1, 5)[codes]
-        sequences = np.full(len(codes), UNKNOWN, dtype=np.int64)
-        if log.sequences is not None:
-            sequences = log.sequences[rows]
-        starts, ends = log.starts[rows] + table[:, 4], log.ends[rows] + table[:, 4]
-        return (*table[:, :4].T, starts, ends, sequences, log.shown[rows].astype(np.int64))
+        table = np.asarray(facts, dtype=np.int64).reshape(-1, 5)[own.codes]
+        sequences = np.full(len(own), UNKNOWN) if own.sequences is None else own.sequences
+        times = own.starts + table[:, 4], own.ends + table[:, 4]
+        return (*table[:, :4].T, *times, sequences, own.shown.astype(np.int64))
 
     def _signature(self, kind: Kind) -> int:
         signature = Signature(kind.operation, kind.data_type, kind.bytes)
@@ -245,12 +225,9 @@ class _Tables:
         communicator = Communicator(kind.communicator)
         if kind.operation in POINT_TO_POINT:
             pair = sorted({kind.group_rank, kind.peer} - {UNKNOWN})
-            communicator = Communicator(
-                kind.communicator, tuple(pair) if len(pair) == 2 else (UNKNOWN,)
-            )
+            ranks = tuple(pair) if len(pair) == 2 else (UNKNOWN,)
+            communicator = Communicator(kind.communicator, ranks)
         place = self.communicators.setdefault(communicator, len(self.communicators))
-        if place == len(self.sizes):
-            self.sizes.append(0)
         size = len(communicator.ranks) if len(communicator.ranks) == 2 else kind.group_size
-        self.sizes[place] = max(self.sizes[place], size)
+        self.sizes[place] = max(self.sizes.get(place, 0), size)
         return place

@@ -12,13 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from nsightpy.analysis.collectives.log import POINT_TO_POINT, UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.collectives.thresholds import MOST_SHIFT, NEARLY_ALL, REACH_NS
 from nsightpy.frames import Ints, distinct
-
-REACH_NS = 200_000
-ONE_SHIFT = 0.8
-ROUNDS = 3
-MOST_SHIFT = 16
 
 
 @dataclass(frozen=True)
@@ -44,29 +40,29 @@ class Instances:
 def instances_of(ledger: Ledger, ends: Ints) -> Instances:
     """The instances of a ledger; ends on the common clock, as good as it is."""
     numbers = np.full(len(ledger), UNKNOWN, dtype=np.int64)
+    known = ledger.sequences != UNKNOWN
+    exact = ledger.sequences * len(ledger.signatures) + ledger.operation
     count = 0
     order = np.argsort(ledger.communicator, kind="stable")
     order = order[np.searchsorted(ledger.communicator[order], 0) :]
     edges = np.flatnonzero(np.diff(ledger.communicator[order], prepend=UNKNOWN, append=-2))
     for first, last in pairwise(edges.tolist()):
         rows = order[first:last]
-        local = _communicator_instances(ledger, rows, ends)
+        if known[rows].all():
+            local = _shared(exact[rows], ledger.unit[rows])
+        else:
+            local = _by_order(ledger, rows, ends)
         used, places = distinct(local[local != UNKNOWN])
         numbers[rows[local != UNKNOWN]] = places + count
         count += len(used)
     return Instances(numbers, count)
 
 
-def _communicator_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
+def _by_order(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
     """Instance numbers of one communicator's rows; -1 for those that are alone."""
-    known = ledger.sequences[rows]
-    if (known != UNKNOWN).all():
-        return _shared(
-            known * len(ledger.signatures) + _operations(ledger, rows), ledger.unit[rows]
-        )
     local = np.full(len(rows), UNKNOWN, dtype=np.int64)
     left, base = np.arange(len(rows)), 0
-    for _ in range(ROUNDS):
+    for _ in range(3):
         numbers, length = _one_round(ledger, rows[left], ends)
         done = numbers != UNKNOWN
         local[left[done]] = numbers[done] + base
@@ -75,20 +71,6 @@ def _communicator_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
         if not done.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
             break
     return local
-
-
-def _operations(ledger: Ledger, rows: Ints) -> Ints:
-    """A code for each operation: NCCL counts the calls of each by itself in every communicator.
-
-    The two sides of a point-to-point transfer call different operations: they have one code.
-    """
-    codes: dict[str, int] = {}
-    names = (
-        "" if signature.operation in POINT_TO_POINT else signature.operation
-        for signature in ledger.signatures
-    )
-    of_signature = [codes.setdefault(name, len(codes)) for name in names]
-    return np.asarray(of_signature, dtype=np.int64)[ledger.signature[rows]]
 
 
 def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
@@ -103,8 +85,8 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
         if part == reference:
             numbers[part] = np.arange(length)
             continue
-        mine = (signatures[part], times[part], sync[part])
-        shift, timed = _shifts(signatures[reference], times[reference], *mine)
+        own = signatures[part], times[part], sync[part]
+        shift, timed = _shifts(signatures[reference], times[reference], *own)
         target = np.arange(part.stop - part.start) + shift
         inside = (target >= 0) & (target < length)
         place = np.where(inside, target, 0)
@@ -121,7 +103,7 @@ def _shifts(
 ) -> tuple[Ints, bool]:
     """How far each of a unit's rows lies behind its place in the reference; whether ends decide."""
     places = np.arange(len(own_signatures))
-    shift = np.full(len(own_signatures), MOST_SHIFT * len(signatures), dtype=np.int64)
+    shift, seen = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.bool_)
     for signature in np.unique(own_signatures[sync]).tolist():
         mine = np.flatnonzero((own_signatures == signature) & sync)
         theirs = np.flatnonzero(signatures == signature)
@@ -129,17 +111,15 @@ def _shifts(
         if len(theirs):
             near = theirs[nearest(times[theirs], own_times[mine])]
             close = np.abs(times[near] - own_times[mine]) <= REACH_NS
-            shift[mine[close]] = near[close] - places[mine[close]]
-    seen = shift != MOST_SHIFT * len(signatures)
+            shift[mine[close]], seen[mine[close]] = near[close] - mine[close], True
     if not seen.any():
         best = _best_shift(signatures, times, own_signatures, own_times)
         return np.full(len(own_signatures), best), False
     values, votes = np.unique(shift[seen], return_counts=True)
-    if votes.max() >= ONE_SHIFT * votes.sum():
+    if votes.max() >= NEARLY_ALL * votes.sum():
         return np.full(len(own_signatures), values[np.argmax(votes)]), True
-    last = np.maximum.accumulate(np.where(seen, places, -1))
-    first = int(np.flatnonzero(seen)[0])
-    return shift[np.where(last < 0, first, last)], True
+    last = np.maximum.accumulate(np.where(seen, places, int(np.argmax(seen))))
+    return shift[last], True
 
 
 def nearest(ascending: Ints, wanted: Ints) -> Ints:
@@ -153,7 +133,7 @@ def nearest(ascending: Ints, wanted: Ints) -> Ints:
 
 def _best_shift(signatures: Codes, times: Ints, own_signatures: Codes, own_times: Ints) -> int:
     """The shift where no ends agree: none when all signatures agree, else by them, then by time."""
-    best = (-1.0, 0.0, 0)
+    best, found = (-1.0, 0.0), 0
     for shift in sorted(range(-MOST_SHIFT, MOST_SHIFT + 1), key=abs):
         target = np.arange(len(own_signatures)) + shift
         inside = (target >= 0) & (target < len(signatures))
@@ -162,13 +142,10 @@ def _best_shift(signatures: Codes, times: Ints, own_signatures: Codes, own_times
         same = signatures[target[inside]] == own_signatures[inside]
         apart = float(np.median(np.abs(times[target[inside]] - own_times[inside])))
         share = float(np.count_nonzero(same)) / len(own_signatures)
-        best = max(best, (round(share, 2), -apart if share < 1.0 else 0.0, shift), key=_by_fit)
-    return best[2]
-
-
-def _by_fit(candidate: tuple[float, float, int]) -> tuple[float, float, int]:
-    share, closeness, shift = candidate
-    return share, closeness, -abs(shift)
+        fit = (round(share, 2), -apart if share < 1.0 else 0.0)
+        if fit > best:
+            best, found = fit, shift
+    return found
 
 
 def _shared(numbers: Ints, units: Codes) -> Ints:

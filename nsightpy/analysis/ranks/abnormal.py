@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_fit import NORMAL
+from nsightpy.analysis.clock_alignment.fit import NORMAL
 from nsightpy.analysis.collectives.log import Mask
 from nsightpy.frames import Ints
 

@@ -1,0 +1,288 @@
+"""How far two clocks are apart, from when the collectives that they share ended.
+
+Ranks leave a synchronising collective together. Where communicator and sequence number say which
+ends are of one collective, the offset is the median of their differences. Else no two intervals
+between collectives are equal to a microsecond: the true offset is the one for which most
+differences of ends vote, and at which they agree most closely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.collectives.lockstep import medians
+from nsightpy.analysis.collectives.log import UNKNOWN, Codes
+from nsightpy.analysis.collectives.thresholds import (
+    BLOCK,
+    FAR_NS,
+    LEAST_SHARE,
+    LEAST_SHARED,
+    MOST_DRIFT,
+    NEARLY_ALL,
+    PLENTY,
+    REACH_NS,
+    SIGNIFICANT,
+    TIGHT_NS,
+    TRIES,
+    UNLIKE,
+    VOTE_NS,
+)
+from nsightpy.analysis.intervals import consecutive
+from nsightpy.frames import Floats, Ints
+
+ANYWHERE_NS = 1 << 62
+# In this time clocks do not drift out of reach.
+BLOCK_NS = round(REACH_NS / MOST_DRIFT)
+# Offsets without meaning, at which ends agree by chance.
+PROBES_NS = FAR_NS * (np.arange(1, 7) * 0.618 % 1.0 - 0.5)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends of one clock's synchronising collectives, ascending, and what they are.
+
+    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` distinguish
+    what may belong to different groups: negative ones are known communicators, others streams
+    of the clock. `exact` numbers the collective among those of all ranks, -1 where nothing says it.
+    """
+
+    times: Ints
+    signatures: Codes
+    lanes: Codes
+    exact: Ints
+
+    def take(self, rows: NDArray[np.bool_] | slice | Ints) -> Ends:
+        return Ends(self.times[rows], self.signatures[rows], self.lanes[rows], self.exact[rows])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @cached_property
+    def by_lane(self) -> list[Ends]:
+        """The ends of each lane, those of the longest first."""
+        lanes = [self.take(self.lanes == lane) for lane in np.unique(self.lanes).tolist()]
+        return sorted(lanes, key=lambda lane: -len(lane))
+
+    @cached_property
+    def _by_signature(self) -> tuple[Codes, Ints, Ints, Ints]:
+        """The signatures; the first and the last end of each among all; the ends in that order."""
+        order = np.argsort(self.signatures, kind="stable")
+        kinds, first, counts = np.unique(
+            self.signatures[order], return_index=True, return_counts=True
+        )
+        return kinds, first, first + counts - 1, self.times[order]
+
+    def distances(self, a: Ends, wanted: Floats) -> Floats:
+        """The nearest end of its signature minus the time wanted of each of a's (last axis)."""
+        kinds, first, last, ends = self._by_signature
+        distances = np.full(np.shape(wanted), np.inf)
+        for code in np.unique(a.signatures).tolist():
+            place = int(np.searchsorted(kinds, code))
+            if place < len(kinds) and kinds[place] == code:
+                rows = a.signatures == code
+                own, asked = ends[first[place] : last[place] + 1], wanted[..., rows]
+                after = np.minimum(np.searchsorted(own, asked), len(own) - 1)
+                later, earlier = own[after] - asked, own[np.maximum(after - 1, 0)] - asked
+                distances[..., rows] = np.where(np.abs(earlier) < np.abs(later), earlier, later)
+        return distances
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
+
+    `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
+    number (infinite where they are numbered alike), `scatter_ns` how far apart they are (median).
+    """
+
+    offset_ns: float
+    drift: float
+    center_ns: int
+    score: float = 0.0
+    support: float = 0.0
+    scatter_ns: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is right beyond doubt."""
+        return self.score >= NEARLY_ALL and self.support >= PLENTY
+
+    def onto(self, times: Ints) -> Floats:
+        """Times of clock a on clock b."""
+        ahead = self.offset_ns + self.drift * (times - self.center_ns)
+        return (times + ahead).astype(np.float64)
+
+    def through(self, times: Ints, ends: Floats | Ints) -> Line:
+        """The line moved onto the ends of clock b that belong to times of clock a, if near."""
+        distances = (ends - self.onto(times))[None]
+        steps, drifts, scatter = _corrections(distances, times - self.center_ns, self.drift)
+        offset, drift = self.offset_ns + float(steps[0]), self.drift + float(drifts[0])
+        return replace(self, offset_ns=offset, drift=drift, scatter_ns=float(scatter[0]))
+
+
+def offset_between(a: Ends, b: Ends, guess_ns: float = 0.0) -> Line | None:
+    """The line from clock a to clock b; None where the ends do not say, or not clearly.
+
+    Of lines that fit equally well the one nearest to the guess is taken, if it is by far.
+    """
+    line = _exact_line(a, b)
+    if line is not None:
+        return line
+    guess = round(guess_ns)
+    moved = replace(a, times=a.times + guess)
+    best: tuple[Line, Ends] | None = None
+    for window in (FAR_NS, ANYWHERE_NS):
+        for lane, line in _lane_lines(moved, b, window):
+            if best is None or line.sure or line.support > best[0].support:
+                best = line, lane
+            if line.sure:
+                break
+        if best is not None:
+            break
+    if best is None:
+        return None
+    line = _grown(best[1], b, best[0])
+    return replace(line, offset_ns=line.offset_ns + guess, center_ns=line.center_ns - guess)
+
+
+def _lane_lines(a: Ends, b: Ends, window: int) -> Iterator[tuple[Ends, Line]]:
+    """The lines through lanes that may be of one group, each with its lane of clock a."""
+    for lane, other in product(a.by_lane, b.by_lane):
+        if len(lane) < UNLIKE * len(other) < UNLIKE**2 * len(lane):
+            line = _lane_line(lane, other, window)
+            if line is not None:
+                yield lane, line
+
+
+def _exact_line(a: Ends, b: Ends) -> Line | None:
+    """The line through the collectives that both clocks number alike: medians of differences."""
+    a, b = a.take(a.exact != UNKNOWN), b.take(b.exact != UNKNOWN)
+    _, mine, theirs = np.intersect1d(a.exact, b.exact, return_indices=True)
+    if len(mine) < LEAST_SHARED:
+        return None
+    order = np.argsort(a.times[mine])
+    times, ends = a.times[mine][order], b.times[theirs][order]
+    line = Line(float(np.median(ends - times)), 0.0, int(times[len(times) // 2]), 1.0, np.inf)
+    return line.through(times, ends)
+
+
+def _lane_line(a: Ends, b: Ends, window: int) -> Line | None:
+    """The line through the ends of one lane, at most `window` away: the one that most differences
+    vote for, if chance does not do as well."""
+    shared = a.take((a.times >= b.times[0] - window) & (a.times <= b.times[-1] + window))
+    first = max(0, len(shared) // 2 - BLOCK // 2)
+    block = shared.take(slice(first, first + BLOCK))
+    if min(len(block), len(b)) < LEAST_SHARED:
+        return None
+    soon = int(np.searchsorted(block.times, block.times[0] + BLOCK_NS))
+    block = block.take(slice(0, max(soon, PLENTY)))
+    center = int(block.times[len(block) // 2])
+    since = block.times - center
+    offsets = np.append(_candidates(block, b, window), 0.0)
+    drifts = np.zeros(len(offsets))
+    for _ in range(3):
+        aim = block.times + offsets[:, None] + drifts[:, None] * since
+        steps, more, _ = _corrections(b.distances(block, aim), since, drifts)
+        offsets, drifts = offsets + steps, drifts + more
+    aim = block.times + offsets[:, None] + drifts[:, None] * since
+    agreed = _agreed(b.distances(block, aim))
+    winner = _clear_winner(offsets, agreed)
+    if winner is None:
+        return None
+    score, support = float(agreed[winner].mean()), float(agreed[winner].sum())
+    chance = _agreed(b.distances(block, block.times + PROBES_NS[:, None])).mean(axis=1)
+    least = LEAST_SHARE + float(np.median(chance))
+    if a.lanes[0] >= 0:
+        # Collectives come in runs that are alike everywhere, so few of them may agree by chance if
+        # their group is not known: twice the standard error of a share is added.
+        few = min(LEAST_SHARE + len(block) ** -0.5, NEARLY_ALL)
+        least = max(least, few if support > LEAST_SHARED else np.inf)
+    line = Line(float(offsets[winner]), float(drifts[winner]), center, score, support)
+    return line if score >= least else None
+
+
+def _candidates(block: Ends, b: Ends, window: int) -> Floats:
+    """Offsets worth a closer look: those for which most differences of ends vote."""
+    differences = np.sort(np.concatenate([*_differences(block, b, window)]))
+    offsets = []
+    for shift in (0, VOTE_NS // 2):
+        votes_of = (differences + shift) // VOTE_NS
+        first = np.flatnonzero(np.diff(votes_of, prepend=votes_of[:1] - 1))
+        votes = np.diff(first, append=len(votes_of))
+        most = np.argsort(-votes, kind="stable")[:TRIES]
+        offsets.append(differences[first[most] + votes[most] // 2])
+    apart = np.concatenate(offsets)
+    return apart[np.unique(apart // VOTE_NS, return_index=True)[1]].astype(np.float64)
+
+
+def _differences(block: Ends, b: Ends, window: int) -> Iterator[Ints]:
+    """b's ends minus a's, for all pairs that look alike and lie within the window."""
+    yield np.empty(0, dtype=np.int64)
+    for code in np.unique(block.signatures).tolist():
+        mine, theirs = block.times[block.signatures == code], b.times[b.signatures == code]
+        low = np.searchsorted(theirs, mine - window)
+        counts = np.searchsorted(theirs, mine + window) - low
+        every = 1 + int(counts.sum()) // (BLOCK * BLOCK)
+        low, counts, mine = low[::every], counts[::every], mine[::every]
+        yield theirs[consecutive(low, counts)] - np.repeat(mine, counts)
+
+
+def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:
+    """The offset at which most ends agree; of equals the one nearest to the guess, if by far.
+
+    Not equal is what fewer ends speak for, by those that only one of two explains: an offset that
+    is shifted by one of many even intervals misses the last collective of each run.
+    """
+    scores = agreed.mean(axis=1)
+    best = int(np.argmax(scores))
+    steps = agreed[best] - agreed
+    decided = steps.sum(axis=1) > SIGNIFICANT * np.sqrt(np.sum(steps**2, axis=1))
+    apart = np.abs(offsets - offsets[best]) > 4 * TIGHT_NS
+    equals = np.flatnonzero((scores > NEARLY_ALL * scores[best]) & apart & ~decided)
+    equals = np.append(equals, best)
+    nearest = int(equals[np.argmin(np.abs(offsets[equals]))])
+    others = equals[np.abs(offsets[equals] - offsets[nearest]) > 4 * TIGHT_NS]
+    clear = (np.abs(offsets[others]) >= 3 * abs(offsets[nearest])).all()
+    return nearest if clear else None
+
+
+def _grown(a: Ends, b: Ends, line: Line) -> Line:
+    """The line carried from the block to the whole capture, in steps that drift cannot outrun."""
+    center, reach = int(np.searchsorted(a.times, line.center_ns)), BLOCK // 2
+    while True:
+        part = a.take(slice(max(0, center - reach), center + reach, max(1, reach // BLOCK)))
+        aim = line.onto(part.times)
+        line = line.through(part.times, aim + b.distances(part, aim))
+        if reach >= len(a):
+            return line
+        reach *= 2
+
+
+def _corrections(
+    distances: Floats, since: Ints, drifts: Floats | float
+) -> tuple[Floats, Floats, Floats]:
+    """What is to be added to offset and drift of each line (a row each), and the scatter: medians
+    of what is near, and a slope from the first to the last third where it stands out."""
+    distances = np.where(np.abs(distances) < REACH_NS, distances, np.nan)
+    third = max(distances.shape[1] // 3, 1)
+    early, late = distances[:, :third], distances[:, -third:]
+    last = medians(late)
+    rise = last - medians(early)
+    clear = np.abs(rise) > 8.0 * medians(np.abs(late - last[:, None])) / third**0.5
+    span = float(np.median(since[-third:]) - np.median(since[:third])) or np.inf
+    clear &= (third >= LEAST_SHARED) & (np.abs(drifts + rise / span) <= MOST_DRIFT)
+    more = np.where(clear, rise / span, 0.0)
+    steps = np.nan_to_num(medians(distances - more[:, None] * since))
+    return steps, more, medians(np.abs(distances - steps[:, None]))
+
+
+def _agreed(distances: Floats) -> Floats:
+    """Whether each distance is small, as a weight: half at TIGHT_NS."""
+    weights: Floats = 1.0 / (1.0 + (distances / TIGHT_NS) ** 2)
+    return weights

@@ -1,0 +1,169 @@
+"""From pairs of clocks to one common clock: a spanning tree over the groups that ranks share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.fit import NORMAL
+from nsightpy.analysis.clock_alignment.pairs import Ends, Line, offset_between
+from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.collectives.thresholds import (
+    APART,
+    REACH_NS,
+    SAMPLE,
+    TIGHT_NS,
+    TRIES,
+)
+from nsightpy.frames import Floats, Ints
+
+
+@dataclass(frozen=True)
+class ClockModels:
+    """How far each clock is ahead: offset[c] + drift[c] x (time - center_ns), times of level 0.
+
+    Clocks of one component are tied by collectives; between components only level 0 holds.
+    `known` marks whose drift is known. Ends that belong together are within tolerance_ns.
+    """
+
+    offsets: Floats
+    drifts: Floats
+    components: Codes
+    known: Mask
+    center_ns: int
+    tolerance_ns: int = round(TIGHT_NS)
+
+    def aligned(self, clock: Codes, times: Ints) -> Ints:
+        """Times on the common clock."""
+        ahead = self.offsets[clock] + self.drifts[clock] * (times - self.center_ns)
+        return times - np.rint(ahead).astype(np.int64)
+
+
+def clock_models_of(ledger: Ledger, sessions: Codes, machines: Sequence[str]) -> ClockModels:
+    """The model of every clock to within microseconds, from its collectives with others.
+
+    `sessions` gives the first clock of each clock's session: they are one. `machines` names what
+    runs on one machine: its clocks start from one guess.
+    """
+    center = int((ledger.starts.min() + ledger.ends.max()) // 2) if len(ledger) else 0
+    ends = _ends_of(ledger, len(sessions))
+    tied = _Tied(machines, center)
+    for other, first in enumerate(sessions.tolist()):
+        if first != other:
+            tied.join(first, other, Line(0.0, 0.0, center))
+    for pairs in (_of_groups(ledger), *_of_strides(ledger)):
+        doubtful = []
+        for a, b in pairs:
+            if not tied.worth_a_try(a, b):
+                continue
+            line = offset_between(ends[a], ends[b], tied.guess(a, b))
+            if line is None:
+                tied.failed(a, b)
+            elif line.sure:
+                tied.join(a, b, line)
+            else:
+                tied.failed(a, b, TRIES // 2)
+                doubtful.append((line, a, b))
+        for line, a, b in sorted(doubtful, key=lambda tie: -tie[0].support):
+            tied.join(a, b, line)
+    return tied.models()
+
+
+class _Tied:
+    """Which clocks are tied already, and how far each is ahead in its set."""
+
+    def __init__(self, machines: Sequence[str], center: int) -> None:
+        self._machines = [name or f"clock {clock}" for clock, name in enumerate(machines)]
+        self._center = center
+        self._set = np.arange(len(machines), dtype=np.int32)
+        self._offsets, self._drifts = np.zeros((2, len(machines)))
+        self._failures: Counter[frozenset[int]] = Counter()
+        self._between: dict[tuple[str, str], float] = {}
+        self._scatter: list[float] = []
+
+    def worth_a_try(self, a: int, b: int) -> bool:
+        """Whether nothing ties the sets of two clocks, though not for want of tries: some, and one
+        for each clock of the smaller set."""
+        sets = self._set[[a, b]].tolist()
+        most = TRIES + min(int(np.count_nonzero(self._set == one)) for one in sets)
+        return sets[0] != sets[1] and self._failures[frozenset(sets)] < most
+
+    def failed(self, a: int, b: int, times: int = 1) -> None:
+        """Count a pair of clocks whose ends show nothing, or not clearly."""
+        self._failures[frozenset(self._set[[a, b]].tolist())] += times
+
+    def guess(self, a: int, b: int) -> float:
+        """How far b may be ahead of a: as other clocks of their machines are, or not at all."""
+        return self._between.get((self._machines[a], self._machines[b]), 0.0)
+
+    def join(self, a: int, b: int, line: Line) -> None:
+        """Tie two clocks by the line from a to b, unless they are tied."""
+        if self._set[a] == self._set[b]:
+            return
+        moved = self._set == self._set[b]
+        step = line.offset_ns + line.drift * (self._center - line.center_ns)
+        self._offsets[moved] += self._offsets[a] + step - self._offsets[b]
+        self._drifts[moved] += self._drifts[a] + line.drift - self._drifts[b]
+        self._set[moved] = self._set[a]
+        if line.support:
+            self._scatter.append(line.scatter_ns)
+        self._between[self._machines[a], self._machines[b]] = line.offset_ns
+        self._between[self._machines[b], self._machines[a]] = -line.offset_ns
+
+    def models(self) -> ClockModels:
+        """The models: the first clock of each set has none."""
+        _, first, members = np.unique(self._set, return_index=True, return_inverse=True)
+        leader = first[members]
+        usual = APART * NORMAL * float(np.median(self._scatter)) if self._scatter else 0.0
+        return ClockModels(
+            self._offsets - self._offsets[leader],
+            self._drifts - self._drifts[leader],
+            leader.astype(np.int32),
+            np.zeros(len(leader), dtype=np.bool_),
+            self._center,
+            round(min(max(usual, TIGHT_NS), REACH_NS)),
+        )
+
+
+def _ends_of(ledger: Ledger, clocks: int) -> list[Ends]:
+    """Of each clock the ends of its synchronising collectives, ascending."""
+    rows = np.flatnonzero(ledger.synchronising)
+    rows = rows[np.lexsort((ledger.ends[rows], ledger.clock[rows]))]
+    communicator = ledger.communicator[rows].astype(np.int64)
+    kinds = (communicator + 1) * max(len(ledger.signatures), 1) + ledger.signature[rows]
+    lanes = np.stack((ledger.unit[rows], ledger.stream[rows]))
+    streams = np.unique(lanes, axis=1, return_inverse=True)[1].reshape(-1)
+    lanes = np.where(communicator == UNKNOWN, streams, -1 - communicator)
+    numbers = np.stack((communicator, ledger.operation[rows], ledger.sequences[rows]))
+    exact = np.unique(numbers, axis=1, return_inverse=True)[1].reshape(-1)
+    exact = np.where((communicator == UNKNOWN) | (numbers[2] == UNKNOWN), UNKNOWN, exact)
+    edges = np.searchsorted(ledger.clock[rows], np.arange(clocks + 1))
+    whole = Ends(ledger.ends[rows], kinds.astype(np.int32), lanes.astype(np.int32), exact)
+    return [whole.take(slice(first, last)) for first, last in pairwise(edges.tolist())]
+
+
+def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int]]:
+    """Pairs of clocks in one communicator, as the payload says, those of the busiest first."""
+    rows = np.flatnonzero(ledger.synchronising & (ledger.communicator != UNKNOWN))
+    communicator, clock = ledger.communicator[rows], ledger.clock[rows]
+    codes, counts = np.unique(communicator, return_counts=True)
+    for code in codes[np.argsort(-counts, kind="stable")].tolist():
+        first, *others = np.unique(clock[communicator == code]).tolist()
+        yield from ((first, other) for other in others)
+        yield from pairwise(others)
+
+
+def _of_strides(ledger: Ledger) -> list[list[tuple[int, int]]]:
+    """Pairs of clocks without a payload: powers of two apart, as groups often are; then others."""
+    rows = ledger.synchronising & (ledger.communicator == UNKNOWN)
+    clocks = np.unique(ledger.clock[rows]).tolist()
+    powers = [1 << power for power in range(len(clocks).bit_length())]
+    others = [stride for stride in range(1, len(clocks)) if stride not in powers]
+    return [
+        [pair for far in strides for pair in zip(clocks, clocks[far:], strict=False)]
+        for strides in (powers, others[:SAMPLE])
+    ]
