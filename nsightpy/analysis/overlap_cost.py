@@ -1,7 +1,7 @@
 """What running beside communication costs kernels: the same kernel beside it and alone.
 
 Communication takes SMs, memory bandwidth and power from what runs beside it. Launches are
-compared that agree in kernel, grid, block and the kernel before them on their stream (a product
+compared that agree in kernel, blocks, threads and the kernel before them on their stream (a product
 of the forward pass is not one of the backward pass, though both carry one name).
 """
 
@@ -21,7 +21,7 @@ BESIDE_SHARE = 0.9
 ALONE_SHARE = 0.01
 # Of each kind at least; quartiles of fewer say nothing.
 LEAST_LAUNCHES = 5
-_VARIANT = ("name", *(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz"), "before")
+_VARIANT = ("name", "blocks", "threads", "before")
 
 
 @dataclass(frozen=True, slots=True)

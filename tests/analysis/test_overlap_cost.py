@@ -7,7 +7,7 @@ import pytest
 
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.overlap_cost import overlap_costs
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame, Labels, constant
 from nsightpy.frames.gpu_schema import KERNELS
 
 STEP_NS = 1_000_000
@@ -22,7 +22,8 @@ def steps(count: int, beside: int, factor: float, noise: float = 0.02) -> tuple[
     blank = Frame.blank(KERNELS, count)
     times = {"start_ns": starts, "end_ns": starts + durations}
     names = {"name": Labels.constant("gemm", count)}
-    return Frame({**blank, **times, **names}), Spans.of(0, beside * STEP_NS)
+    sizes = {"blocks": constant(108, count), "threads": constant(256, count)}
+    return Frame({**blank, **times, **names, **sizes}), Spans.of(0, beside * STEP_NS)
 
 
 @pytest.mark.parametrize("factor", [1.2, 1.5, 8.0])

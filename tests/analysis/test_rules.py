@@ -161,6 +161,12 @@ def test_a_collective_for_each_tensor_is_said_to_be_one() -> None:
     assert "a bucket" not in judged(replace(row, groups=few))["exposed-communication"].text
 
 
+@pytest.mark.parametrize(("live", "said"), [(73, True), (71, False), (0, False)])
+def test_memory_that_is_nearly_full(live: int, said: bool) -> None:
+    found = judged(replace(ROW, peak_bytes=live << 30, memory_bytes=80 << 30))
+    assert ("near-capacity" in found) == said
+
+
 def test_in_traces_operators_are_what_to_look_at() -> None:
     groups = of_kernels(kernels={"a": 900}, elementwise={"a": 400})
     commands = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from simulator import TrainingJob
 
 from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES
 from nsightpy.analysis.findings.rules import RULES
@@ -14,6 +15,7 @@ from nsightpy.results import Value
 from tests.support.launchers import MS, US, Machine
 from tests.support.reports import NSYS, ROOT, needs_reports
 
+SAMPLE = ROOT / "sample_reports" / "training_4rank"
 NO_UNIFIED = "Unified Memory cannot be traced on devices that don't support peer-to-peer transfers."
 OLD_DRIVER = (
     "Installed CUDA driver version (12.0) is not supported by this build of Nsight Systems."
@@ -105,6 +107,7 @@ def programs(folder: Path) -> Iterable[Machine]:
         thread.copy(11, 65_536, 400 * US, source="Managed", target="Managed")
         thread.kernel("stencil", 500 * US)
     thread = jobs.thread()
+    jobs.export.memory_usage(1, 80_000_000_000, process=jobs.process)
     thread.kernel("first", MS)
     machine = Machine(folder / "e.sqlite")
     machine.export.diagnostic(5, "CUDA events were lost.", severity=3)
@@ -112,12 +115,28 @@ def programs(folder: Path) -> Iterable[Machine]:
     return (uneven, waits, pages, jobs, machine)
 
 
+def slow_network() -> TrainingJob:
+    """The job of two nodes with a network that is 20 times slower."""
+    return TrainingJob(tensor=2, data=2, ranks_per_node=2, bandwidth_between_nodes=2.4)
+
+
+def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
+    slow_network().write(tmp_path)
+    slow = next(row for row in findings(tmp_path).records() if row["id"] == "slow-link")
+    assert slow["severity"] == "warning"
+    assert "2.40 GB/s, where PCIe between nodes can carry 64" in str(slow["evidence"])
+    assert "slow-link" not in findings(SAMPLE).column("id")
+
+
 @needs_reports
 def test_every_rule_is_true_of_some_capture(tmp_path: Path) -> None:
     """One that is true of none says nothing that anybody needs, and goes."""
     names = {rule.name for rule in (*RULES, *CAPTURE_RULES)}
-    paths = [*sorted(NSYS.glob("*.sqlite")), ROOT / "sample_reports" / "training_4rank"]
+    paths = [*sorted(NSYS.glob("*.sqlite")), SAMPLE]
     paths += [NSYS.parent / "kineto" / "sglang_decode_graphs.json.gz"]
+    paths += [NSYS.parent / "kineto" / "rank3_of8_a100.json.gz", tmp_path / "network"]
+    paths[-1].mkdir()
+    slow_network().write(paths[-1])
     paths += [machine.export.write() for machine in programs(tmp_path)]
     for path in paths:
         names -= set(findings(path).column("finding"))

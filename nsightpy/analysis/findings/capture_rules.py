@@ -12,10 +12,11 @@ from nsightpy.analysis.findings.thresholds import (
     COPIES_SHARE,
     HEALTHY_SHARE,
     MOST_NAMED,
+    NEAR_CAPACITY,
     WARNING_SHARE,
 )
 from nsightpy.results import Finding, notes
-from nsightpy.units import format_count, format_time
+from nsightpy.units import format_bytes, format_count, format_time
 
 # What makes figures wrong; calls of CUDA explain idle time only.
 LOSSES = (
@@ -100,6 +101,19 @@ def _no_steady_state(job: JobEvidence) -> str:
     return "fewer than three steps that repeat were found, so no step time may be quoted"
 
 
+def _near_capacity(job: JobEvidence) -> str:
+    """The device whose memory was nearest to full, where allocations were recorded."""
+    rows = [row for row in job.devices if row.peak_bytes and row.memory_bytes]
+    fullest = max(rows, key=lambda row: row.peak_bytes / row.memory_bytes, default=None)
+    if fullest is None or fullest.peak_bytes < NEAR_CAPACITY * fullest.memory_bytes:
+        return ""
+    share = percent_text(fullest.peak_bytes / fullest.memory_bytes)
+    return (
+        f"{format_bytes(fullest.peak_bytes)} were allocated on {fullest.name} at the peak, {share} "
+        f"of its {format_bytes(fullest.memory_bytes)}: a little more work does not fit"
+    )
+
+
 CAPTURE_RULES = (
     CaptureRule("capture-incomplete", "captures of several jobs", ERROR, _several_jobs),
     CaptureRule("no-gpu-work", "no GPU work", ERROR, _no_work),
@@ -120,6 +134,13 @@ CAPTURE_RULES = (
         _incomplete,
         passed="nothing is lost that changes a conclusion",
         place=_unexplained,
+    ),
+    CaptureRule(
+        "near-capacity",
+        "memory nearly full",
+        INFO,
+        _near_capacity,
+        next=lambda _: "memory-usage",
     ),
     CaptureRule(
         "no-steady-state",

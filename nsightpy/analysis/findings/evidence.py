@@ -16,6 +16,7 @@ from nsightpy.analysis.findings.thresholds import (
     SHORT_SHARE,
     STARTUP_SHARE,
 )
+from nsightpy.analysis.overlap_cost import OverlapCost
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
@@ -122,6 +123,20 @@ class Imbalance:
     worst: Place | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """Large collectives of one group that are slow for its link, and what they took too long, ns.
+
+    `called` is for people; rates in GB/s, that of the fastest one and that of the `link`.
+    """
+
+    called: str
+    gb_per_s: float
+    link: str
+    link_gb_per_s: float
+    lost_ns: int
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One device of one rank in its window: the steady iterations, or else the whole.
@@ -130,7 +145,9 @@ class Evidence:
     is what it is called where its rank says nothing. `short_ns` is what kernels under 10 us and the
     waits for their launches take, `begun_ns` when a tenth of the kernels' work was done, from the
     window's begin. `in_graphs`: most kernels share their launching call with another one;
-    `directives`: most of the work is in regions of OpenMP or OpenACC; `traced`: by PyTorch's
+    `directives`: most of the work is in regions of OpenMP or OpenACC; `overlap`: the kernel that
+    loses most beside communication; `peak_bytes` the largest size of live memory (0: not
+    recorded), of `memory_bytes`; `traced`: by PyTorch's
     profiler; `costly`: what the profiler adds to each operator, for people.
     """
 
@@ -147,7 +164,11 @@ class Evidence:
     in_graphs: bool = False
     directives: bool = False
     repetition: Repetition = field(default_factory=Repetition)
+    overlap: OverlapCost | None = None
+    peak_bytes: int = 0
+    memory_bytes: int = 0
     slow: SlowCollectives | None = None
+    link: SlowLink | None = None
     straggler: Straggler | None = None
     imbalance: Imbalance | None = None
     ahead_ns: int = 0

@@ -85,6 +85,7 @@ GROUPS: Mapping[str, str] = {
     "unaligned": "matrix products on tensor cores whose operands are not aligned to 16 bytes",
     "collectives": "communication kernels",
     "exposed": "time of communication with nothing beside it",
+    "slowed": "compute kernels beside communication that take longer than alone; work_ns is that",
     "graphs": "CUDA graphs traced as a whole",
     "h2d": "large copies from host to device",
     "d2h": "large copies from device to host",

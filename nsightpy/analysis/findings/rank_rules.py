@@ -121,6 +121,23 @@ RANK_RULES = (
 )
 COLLECTIVE_RULES = (
     Rule(
+        "slow-link",
+        "communication slow for its link",
+        ns=lambda row: (
+            min(row.link.lost_ns, row.budget.exposed_communication_ns) if row.link else 0
+        ),
+        text=(
+            "{link.called} reaches {link.gb_per_s:number} GB/s, where {link.link} can carry "
+            "{link.link_gb_per_s:number}: up to {loss}; nccl-tests between these GPUs shows "
+            "whether the link or the program is slow"
+        ),
+        next="collectives",
+        place=_exposed_place,
+        time=lambda row: {"exposed-communication": row.link.lost_ns} if row.link else {},
+        edit=gains.transfers,
+        alone=False,
+    ),
+    Rule(
         "exposed-communication",
         "communication exposed",
         ns=lambda row: row.budget.exposed_communication_ns + row.caused("exposed-communication"),
@@ -136,6 +153,20 @@ COLLECTIVE_RULES = (
         place=_exposed_place,
         edit=gains.transfers,
         alone=False,
+    ),
+    Rule(
+        "overlap-slowdown",
+        "kernels slower beside communication",
+        ns=lambda row: row["slowed"].work_ns,
+        text=(
+            "kernels take longer beside communication than alone: {loss} in "
+            "{group.count:launches}; most of it {overlap.name:kernel}, "
+            "{overlap.beside_med_ns:time} for {overlap.alone_med_ns:time} alone; fewer channels "
+            "(NCCL_MAX_NCHANNELS) leave kernels more of the GPU"
+        ),
+        next="breakdown",
+        of="slowed",
+        time=lambda row: {"slowed": row["slowed"].work_ns},
     ),
     Rule(
         "slow-collectives",

@@ -89,6 +89,8 @@ LEAST_IMBALANCE = 0.10
 EXPLAINS = 0.3
 # Share of a window that a busy device is busy (verdicts of experts: 95 to 100 %).
 HEALTHY_SHARE = 0.95
+# Share of a GPU's memory: what is left does not hold the workspace of a larger batch.
+NEAR_CAPACITY = 0.9
 # Share of host gaps whose main call or OS call is worth a name.
 LEAST_NAMED = 0.5
 # Collectives of a report: beyond, a sample of the time tells the same (10 s for 100,000).

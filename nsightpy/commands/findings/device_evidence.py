@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.findings.copy_evidence import copy_groups, graph_group
 from nsightpy.analysis.findings.evidence import Evidence, Repetition
-from nsightpy.analysis.findings.groups import Gpu
+from nsightpy.analysis.findings.groups import Gpu, Group
 from nsightpy.analysis.findings.kernel_evidence import (
     gpu_of_kernels,
     kernel_evidence,
@@ -23,16 +23,22 @@ from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.memory.allocations import usages
+from nsightpy.analysis.overlap_cost import OverlapCost, overlap_costs
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.commands.findings.host_evidence import idle_evidence, without_causes
 from nsightpy.frames import API_CALLS, Frame, Ints
-from nsightpy.query.device_time import RankedBudget
+from nsightpy.query.device_time import RankedBudget, memory_events
 from nsightpy.query.idle_time import FollowedWork
+from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
 Place = tuple[int, int]
+# The memory of a GPU among the kinds that allocations are of.
+DEVICE_MEMORY = "Device"
+MEMORY = ("pid", "device", "memory_bytes")
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class DeviceSource:
     """
 
     report: SystemReport
+    scope: Scope
     work: Work
     communicates: NDArray[np.bool_]
     followed: FollowedWork | None
@@ -73,14 +80,32 @@ def device_evidence(
 ) -> dict[Place, Evidence]:
     """A row for each device."""
     columns = ("pid", "device", "sm_count", "compute_major", "name")
-    devices = source.report.frame("devices").tuples(*columns)
-    gpus = {(pid, device): Gpu(*facts) for pid, device, *facts in devices}
+    devices = source.report.frame("devices")
+    gpus = {(pid, device): Gpu(*facts) for pid, device, *facts in devices.tuples(*columns)}
+    sizes = {(pid, device): size for pid, device, size in devices.tuples(*MEMORY)}
+    peaks = _peaks(source)
     evidence = {}
     for row in rows:
         # by the device alone where processes are not distinguished
         gpu = gpus.get(row.place) or gpus.get((0, row.device)) or Gpu()
-        evidence[row.place] = _device(source, row, gpu, gaps.get(row.place))
+        found = _device(source, row, gpu, gaps.get(row.place))
+        memory = sizes.get(row.place) or sizes.get((0, row.device)) or 0
+        evidence[row.place] = replace(
+            found, peak_bytes=peaks.get(row.place, 0), memory_bytes=memory
+        )
     return evidence
+
+
+def _peaks(source: DeviceSource) -> dict[Place, int]:
+    """The most memory of each device that was live at a time, where allocations were recorded."""
+    if not source.report.has_memory_usage:
+        return {}
+    peaks: dict[Place, int] = {}
+    for pid, device, memory, _, used in usages(memory_events(source.report, source.scope)):
+        if memory == DEVICE_MEMORY:
+            held = max(used.peak_bytes, int(used.reserved.max(initial=0)))
+            peaks[pid, device] = max(peaks.get((pid, device), 0), held)
+    return peaks
 
 
 def _device(
@@ -102,6 +127,7 @@ def _device(
         short = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
         about = (calls, window, source.events[row.pid])
         idle = idle_evidence(source.followed.launched, gaps, *about)
+    slowed, overlap = _slowed(kernels, apart, row)
     copies = copy_groups(operations, spans_of(kernels) | spans_of(graphs), window)
     return Evidence(
         row.rank,
@@ -109,18 +135,34 @@ def _device(
         row.budget,
         gpu=gpu,
         idle=idle,
-        groups={**ran.groups, **copies, "graphs": graph_group(graphs, window)},
+        groups={**ran.groups, **copies, "graphs": graph_group(graphs, window), "slowed": slowed},
         names=ran.names,
         latency=ran.latency,
         short_ns=short,
         begun_ns=ran.begun_ns,
         in_graphs=_in_graphs(source.launch, on_device),
         directives=ran.directives,
+        overlap=overlap,
         repetition=_repetition(source, row, (kernels, operations, graphs), called, calls),
         has_ranges=source.has_ranges,
         traced=source.report.kind == "torch",
         costly=source.costly,
     )
+
+
+def _slowed(
+    kernels: Frame, apart: NDArray[np.bool_], row: RankedBudget
+) -> tuple[Group, OverlapCost | None]:
+    """What communication beside them costs the kernels of a window, and the one it costs most."""
+    window = row.budget.window
+    if row.budget.overlap_ns < LEAST_SHARE * window.total:
+        return Group(), None
+    inside = window.holds(kernels.ints("start_ns"))
+    costs = overlap_costs(kernels.take(inside & ~apart), spans_of(kernels.take(apart)))
+    if not costs:
+        return Group(), None
+    excess = round(sum(cost.excess_ns for cost in costs))
+    return Group(work_ns=excess, count=sum(cost.beside for cost in costs)), costs[0]
 
 
 def _in_graphs(launch: Ints | None, on_device: NDArray[np.bool_]) -> bool:

@@ -11,13 +11,14 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
-from nsightpy.analysis.findings.evidence import Evidence, SlowCollectives, Straggler
+from nsightpy.analysis.findings.evidence import Evidence, SlowCollectives, SlowLink, Straggler
 from nsightpy.analysis.findings.groups import Place
 from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
 from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
-from nsightpy.analysis.ranks.collective_groups import grouped_collectives
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.links import slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
@@ -62,11 +63,16 @@ def with_waits(
     places = [_device(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
     names = UnitNames.of(alignment)
-    slow_units = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
+    groups = grouped_collectives(alignment, arrivals)
+    slow_units = slow_by_unit(alignment, groups, inside)
     for unit, slow in slow_units.items():
         if places[unit] in facts:
             named = _named(slow, names, _seen(alignment, slow.row))
             facts[places[unit]] = replace(facts[places[unit]], slow=named)
+    for unit, link in _links(alignment, groups, facts, names).items():
+        if places[unit] in facts:
+            lost = round(link.lost_ns / sample.share)
+            facts[places[unit]] = replace(facts[places[unit]], link=replace(link, lost_ns=lost))
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
         saved = np.where(inside[arrivals.rows], late.saved, 0)
@@ -111,6 +117,27 @@ def _on_common_clock(
         )
         for (path, pid, device), device_facts in facts.items()
     }
+
+
+def _links(
+    alignment: Alignment,
+    groups: Sequence[GroupedCollective],
+    facts: Mapping[Device, Evidence],
+    names: UnitNames,
+) -> dict[int, SlowLink]:
+    """The group of each unit that is slow for its link and loses most by that."""
+    units = range(len(alignment.ledger.units))
+    hosts = [alignment.clocks[unit.clock].host for unit in alignment.ledger.units]
+    rows = [facts.get(_device(alignment, unit)) for unit in units]
+    gpus = ["" if row is None else row.gpu.name for row in rows]
+    found: dict[int, SlowLink] = {}
+    for slow in slow_groups(groups, hosts, gpus):
+        where = f"{slow.link.name} {'between nodes' if slow.across else 'within a node'}"
+        called_so, rate = called(slow.collective, names), slow.collective.busbw or 0.0
+        link = SlowLink(called_so, rate, where, slow.link.gb_per_s, round(slow.lost_ns))
+        for unit in slow.collective.units:
+            found.setdefault(unit, link)
+    return found
 
 
 def _device(alignment: Alignment, unit: int) -> Device:

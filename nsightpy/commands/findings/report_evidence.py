@@ -117,6 +117,7 @@ def _source(
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
     source = DeviceSource(
         report,
+        scope,
         work,
         communicates,
         followed,
