@@ -25,7 +25,6 @@ from nsightpy.analysis.idle.host_activity import (
 from nsightpy.analysis.idle.host_calls import ALLOCATION as ALLOCATES, LAUNCH, MODULE, OTHER
 from nsightpy.analysis.intervals import (
     Spans,
-    complement,
     measure_inside,
     spans_of,
     union,
@@ -55,7 +54,6 @@ from nsightpy.analysis.work_graph.idle_intervals import (
 )
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, TOGETHER_NS
-from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints
 
 
@@ -141,6 +139,8 @@ class _Device:
 
     def faults(self, rows: Rows) -> Mask:
         """Which of some operations are migrations of unified memory."""
+        if not self.launched.migrates.any():
+            return np.zeros(len(rows), dtype=np.bool_)
         migrates: Mask = (rows != NO_ROW) & self.launched.migrates[rows]
         return migrates
 
@@ -192,16 +192,10 @@ class _Device:
     def in_call(self, division: Division) -> None:
         """In the launching call: beyond the usual, a first launch loads code; copies are staged."""
         launched, rows = self.launched, np.flatnonzero(self.done > self.begun)
-        chain, call, row = launched.chain, self.call[rows], self.after[rows]
-        time, length = (self.done - self.begun)[rows], chain.end - chain.start
-        first, again = launched.first[row], np.ones((2, len(length)), dtype=np.bool_)
-        again[1, launched.launched_by[launched.first]] = False
-        usual = length
-        for usable in again:
-            usual = typical(length, chain.labels.codes, usable, usual)
-        usual = usual[call]
-        loads = np.minimum(time, np.maximum(length[call] - usual, 0))
-        division.give(FIRST_LAUNCH, rows[first], loads[first])
+        call, row = self.call[rows], self.after[rows]
+        time, first = (self.done - self.begun)[rows], launched.first[row]
+        beyond = launched.beyond_usual(call[first])
+        division.give(FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
         staged = np.zeros_like(first)
         for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
             copies = launched.names.equals(DIRECTIONS[direction])[row] & launched.pageable[row]
@@ -219,7 +213,7 @@ class _Threads:
         calls = np.flatnonzero(np.isin(chain.thread, threads))
         calls = calls[np.argsort(chain.start[calls], kind="stable")]
         start, end, kind = chain.start[calls], chain.end[calls], chain.kind[calls]
-        issues = ~np.isin(kind, (LAUNCH, OTHER)) | (end - start < HOST_GAP_NS)
+        stands = (end - start >= HOST_GAP_NS) & ((kind == LAUNCH) | (kind == OTHER))
 
         def spans(mine: Mask) -> Spans:
             return union(start[mine], end[mine])
@@ -230,12 +224,12 @@ class _Threads:
         self.elsewhere = self.waits & device.others
         tids = chain.tid(threads).tolist()
         self.own = [] if events is None else [events.of_thread(tid) for tid in tids]
-        called = spans(issues) | device.touched
+        called = spans(~stands) | device.touched
         self.mpi = union_of(spans_of(own.mpi_calls) for own in self.own) - called
         self.compiles = union_of(compiling(own.ranges) for own in self.own) - called - self.mpi
-        free = complement(called, NEVER, -NEVER)
-        long = free.ends - free.starts >= HOST_GAP_NS
-        outside = Spans(free.starts[long], free.ends[long])
+        left, back = np.append(NEVER, called.ends), np.append(called.starts, -NEVER)
+        long = back - left >= HOST_GAP_NS
+        outside = Spans(left[long], back[long])
         # what reads and writes files is no part of launching, however short it is
         in_out = union_of(ins_and_outs(own.os_calls) for own in self.own) - called
         self.outside = (outside | in_out) - self.mpi - self.compiles
@@ -252,7 +246,8 @@ class _Threads:
             (IN_MPI, self.mpi),
             (ELSEWHERE, self.elsewhere),
         ):
-            division.give(cause, rows, _inside(spans, *spent))
+            if len(spans):
+                division.give(cause, rows, _inside(spans, *spent))
         compiles = division.give(FIRST_LAUNCH, rows, _inside(self.compiles, *spent))
         outside = _inside(self.outside, *spent)
         # a thread that goes on when another one has waited did so for the same

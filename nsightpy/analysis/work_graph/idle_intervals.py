@@ -109,8 +109,9 @@ class Division:
     def give(self, cause: int, rows: Ints, time: Ints) -> Ints:
         """So much of the time of some intervals has this cause, but no more than is left."""
         part: Ints = np.minimum(time, self.left[rows])
-        self.times[rows, cause] += part
-        self.left[rows] -= part
+        some = np.flatnonzero(part)
+        self.times[rows[some], cause] += part[some]
+        self.left[rows[some]] -= part[some]
         return part
 
     def rest(self, cause: int, mask: NDArray[np.bool_]) -> None:

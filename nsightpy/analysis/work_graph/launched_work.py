@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, Work, gpu_work
-from nsightpy.analysis.idle.host_calls import COPY
+from nsightpy.analysis.idle.host_calls import COPY, OTHER
 from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory, large
 from nsightpy.analysis.work_graph.host_chain import FREES, HostChain, host_chain
@@ -41,27 +41,43 @@ class LaunchedWork:
     @cached_property
     def own_copies(self) -> Ints:
         """The copies that ended inside the call that made them, which waited for that."""
-        rows = np.flatnonzero(self.launched_by >= 0)
-        call = self.launched_by[rows]
-        waited = (self.chain.kind[call] == COPY) & (self.work.end[rows] <= self.chain.end[call])
-        copies: Ints = rows[waited]
-        return copies
+        rows = self._copied
+        waited: Ints = rows[self.work.end[rows] <= self.chain.end[self.launched_by[rows]]]
+        return waited
+
+    @cached_property
+    def _copied(self) -> Ints:
+        """The operations of calls that copy."""
+        return np.flatnonzero(np.append(self.chain.kind, OTHER)[self.launched_by] == COPY)
 
     @cached_property
     def waits(self) -> Mask:
         """Mask of the calls that waited for the device: they synchronise, copy, or free memory."""
-        chain, last = self.chain, np.sort(self.work.end)
-        made = self.launched_by[self.launched_by >= 0]
+        chain = self.chain
         waits = chain.blocks.copy()
         # a call whose copy is known waited for it or did not
-        waits[made[chain.kind[made] == COPY]] = False
+        waits[self.launched_by[self._copied]] = False
         waits[self.launched_by[self.own_copies]] = True
         frees = np.flatnonzero(chain.labels.where(FREES.search))
-        if len(last):
+        if len(frees):
             # freeing waits for the device where something ended meanwhile
+            last = np.sort(self.work.end)
             ended = [np.searchsorted(last, t[frees]) for t in (chain.start, chain.end)]
             waits[frees[ended[1] > ended[0]]] = True
         return waits
+
+    def beyond_usual(self, calls: Ints) -> Ints:
+        """How much longer some calls took than usual for their function, where it is no first."""
+        names, length = self.chain.labels.codes, self.chain.end - self.chain.start
+        again = np.ones(len(length), dtype=np.bool_)
+        again[self.launched_by[self.first]] = False
+        beyond = np.zeros(len(calls), dtype=np.int64)
+        for name in np.unique(names[calls]):
+            alike = names == name
+            seen = length[alike & again] if (alike & again).any() else length[alike]
+            mine = names[calls] == name
+            beyond[mine] = np.maximum(length[calls[mine]] - int(np.median(seen)), 0)
+        return beyond
 
 
 def launched_work(work: Work, communication: Mask, calls: Frame) -> LaunchedWork:
@@ -88,8 +104,11 @@ def _first(work: GpuWork, names: Labels) -> Mask:
     known = np.flatnonzero(work.launch != NO_TIME)
     known = known[np.argsort(work.launch[known], kind="stable")]
     key = work.place[known].astype(np.int64) * len(names.values) + names.codes[known]
+    earliest = np.full(len(work.places) * len(names.values), -1)
+    # of several rows for one place the last one stays
+    earliest[key[::-1]] = known[::-1]
     first = np.zeros(len(work), dtype=np.bool_)
-    first[known[np.unique(key, return_index=True)[1]]] = True
+    first[earliest[earliest >= 0]] = True
     return first
 
 
