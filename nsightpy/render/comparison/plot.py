@@ -225,7 +225,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
     each = f"every {result.unit}" if steps else f"{sentences.unit_name(result)} of each run"
     axes.set_ylabel(f"{each} ({unit})")
     points = f"{result.unit}s" if steps else "runs"
-    axes.set_title(f"{points}: {drawn};\nlines: medians; band: limits", color=QUIET)
+    axes.set_title(f"{points} as {drawn};\nlines: medians; band: limits", color=QUIET)
 
 
 def _samples(side: ComparedSide, unit: str) -> list[int]:

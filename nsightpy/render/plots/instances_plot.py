@@ -148,7 +148,7 @@ def _by_rank(axes: Axes, lengths: Values, devices: Devices) -> None:
     _scale(axes, lengths)
     ranked = all(rank is not None for rank, _ in devices)
     axes.set_xticks(*every_nth([str(rank if ranked else device) for rank, device in devices], 16))
-    axes.set_title(f"by rank: median, and {drawn}")
+    axes.set_title(f"by rank: medians, and all as {drawn}")
     axes.set_xlabel("rank" if ranked else "device")
 
 

@@ -21,7 +21,7 @@ def draw_spread(
 ) -> str:
     """Draw each group of values at 0, 1, ... of x, with a line at `middles`, else at its median.
 
-    Returns what is drawn beside the lines.
+    Returns what values are drawn as.
     """
     many = sum(map(len, groups)) > MOST_POINTS
     for at, values in enumerate(groups):
@@ -36,4 +36,4 @@ def draw_spread(
         axes.hlines(middle, at - 0.35, at + 0.35, color=INK, linewidth=1.2)
     axes.set_xlim(-0.7, len(groups) - 0.3)
     axes.grid(axis="x", visible=False)
-    return "from the 5th to the 95th percentile" if many else "each"
+    return "5th to 95th percentile" if many else "points"

@@ -27,7 +27,6 @@ LEAST_OUTSIDE = 10.0
 LEAST_OPAQUE = 1.0
 # Less of the idle time than this is not named, in per cent.
 LEAST_CAUSE = 5.0
-MOST_CAUSES = 4
 # Where the names of more than half of the kernels say nothing, categories are not named.
 MOST_OTHER = 0.5
 
