@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nsightpy.analysis.findings.copy_evidence import copy_groups
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import (
     Evidence,
@@ -17,15 +18,20 @@ from nsightpy.analysis.findings.evidence import (
     SlowCollectives,
     Straggler,
 )
-from nsightpy.analysis.findings.groups import Gpu, Group, Place
+from nsightpy.analysis.findings.groups import GROUPS, Gpu, Group, Place
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS, KernelEvidence, kernel_evidence
+from nsightpy.analysis.findings.rules import RULES
 from nsightpy.analysis.idle.host_activity import COMPILING
 from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.time_budget import TimeBudget
-from nsightpy.frames import Frame, Labels
-from nsightpy.results import Finding
+from nsightpy.frames import SCHEMAS, Frame, Labels
+from nsightpy.results import Finding, Note, notes
 
 MS = 1_000_000
+NO_COPIES = Frame.empty(
+    SCHEMAS["memory_operations"],
+    ("start_ns", "end_ns", "operation", "bytes", "source_memory", "target_memory"),
+)
 WINDOW = 1_000 * MS
 ROW = Evidence(
     0,
@@ -78,6 +84,25 @@ def test_the_largest_loss_comes_first_whatever_its_severity() -> None:
     found = judged(row)
     assert list(found) == ["host-gap", "unfused-elementwise"]
     assert [found[name].severity for name in found] == ["info", "warning"]
+
+
+def test_idle_time_without_a_cause_is_no_headline_beside_more_of_a_known_one() -> None:
+    found = judged(idle(host_gap=580, unknown=50))
+    assert list(found) == ["host-gap", "capture-incomplete"]
+    lost = [Note("CUDA events were lost.", kind=notes.LOST)]
+    found = judged(idle(host_gap=580, unknown=50), problems=lost)
+    assert list(found) == ["capture-incomplete", "host-gap"], "all figures may be wrong"
+
+
+def test_rules_are_about_groups_that_are_explained() -> None:
+    named = {rule.of for rule in RULES if isinstance(rule.of, str)} - {""}
+    made = {
+        *launched(("k", 5, 9)).groups,
+        *copy_groups(NO_COPIES, NOTHING, NOTHING),
+        "graphs",
+        "slowed",
+    }
+    assert named <= made == set(GROUPS)
 
 
 def test_one_kernel_is_one_fact() -> None:

@@ -11,6 +11,7 @@ from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, percent_text
 from nsightpy.analysis.findings.thresholds import (
     COPIES_SHARE,
     HEALTHY_SHARE,
+    LEAST_SHARE,
     MOST_NAMED,
     NEAR_CAPACITY,
     WARNING_SHARE,
@@ -19,8 +20,9 @@ from nsightpy.results import Finding, notes
 from nsightpy.units import format_bytes, format_count, format_time
 
 # What makes figures wrong; calls of CUDA explain idle time only.
+LOST = (notes.LOST, notes.LOST_RANGES, notes.FAILED)
 LOSSES = (
-    *(notes.LOST, notes.LOST_RANGES, notes.FAILED, notes.LEFT_OUT),
+    *(*LOST, notes.LEFT_OUT),
     *(notes.REPEATED, notes.CLAIMED, notes.OTHER_PROGRAMS, notes.MISSING_RANKS),
 )
 _AGREES_WITH_HEALTH = {"dominating-kernel", "fp32-gemm", "unfused-elementwise", "opaque-graphs"}
@@ -56,7 +58,15 @@ class CaptureRule:
             id=self.id,
             start_ns=None if worst is None or row is None else worst.start_ns + row.ahead_ns,
             duration_ns=None if worst is None else worst.duration_ns,
+            share=None if job.texts(*LOST) else self.share(job),
         )
+
+    def share(self, job: JobEvidence) -> float | None:
+        """The share of a window that it is about; None where it bears on everything."""
+        if self.severity != WARNING:
+            return None
+        row = self.place(job)
+        return LEAST_SHARE if row is None else row.unexplained_ns / row.window_ns
 
 
 def _several_jobs(job: JobEvidence) -> str:

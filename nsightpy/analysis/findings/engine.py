@@ -201,6 +201,8 @@ def _order(finding: Finding) -> tuple[int, float]:
     rule = _BY_NAME.get(finding.name)
     if finding.severity == ERROR:
         return 0, 0.0
+    if rule is None and finding.share is not None:
+        return 2, -finding.share
     if rule is None or rule.fact:
         return {WARNING: 1}.get(finding.severity, 4 if rule is None else 3), 0.0
     # a ceiling beyond the window itself cannot be had
