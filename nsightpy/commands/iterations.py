@@ -22,7 +22,7 @@ from nsightpy.analysis.iterations.budgets import (
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
-from nsightpy.commands.findings.replayed import Replayed, path_question
+from nsightpy.commands.findings.replayed import Replayed, job_of_work, replayed
 from nsightpy.frames import Ints
 from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
@@ -32,6 +32,7 @@ from nsightpy.query.iteration_search import work_to_search
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
+from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table, rank_order
 from nsightpy.results.notes import Said, as_note
@@ -83,6 +84,14 @@ class DeviceIterations:
 Found: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]]]
 
 
+@dataclass(frozen=True)
+class IterationsPart:
+    """The iterations of one report, and what its work can be replayed by (None: not asked)."""
+
+    found: Found
+    recorded: Recorded | None
+
+
 @command(
     *FIELDS, more=ENGINE_FIELDS, picture="nsightpy.render.plots.iterations_plot:iterations_figure"
 )
@@ -104,36 +113,47 @@ def iterations(
     what vLLM and SGLang say of their steps; tokens_per_s is over duration_ns.
     """
     taken = tuple(communication)
-    work = partial(_find, level=level, communication=taken)
-    table = _table if level is not None else partial(_with_path, communication=taken)
-    return Question(work, table, clock=True, identified=True)
+    work = partial(_part, level=level, communication=taken)
+    return Question(work, partial(_with_path, communication=taken), clock=True, identified=True)
 
 
-def _with_path(parts: Parts[Found], *, communication: tuple[str, ...]) -> Table | Question[Table]:
+def _part(
+    report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
+) -> IterationsPart:
+    found = _find(report, scope, level=level, communication=communication)
+    return IterationsPart(found, recorded(report, scope) if level is None else None)
+
+
+def _with_path(
+    parts: Parts[IterationsPart], *, communication: tuple[str, ...]
+) -> Table | Question[Table]:
     """The table with what the critical path of the iterations is made of, where that is known."""
     table = _table(parts)
+    works = [(report, part.recorded) for report, part in parts.results if part.recorded]
+    if not (table.rows and works):
+        return table
 
     def told(known: Replayed) -> Table:
         path = known.path_text if known.chosen.of else None
         notes = () if path is None else (PATH.format(known.looked_at, path),)
         return replace(table, notes=(*table.notes[:1], *notes, *table.notes[1:]))
 
-    return path_question(told, communication) if table.rows else table
+    return replayed(job_of_work(parts.ranks, works), parts.scope, communication, told)
 
 
-def _table(parts: Parts[Found]) -> Table:
+def _table(parts: Parts[IterationsPart]) -> Table:
     devices = [
         replace(device, report=str(report.path), rank=report.rank_of(device.pid)[0])
-        for report, (found, _) in parts.results
-        for device in found
+        for report, part in parts.results
+        for device in part.found[0]
     ]
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
     engine = any(device.batches for device in devices)
     rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
     why = [
         (report.rank_of(pid)[0], note)
-        for report, (_, notes) in parts.results
-        for pid, note in notes
+        for report, part in parts.results
+        for pid, note in part.found[1]
     ]
     of_searches = dict.fromkeys(text for device in devices for text in device.iterations.notes)
     listed = [note for device in devices[:1] for note in _levels_note(device.iterations)]
@@ -189,7 +209,7 @@ def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iter
     return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
 
 
-def _rows(device: DeviceIterations, parts: Parts[Found], *, engine: bool) -> Iterator[Row]:
+def _rows(device: DeviceIterations, parts: Parts[IterationsPart], *, engine: bool) -> Iterator[Row]:
     iterations = device.iterations
     figures = (
         parts.clock.aligned(device.report, device.pid, iterations.start),
