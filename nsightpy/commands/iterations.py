@@ -14,10 +14,8 @@ from nsightpy.analysis.iterations.batches import Batch, batches_of
 from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
     SlowIteration,
-    Spread,
     iteration_budgets,
     slow_iterations,
-    spread,
 )
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -244,22 +242,24 @@ def _who(devices: Sequence[DeviceIterations]) -> str:
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
-    spreads = [(device, of_it) for device in alone if (of_it := spread(device.iterations))]
+    several = [device for device in alone if len(device.iterations.steady) > 1]
     texts: dict[str, list[DeviceIterations]] = {}
-    for device, spread_of in spreads:
-        texts.setdefault(_spread_text(device, spread_of), []).append(device)
+    for device in several:
+        texts.setdefault(_spread_text(device), []).append(device)
     if len(texts) <= RANKS_SAID:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
-    medians = [spread_of.median for _, spread_of in spreads]
-    counts = [spread_of.count for _, spread_of in spreads]
+    lengths = [device.iterations.duration[device.iterations.steady] for device in several]
+    counts, medians = [len(each) for each in lengths], [float(np.median(each)) for each in lengths]
     text = (
-        f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
+        f"{len(several)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
         f"{format_time(min(medians))} to {format_time(max(medians))}."
     )
     return [text]
 
 
-def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
+def _spread_text(device: DeviceIterations) -> str:
+    steady = device.iterations.duration[device.iterations.steady]
+    usual, high = float(np.median(steady)), float(np.quantile(steady, 0.95))
     others = [
         f"{device.iterations.phase.count(phase)} {phase}"
         for phase in ("warm-up", "edge")
@@ -268,10 +268,10 @@ def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     beside = f" (beside {', '.join(others)})" if others else ""
     kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
     return (
-        f"{counted(spread_of.count, 'steady iteration')}{beside} "
+        f"{counted(len(steady), 'steady iteration')}{beside} "
         f"by {device.iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
-        f"median {format_time(spread_of.median)}, min {format_time(spread_of.minimum)}, "
-        f"max {format_time(spread_of.maximum)}, p95 {format_time(spread_of.p95)}."
+        f"median {format_time(usual)}, min {format_time(int(steady.min()))}, "
+        f"max {format_time(int(steady.max()))}, p95 {format_time(high)}."
     )
 
 

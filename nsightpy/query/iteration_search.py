@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.iterations.steady import Iterations, find_iterations
@@ -18,30 +17,19 @@ from nsightpy.reports.system import SystemReport
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 
 
-@dataclass(frozen=True)
-class CallsRead:
-    """Calls of a report: those that launch, by start; others with their names."""
-
-    launches: Frame
-    others: Frame
-
-
 def search(
     report: SystemReport,
     narrow: Callable[[Frame], Frame] = lambda frame: frame,
     nvtx: str | None = None,
-    work: Work | None = None,
-    calls: CallsRead | None = None,
     level: int | None = None,
 ) -> dict[int, Iterations]:
     """The iterations of each process of a report, in the work that `narrow` leaves.
 
-    `nvtx`: the range that the user called an iteration; `level`: that which the user chose. What
-    was read already is given: all `work` of the ranks and devices that count, and the `calls`.
+    `nvtx`: the range that the user called an iteration; `level`: that which the user chose.
     """
-    kernels, operations, graphs = map(narrow, work or work_to_search(report))
+    kernels, operations, graphs = map(narrow, work_to_search(report))
     named_graphs = narrow(_named_graphs(report)) if graphs.rows else graphs
-    calls = calls or calls_of(report)
+    launches, waits = report.calls.launching(KERNEL_LAUNCHES), report.calls.synchronising()
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     pids = {pid for frame in (kernels, graphs) for pid in distinct(frame.ints("pid"))[0].tolist()}
@@ -51,9 +39,9 @@ def search(
         searched = (kernels.at(pid=pid), named_graphs.at(pid=pid), ranges.at(pid=pid))
         chosen = None if named is None else named.at(pid=pid)
         if chosen is not None and len(distinct(chosen.ints("tid"))[0]) == chosen.rows > 0:
-            searched, chosen = _launched_inside(*searched, calls.launches, chosen), None
+            searched, chosen = _launched_inside(*searched, launches, chosen), None
         found[pid] = find_iterations(
-            *(searched[0], searched[1], calls.launches, searched[2], calls.others.at(pid=pid)),
+            *(searched[0], searched[1], launches, searched[2], waits.at(pid=pid)),
             named=chosen,
             text=nvtx or "",
             first_ns=min((int(starts.min()) for starts in begun if len(starts)), default=None),
@@ -66,12 +54,6 @@ def work_to_search(report: SystemReport) -> Work:
     """All GPU work of a report, with the names of kernels."""
     others = (report.frame(name, PLACED) for name in ("memory_operations", "graph_launches"))
     return Work(report.frame("kernels", (*PLACED, "name")), *others)
-
-
-def calls_of(report: SystemReport, launches: Frame | None = None) -> CallsRead:
-    """The calls by which iterations are found; launches that were read already are given."""
-    launches = report.calls.launching(KERNEL_LAUNCHES) if launches is None else launches
-    return CallsRead(launches, report.calls.synchronising())
 
 
 def _named_graphs(report: SystemReport) -> Frame:

@@ -13,42 +13,33 @@ from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_
 from nsightpy.analysis.iterations.windows import owner_of
 from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.iteration_search import CallsRead, search
+from nsightpy.query.iteration_search import search
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed
 
 
 def iterations_of(
-    report: SystemReport,
-    scope: Scope | None = None,
-    work: Work | None = None,
-    calls: CallsRead | None = None,
-    level: int | None = None,
+    report: SystemReport, scope: Scope | None = None, level: int | None = None
 ) -> dict[int, Iterations]:
     """The iterations of each process of a report, of those in scope; searched once."""
     scope = scope or Scope()
     key = (iterations_of, scope.ranks, scope.devices, scope.bounds(report), scope.nvtx, level)
     narrow = partial(scope.within, report)
-    return report.derived(key, lambda: search(report, narrow, scope.nvtx, work, calls, level))
+    return report.derived(key, lambda: search(report, narrow, scope.nvtx, level))
 
 
-def steady_states(
-    report: SystemReport, scope: Scope, work: Work | None = None, calls: CallsRead | None = None
-) -> dict[int, SteadyState]:
-    """The steady state of each process that has one; none where the user gave a stretch of time.
-
-    `work` and `calls` are what was read already.
-    """
+def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
+    """The steady state of each process that has one; none where the user gave a stretch of time."""
     if scope.is_timed or scope.iteration is not None:
         return {}
-    every = iterations_of(report, scope, work, calls).items()
+    every = iterations_of(report, scope).items()
     states = {pid: steady_state(iterations) for pid, iterations in every}
     return {pid: state for pid, state in states.items() if state is not None}
 
 
 def steady_places(
-    report: SystemReport, scope: Scope, work: Work, calls: CallsRead | None = None
+    report: SystemReport, scope: Scope, work: Work
 ) -> Mapping[tuple[int, int], SteadyState] | None:
     """The steady state of each place (process, device); None unless all processes have one.
 
@@ -58,7 +49,7 @@ def steady_places(
     places = places_of(*work)
     if scope.is_part or not (work.kernels.rows or work.graphs.rows):
         return None
-    states = steady_states(report, scope, work, calls)
+    states = steady_states(report, scope)
     busy = {pid: sum(_time(frame.at(pid=pid)) for frame in work) for pid, _ in places}
     busiest = max(busy, key=lambda pid: busy[pid])
     if any(spent >= UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in states):

@@ -239,6 +239,24 @@ def checkpoints(program: Program) -> None:
             program.think(90_000_000)
 
 
+def rollouts(program: Program) -> None:
+    """Eight rounds of thirty-two short passes that the host waits for, and four updates."""
+    for _ in range(8):
+        for _ in range(32):
+            program.launch(ADD, 8_000)
+            for number in range(2):
+                program.launch(f"ampere_sgemm_32x32_{number}", 8_000)
+                program.launch(MUL, 8_000)
+            program.launch("argmax_kernel", 4_000)
+            program.wait("cudaMemcpy")
+            program.think(30_000)
+        for _ in range(4):
+            for _ in range(6):
+                _run(program, "ampere_sgemm_128x64 ampere_sgemm_nt", 90_000)
+                program.launch("void at::native::relu_backward", 90_000)
+            program.launch("multi_tensor_apply_kernel<Adam>", 60_000)
+
+
 def late_rank(program: Program) -> None:
     """One that did seven steps of what others do more often, and no more."""
     for _ in range(7):
@@ -269,6 +287,7 @@ PROGRAMS: list[tuple[Callable[[Program], None], int, int]] = [
     (frames, 50, 0),
     (checkpoints, 100, 1),
     (late_rank, 7, 0),
+    (rollouts, 8, 0),
 ]
 
 

@@ -374,6 +374,13 @@ def test_named_ranges_are_the_iterations() -> None:
     assert {row["source"] for row in found} == {"range 'forward'"}
 
 
+def test_of_a_range_that_repeats_nobody_says_that_nothing_does() -> None:
+    path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
+    found = {row["id"] for row in rows("findings", path, "--nvtx", "forward")}
+    assert found
+    assert "no-steady-state" not in found
+
+
 @needs_reports
 def test_a_range_that_comes_once_is_looked_into() -> None:
     path = NSYS / "power_iteration_t4_2025.3.sqlite"

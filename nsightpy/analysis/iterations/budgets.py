@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.iterations.thresholds import (
+    DEVIATION,
+    MOST_SLOW,
+    REPEATS,
+    SLOW_DEVIATIONS,
+    SLOW_SHARE,
+)
+from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.time_budget import Activity
 from nsightpy.frames import Frame, Ints
 
-SLOW_SHARE = 0.05
-SLOW_DEVIATIONS = 3.0
 PARTS = ("compute", "exposed communication", "copies", "idle")
 
 
@@ -43,17 +50,6 @@ class IterationBudgets:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How long the steady iterations last, in ns."""
-
-    count: int
-    median: float
-    minimum: int
-    maximum: int
-    p95: float
-
-
-@dataclass(frozen=True, slots=True)
 class SlowIteration:
     """A steady iteration far above the median: what grew most against it, in ns."""
 
@@ -80,70 +76,49 @@ def _within(iterations: Iterations, time: Spans) -> Ints:
     return measure_before(time, iterations.end) - measure_before(time, iterations.start)
 
 
-def spread(iterations: Iterations) -> Spread | None:
-    """The spread of the steady iterations; None without several."""
-    steady = iterations.duration[iterations.steady]
-    if len(steady) < 2:
-        return None
-    return Spread(
-        len(steady),
-        float(np.median(steady)),
-        int(steady.min()),
-        int(steady.max()),
-        float(np.quantile(steady, 0.95)),
-    )
-
-
 def slow_iterations(
-    iterations: Iterations, budgets: IterationBudgets, kernels: Frame, most: int = 3
+    iterations: Iterations, budgets: IterationBudgets, kernels: Frame
 ) -> list[SlowIteration]:
     """The slowest steady iterations that stand out, slowest first.
 
     One stands out from 5 % and three deviations (1.4826 x the median deviation) above the median.
     kernels: start_ns, end_ns and name of the device.
     """
-    steady = iterations.steady
-    duration = iterations.duration[steady]
-    if len(steady) < 3:
-        return []
-    median = float(np.median(duration))
+    steady, every = iterations.steady, iterations.duration
+    median = float(np.median(every[steady])) if len(steady) >= REPEATS else 0.0
     if not median:  # most begin and end at once: none is so many times as long
         return []
-    deviation = 1.4826 * float(np.median(np.abs(duration - median)))
-    limit = median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)
-    slow = steady[duration > limit]
-    order = slow[np.argsort(-iterations.duration[slow], kind="stable")][:most]
-    return [_grown(iterations, budgets, kernels, place, median) for place in order.tolist()]
+    deviation = DEVIATION * float(np.median(np.abs(every[steady] - median)))
+    slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
+    slow = slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW]
+    return [_grown(iterations, budgets, kernels, place, median) for place in slow.tolist()]
 
 
 def _grown(
     iterations: Iterations, budgets: IterationBudgets, kernels: Frame, place: int, median: float
 ) -> SlowIteration:
-    steady = iterations.steady
     grew = {
-        name: int(figure[place] - np.median(figure[steady]))
+        name: int(figure[place] - np.median(figure[iterations.steady]))
         for name, figure in budgets.parts().items()
     }
     part = max(grew, key=lambda name: grew[name])
-    kernel, kernel_grew = "", 0
-    if part in PARTS[:2]:
-        kernel, kernel_grew = _grown_kernel(iterations, kernels, place)
-    duration = int(iterations.duration[place])
-    return SlowIteration(place, duration, duration / median, part, grew[part], kernel, kernel_grew)
+    kernel, more = ("", 0)
+    if part in PARTS[:2] and kernels.rows:
+        kernel, more = _grown_kernel(iterations, kernels, place)
+    lasted = int(iterations.duration[place])
+    return SlowIteration(place, lasted, lasted / median, part, grew[part], kernel, more)
 
 
 def _grown_kernel(iterations: Iterations, kernels: Frame, place: int) -> tuple[str, int]:
     """The kernel whose work in an iteration exceeds its mean over the steady ones most, and by
     how many ns."""
-    names = kernels.labels("name").merged()
-    start, lengths = kernels.ints("start_ns"), kernels.ints("end_ns") - kernels.ints("start_ns")
-    if len(names) == 0:
-        return "", 0
-    steady = iterations.steady
-    usual = Spans(iterations.start[steady], iterations.end[steady]).holds(start)
-    mine = (start >= iterations.start[place]) & (start < iterations.end[place])
-    size = len(names.values)
-    mean = np.bincount(names.codes[usual], lengths[usual], size) / len(steady)
-    grew = np.bincount(names.codes[mine], lengths[mine], size) - mean
+    names, lengths = kernels.labels("name").merged(), durations(kernels)
+
+    def mean(rows: Ints) -> NDArray[np.float64]:
+        windows = Spans(iterations.start[rows], iterations.end[rows])
+        inside = windows.holds(kernels.ints("start_ns"))
+        return np.bincount(names.codes[inside], lengths[inside], len(names.values)) / len(rows)
+
+    grew = mean(np.asarray([place])) - mean(iterations.steady)
     most = int(np.argmax(grew))
     return names.values[most], int(grew[most])

@@ -6,7 +6,7 @@ never iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,20 +14,18 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.iterations.batches import engine_step
 from nsightpy.analysis.iterations.thresholds import ABOUT, DEEPEST, LISTED, MOST, REPEATS
-from nsightpy.analysis.iterations.vocabulary import LIBRARY_DOMAINS, Role, numbers_folded, role_of
+from nsightpy.analysis.iterations.vocabulary import (
+    LIBRARY_DOMAINS,
+    NO_STEPS,
+    Role,
+    numbers_folded,
+    role_of,
+)
 from nsightpy.analysis.iterations.windows import Level, level_of_spans, owner_of
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints
-
-# What ranges are that are never steps, for people.
-NEVER_STEPS = {
-    Role.BLOCK: "a layer",
-    Role.PART: "a part of a layer",
-    Role.EPOCH: "an epoch",
-    Role.WARM_UP: "warm-up",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +43,6 @@ class RangeGroup:
         return len(self.start)
 
 
-@dataclass(frozen=True)
-class NamedLevels:
-    """Ranges called steps, others that hold the work, likeliest first; and what is no step."""
-
-    steps: list[Level]
-    others: list[Level]
-    rejected: list[Level]
-
-
 def range_groups(ranges: Frame) -> list[RangeGroup]:
     """The ranges of one process (RANGE_COLUMNS) that are its own, no library's."""
     own = ~ranges.labels("domain").equals(LIBRARY_DOMAINS)
@@ -63,16 +52,11 @@ def range_groups(ranges: Frame) -> list[RangeGroup]:
     keyed = Frame({**ranges, "name": plain, "level": nest(ranges).level})
     groups = group_by(keyed, ("tid", "domain", "level", "name"))
     order = np.lexsort((ranges.ints("start_ns"), groups.codes))
-    edges = np.searchsorted(groups.codes[order], np.arange(len(groups.keys) + 1))
-    start, end = ranges.ints("start_ns")[order], ranges.ints("end_ns")[order]
+    edges = np.searchsorted(groups.codes[order], np.arange(1, len(groups.keys)))
+    spans = (np.split(ranges.ints(column)[order], edges) for column in ("start_ns", "end_ns"))
     return [
-        RangeGroup(
-            *(str(name), role_of(str(name)), int(level or 0), int(thread or 0)),
-            *(start[low:high], end[low:high]),
-        )
-        for (thread, _, level, name), low, high in zip(
-            groups.keys, edges[:-1], edges[1:], strict=True
-        )
+        RangeGroup(str(name), role_of(str(name)), int(level or 0), int(thread or 0), start, end)
+        for (thread, _, level, name), start, end in zip(groups.keys, *spans, strict=False)
     ]
 
 
@@ -87,24 +71,33 @@ def named_by_user(ranges: Frame, work: LaunchedWork, text: str) -> Level | None:
     return level_of_spans(f"range {text!r}", start[outer], end[outer], work)
 
 
-def named_levels(groups: Sequence[RangeGroup], work: LaunchedWork) -> NamedLevels:
-    """What the ranges of a process say of its steps."""
+def named_levels(
+    groups: Sequence[RangeGroup], work: LaunchedWork
+) -> tuple[list[Level], list[Level], list[Level]]:
+    """Ranges called steps, others that hold the work, likeliest first; and what is no step.
+
+    Of an inference engine's steps, too few to repeat, those count that launched most of the work:
+    what repeats in them are their layers.
+    """
     measured = work.take(~within(groups, Role.WARM_UP, work.issued))
     measured = measured if len(measured) else work
-    steps = [group for group in groups if group.role in (Role.STEP, Role.ENGINE)]
-    plain = [group for group in groups if group.role in (Role.PLAIN, Role.PASS, Role.PHASE)]
-    never = [group for group in groups if group.role in NEVER_STEPS and len(group) >= REPEATS]
+    steps = _good([g for g in groups if g.role in (Role.STEP, Role.ENGINE)], measured, ABOUT)
+    if not steps:
+        engine = [group for group in groups if group.role is Role.ENGINE]
+        alone = (level_of_spans(f"range {g.name!r}", g.start, g.end, work) for g in engine)
+        steps = [level for level in alone if level and level.launches.sum() > MOST * len(work)]
+    # what the profiler counts goes before what the program does
+    steps.sort(key=lambda level: "ProfilerStep" not in level.source)
+    others = _good([g for g in groups if g.role in (Role.PLAIN, Role.PASS)], measured, MOST)
+    never = [g for g in groups if g.role in NO_STEPS and len(g) >= REPEATS]
     never.sort(key=lambda group: int((group.start - group.end).sum()))
     rejected = [
-        replace(level, why=f"named as {NEVER_STEPS[group.role]}")
+        replace(level, why=f"named as {group.role.value}")
         for group in never[:LISTED]
         if (level := level_of_spans(_source([group.name]), group.start, group.end, work))
         and level.coverage >= MOST
     ]
-    found = _good(steps, measured, ABOUT) or list(_engine_steps(groups, work))
-    # what the profiler counts goes before what the program does
-    found.sort(key=lambda level: "ProfilerStep" not in level.source)
-    return NamedLevels(found, _good(plain, measured, MOST), rejected)
+    return steps, others, rejected
 
 
 def within(groups: Sequence[RangeGroup], role: Role, times: Ints) -> np.ndarray:
@@ -116,29 +109,19 @@ def within(groups: Sequence[RangeGroup], role: Role, times: Ints) -> np.ndarray:
     return inside
 
 
-def _engine_steps(groups: Sequence[RangeGroup], work: LaunchedWork) -> Iterator[Level]:
-    """An inference engine's steps, too few to repeat, that launched most of the work: what repeats
-    in it are their layers."""
-    for group in groups:
-        if group.role is Role.ENGINE:
-            level = level_of_spans(f"range {group.name!r}", group.start, group.end, work)
-            if level is not None and level.launches.sum() > MOST * len(work):
-                yield level
-
-
 def _good(groups: Sequence[RangeGroup], work: LaunchedWork, least: float) -> list[Level]:
     """Repeated ranges among some groups, outermost first, best covered first on a level."""
     sets: dict[tuple[int, int, int], list[RangeGroup]] = {}
     for group in groups:
         if len(group) >= REPEATS and group.level < DEEPEST:
-            sets.setdefault((group.level, group.thread, len(group)), []).append(group)
-    good = []
-    for (depth, _, _), members in sorted(sets.items()):
-        level = _taking_turns(members, work)
-        if level is not None and level.coverage >= least and level.regular >= least:
-            steps = any(group.role in (Role.STEP, Role.ENGINE) for group in members)
-            if steps or level.per_unit > 1:
-                good.append((depth, -level.coverage, -len(level), level))
+            sets.setdefault((group.level, -len(group), group.thread), []).append(group)
+    levels = [(key, members, _taking_turns(members, work)) for key, members in sets.items()]
+    good = [
+        (key[0], -level.coverage, key, level)
+        for key, members, level in levels
+        if level is not None and min(level.coverage, level.regular) >= least
+        if level.per_unit > 1 or members[0].role in (Role.STEP, Role.ENGINE)
+    ]
     return [level for *_, level in sorted(good, key=lambda entry: entry[:3])]
 
 

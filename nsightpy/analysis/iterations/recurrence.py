@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from nsightpy.analysis.iterations.thresholds import (
@@ -41,7 +42,6 @@ class _Mark(NamedTuple):
     first: int
 
 
-_PLACE_BITS = LOOKED_AT.bit_length()
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -85,21 +85,10 @@ def _grams(symbols: Ints, size: int) -> Ints:
     """A number for each run of `size` symbols, equal for equal runs."""
     if size == 1:
         return symbols
-    mixed = np.zeros(max(len(symbols) - size + 1, 0), dtype=np.uint64)
-    for place in range(size):
-        mixed *= _MIX
-        mixed += symbols[place : place + len(mixed)].view(np.uint64) + np.uint64(1)
-        mixed ^= mixed >> np.uint64(29)
-    return np.unique(mixed, return_inverse=True)[1].astype(np.int64)
-
-
-def _sorted_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Pairs of a symbol and a place in what is looked at, ascending.
-
-    numpy sorts whole numbers ten times as fast as it finds their order.
-    """
-    pairs = np.sort(first << _PLACE_BITS | second)
-    return pairs >> _PLACE_BITS, pairs & ((1 << _PLACE_BITS) - 1)
+    factors = np.cumprod(np.full(size, _MIX))
+    runs = sliding_window_view(symbols.view(np.uint64) + np.uint64(1), size)
+    mixed: Ints = (runs * factors).sum(axis=1).view(np.int64)
+    return mixed
 
 
 def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
@@ -107,9 +96,11 @@ def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
     if len(symbols) < size * REPEATS:
         return
     codes = _grams(symbols, size)
-    code, order = _sorted_pairs(codes, np.arange(len(codes)))
+    order = np.argsort(codes, kind="stable")
+    code = codes[order]
     same = code[1:] == code[:-1]
-    owner, apart = _sorted_pairs(code[1:][same], np.diff(order)[same])
+    owner, apart = code[1:][same], np.diff(order)[same]
+    apart = apart[np.lexsort((apart, owner))]
     values, low, count = np.unique(owner, return_index=True, return_counts=True)
     usual = apart[low + count // 2]
     of = np.repeat(np.arange(len(values)), count)

@@ -33,8 +33,9 @@ from nsightpy.analysis.iterations.thresholds import (
     NEARLY_ALL,
     REPEATS,
     SLOWER,
+    USUALLY,
 )
-from nsightpy.analysis.iterations.vocabulary import Role, is_wait
+from nsightpy.analysis.iterations.vocabulary import WAIT, Role
 from nsightpy.analysis.iterations.windows import Level, compute_within, related
 from nsightpy.analysis.iterations.work import NEVER, LaunchedWork, work_of
 from nsightpy.analysis.ranking import durations
@@ -47,6 +48,7 @@ MARK_STEPS = (
     "An NVTX range around each step shows them.",
     "The profiler's step(), or a record_function around each step, shows them.",
 )
+NEVER_SETTLES = "the first iterations are longer and never settle: no warm-up is left out"
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
@@ -128,15 +130,15 @@ def find_iterations(
     """
     if kernels.rows + graphs.rows == 0:
         return _none("no kernels and no graph launches")
-    waits = NEVER if host is None else host.ints("start_ns")[is_wait(host.labels("name"))]
+    waits = NEVER if host is None else host.ints("start_ns")[host.labels("name").where(WAIT.search)]
     work = work_of(kernels, graphs, calls, waits)
     if named is not None and (chosen := named_by_user(named, work, text)) is not None:
         return _phased(chosen, work, [])
     groups = range_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
-    step, levels = find_levels(
-        work if some is None else work_of(*some, calls, waits), groups, first_ns
-    )
+    whole = some[0].rows + some[1].rows == kernels.rows + graphs.rows
+    alone = work if whole else work_of(*some, calls, waits)
+    step, levels = find_levels(alone, groups, first_ns)
     chosen, every, why = _by_ranges(step, levels, groups, work)
     listed = _listed(chosen, every)
     if level is not None:
@@ -158,14 +160,14 @@ def _by_ranges(
 
     `step` is the step of the `levels` that the order of launches shows.
     """
-    found = named_levels(groups, work)
-    every = [*found.steps, *found.others, *found.rejected, *levels]
-    if found.steps:
-        return found.steps[0], every, ""
-    fitting = [level for level in found.others if step is None or related(level, step)]
-    if fitting or not found.others:
+    steps, others, rejected = named_levels(groups, work)
+    every = [*steps, *others, *rejected, *levels]
+    if steps:
+        return steps[0], every, ""
+    fitting = [level for level in others if step is None or related(level, step)]
+    if step is None or fitting or not others:
         return next(iter(fitting), step), every, _reason(every)
-    texts = ", ".join(map(_described, (found.others[0], *([step] if step else []))))
+    texts = f"{_described(others[0])}, {_described(step)}"
     return None, every, f"the sources disagree: {texts}; --nvtx RANGE or --level N decides"
 
 
@@ -191,36 +193,26 @@ def _reason(levels: Sequence[Level]) -> str:
     """Why nothing was chosen."""
     most = max((level for level in levels if level.why), key=_time_of, default=None)
     if most is None:
-        return (
-            "no range and no kernel sequence repeats through most of the run; --nvtx RANGE names "
-            "one"
-        )
-    return (
-        f"what repeats is no step of the program: {_described(most)}: {most.why}; "
-        "--nvtx RANGE names the steps"
-    )
+        return "nothing repeats through most of the run; --nvtx RANGE names what does"
+    text = f"what repeats is no step of the program: {_described(most)}: {most.why}"
+    return f"{text}; --nvtx RANGE names the steps"
 
 
 def _described(level: Level) -> str:
     return f"{level.source} ({len(level)} x {format_time(level.period_ns)})"
 
 
-def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | None:
-    """The work of the device with the most of it, where a process has several; else None.
+def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame]:
+    """The work of the device with the most of it.
 
     Its order is the program's; that of all devices depends on which thread was faster.
     """
-    frames = (kernels, graphs)
     if "device" not in kernels:
-        return None
-    devices = {number for f in frames for number in distinct(f.ints("device"))[0].tolist()}
-    if len(devices) < 2:
-        return None
-    spent = {
-        number: sum(int(durations(frame.at(device=number)).sum()) for frame in frames)
-        for number in sorted(devices)
-    }
-    most = max(spent, key=lambda number: spent[number])
+        return kernels, graphs
+    both = (kernels, graphs)
+    devices, codes = distinct(np.concatenate([frame.ints("device") for frame in both]))
+    spent = np.bincount(codes, np.concatenate([durations(frame) for frame in both]))
+    most = int(devices[np.argmax(spent)])
     return kernels.at(device=most), graphs.at(device=most)
 
 
@@ -243,16 +235,13 @@ def _phased(chosen: Level, work: LaunchedWork, groups: Sequence[RangeGroup]) -> 
     warm = within(groups, Role.WARM_UP, (chosen.start + chosen.end) // 2) & (phase == STEADY)
     if not warm.all():
         phase[warm] = WARM_UP
-    whole, notes = np.flatnonzero(phase == STEADY), []
+    whole = np.flatnonzero(phase == STEADY)
     slow = _warming(chosen, compute, whole)
-    if slow > max(MOST_WARM, len(whole) // 4):
-        notes = ["the first iterations are longer and never settle: no warm-up is left out"]
-        slow = 0
-    phase[whole[:slow]] = WARM_UP
-    return Iterations(
-        *(chosen.source, chosen.start, chosen.end, chosen.launches),
-        *(tuple(phase.tolist()), tuple(notes)),
-    )
+    settles = slow <= max(MOST_WARM, len(whole) // 4)
+    phase[whole[: slow if settles else 0]] = WARM_UP
+    notes = () if settles else (NEVER_SETTLES,)
+    windows = (chosen.source, chosen.start, chosen.end, chosen.launches)
+    return Iterations(*windows, tuple(phase.tolist()), notes)
 
 
 def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
@@ -266,7 +255,7 @@ def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     slack = SLOWER if len(whole) >= FEW else CLOSE
     slow: NDArray[np.bool_] = np.zeros(len(whole), dtype=np.bool_)
     for figure in (chosen.end - chosen.start, compute):
-        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], 0.95, method="higher"))
+        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], USUALLY, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
     return 0 if slow.all() else int(np.argmin(slow))
 

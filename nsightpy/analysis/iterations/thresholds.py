@@ -29,13 +29,10 @@ LOOKED_AT = 200_000
 # Lengths of the runs of launches that may mark a turn: longer ones tell layers from one another;
 # the longest that are worth their time.
 GRAMS = (1, 4, 16)
-# Levels, and marks of one, that are looked into, best first: programs have up to 12 and 40.
-LEVELS, MARKS = 24, 64
+# Levels that are looked into, most regular first: programs have up to 12.
+LEVELS = 24
 # Units whose kernels are compared: a share is known to a tenth then.
 SAMPLED = 24
-# Share of a unit's length: idle time before it that counts is longer than queueing makes (some us
-# of a ms).
-GAP_SHARE = 0.002
 
 # Waits of the host in a step: a program that reads its result back waits for two or three values.
 MOST_WAITS = 3
@@ -44,8 +41,6 @@ DIFFERENT = 45
 # Units: the deepest transformers have 126 layers, the longest chain of equal blocks that wait for
 # nothing is 18 (networks of 150 layers have stages).
 LAYERS, BLOCKS = 150, 20
-# Ratio of idle time before units to that inside them (its 95th percentile).
-APART = 3.0
 # Parts of a step: sweeps, stages, micro-batches, networks are two to four; solvers check every
 # fifth iteration or later.
 MOST_PARTS = 4
@@ -58,7 +53,13 @@ DEEPEST = 8
 # Share by which a first iteration is longer than nearly all later ones: clocks and caches vary by
 # 1 %, the first of settled programs by less than 2 %.
 SLOWER = 0.02
+# Part of the later iterations that are nearly all of them: one of twenty may be slow.
+USUALLY = 0.95
 # Iterations: more of them, or than a quarter, are no warm-up but a run that never settles.
 MOST_WARM = 3
-# Levels that are listed, for people.
-LISTED = 6
+# Iterations that stand out: share of the median, and standard deviations above it (by the median
+# deviation, of which a normal distribution has 1.4826). 5 % is what people look into, three
+# deviations are passed by one of 700.
+SLOW_SHARE, SLOW_DEVIATIONS, DEVIATION = 0.05, 3.0, 1.4826
+# Levels, and slow iterations of a device, that are listed for people.
+LISTED, MOST_SLOW = 6, 3

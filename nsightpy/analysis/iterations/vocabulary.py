@@ -9,11 +9,6 @@ from __future__ import annotations
 import enum
 import re
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nsightpy.frames import Labels
-
 LIBRARY_DOMAINS = (
     *("NCCL", "NVSHMEM", "MPI", "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuSOLVER", "cuSPARSE"),
     *("CCCL", "TensorRT", "TSL", "STDPAR", "UCX", "OpenACC", "NVTX"),
@@ -21,83 +16,73 @@ LIBRARY_DOMAINS = (
 
 
 class Role(enum.Enum):
-    """What the name of a range says it is. Blocks are layers as a whole, passes go through all."""
+    """What the name of a range says it is, for people.
 
-    STEP = "step"
-    ENGINE = "step of an inference engine"
-    EPOCH = "epoch"
-    PASS = "pass"
-    PHASE = "phase"
-    PLAIN = "plain"
-    BLOCK = "layer"
-    PART = "part of a layer"
-    OPERATOR = "operator"
+    Blocks are layers as a whole, passes go through all of them.
+    """
+
+    STEP = "a step"
+    ENGINE = "a step of an inference engine"
+    PASS = "a pass"
+    PLAIN = "something else"
+    OPERATOR = "an operator"
+    BLOCK = "a layer"
+    PART = "a part of a layer"
+    EPOCH = "an epoch"
     WARM_UP = "warm-up"
 
 
-def _words(words: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
-
-
-# The first that a name has is its role.
+# Such ranges may repeat and hold the work, and are no steps.
+NO_STEPS = (Role.BLOCK, Role.PART, Role.EPOCH, Role.WARM_UP)
+# What names of a role look like, and whole words in them; the first that a name has is its role.
 _ROLES = (
     (Role.STEP, re.compile(r"^ProfilerStep")),
     (Role.ENGINE, re.compile(r"^execute_\S*context_#|^step\[\]")),
-    (
-        Role.OPERATOR,
-        re.compile(
-            r"^(?!FSDP|DDP)\w+::(?!\w*[_ ]?(?:step|iter))|^(?:cu|nccl|MPI_|nvte_)[A-Za-z]*\("
-            r"|(?:Backward[\d#]*|Function|AccumulateGrad)$"
-        ),
-    ),
+    (Role.OPERATOR, re.compile(r"^(?!FSDP|DDP)\w+::(?!\w*[_ ]?(?:step|iter))")),
+    (Role.OPERATOR, re.compile(r"^(?:cu|nccl|MPI_|nvte_)[A-Za-z]*\(")),
+    (Role.OPERATOR, re.compile(r"(?:Backward[\d#]*|Function|AccumulateGrad)$")),
     (Role.WARM_UP, re.compile(r"warm(?:ing)?[-_ ]?up|(?<![a-z])burn[-_ ]?in", re.IGNORECASE)),
-    (
-        Role.BLOCK,
-        _words(
-            r"\w*layers?[._\s:#-]*\d*|\w*blocks?[._\s:#-]*\d*|\w*sub-?layer|attention\w*|\w*attn"
-            r"|mlp|ffn|feed[-_ ]?forward|h\.[#\d]+"
-        ),
+    *(
+        (role, re.compile(rf"(?i)(?<![a-z])(?:{'|'.join(words.split())})(?![a-z])"))
+        for role, words in (
+            (
+                Role.BLOCK,
+                r"\w*layers?[._\s:#-]*\d* \w*blocks?[._\s:#-]*\d* \w*sub-?layer h\.[#\d]+",
+            ),
+            (Role.BLOCK, r"attention\w* \w*attn mlp ffn feed[-_\s]?forward"),
+            (Role.PART, r"\w*norm q_?proj linear softmax masking embedding encoder decoder matmul"),
+            (Role.PART, r"lm_?head expert moe rope sdpa transformer\w* gelu relu conv\d?d?"),
+            (Role.STEP, r"\w*(?:train|decode|batch|iter)\w*_?(?:step|iter|iteration|batch)s?"),
+            (Role.PASS, r"fwd forward\w* bwd backward\w* optimi[sz]er\w* opt prefill"),
+            (Role.PLAIN, r"loss\w* zero_?grad data\w* h2d d2h copy\w* i/?o grad\w* all_?reduce"),
+            (Role.PLAIN, r"broadcast sync\w* setup init\w* inference compute wait"),
+            (Role.PLAIN, r"save load\w* write read checkpoint\w*"),
+            (
+                Role.STEP,
+                r"(?:\w*_)?(?:time_?step|step|iter|iteration|it|(?:mini)?batch)s?(?:_\w*)?",
+            ),
+            (Role.STEP, r"(?:\w*_)?(?:microstep|frame|cycle|sweep|generation|tick)s?(?:_\w*)?"),
+            (Role.STEP, r"(?:\w*_)?(?:sample|request|query|decode|timed|measured?)s?(?:_\w*)?"),
+            (Role.PART, r"[a-z_]+\.#"),
+            (Role.EPOCH, r"\w*epochs? train(?:ing)?(?:[-_\s]?loop)? fit eval\w* validat\w*"),
+        )
     ),
-    (
-        Role.PART,
-        _words(
-            r"\w*norm|q_?proj|linear|softmax|masking|embedding|encoder|decoder|conv\d?d?|matmul"
-            r"|lm_?head|expert|moe|rope|sdpa|transformer\w*|gelu|relu"
-        ),
-    ),
-    (Role.STEP, _words(r"\w*(?:train|decode|batch|iter)\w*_?(?:step|iter|iteration|batch)s?")),
-    (
-        Role.PASS,
-        _words(r"fwd|forward\w*|bwd|backward\w*|optimi[sz]er\w*|opt|prefill"),
-    ),
-    (
-        Role.PHASE,
-        _words(
-            r"loss\w*|zero_?grad|data\w*|h2d|d2h|copy\w*|i/?o|grad\w*|all_?reduce|broadcast"
-            r"|sync\w*|setup|init\w*|inference|compute|save|load\w*|write|read|checkpoint\w*|wait"
-        ),
-    ),
-    (
-        Role.STEP,
-        _words(
-            r"(?:\w*_)?(?:time_?step|step|iter|iteration|batch|minibatch|microstep|frame|cycle"
-            r"|sweep|generation|tick|sample|request|query|decode|timed|measured?|it)s?(?:_\w*)?"
-        ),
-    ),
-    (Role.PART, re.compile(r"(?<![a-z])[a-z_]+\.#", re.IGNORECASE)),
-    (Role.EPOCH, _words(r"\w*epochs?|train(?:ing)?(?:[-_ ]?loop)?|fit|eval\w*|validat\w*")),
 )
 _NUMBER = re.compile(r"\d+")
-_WAIT = re.compile(r"Synchronize|^(?:cuda|cu|hip)Memcpy(?!.*Async)")
-# Of neural networks, by the words of what they compute and of the compilers that write kernels.
-_LEARNING = re.compile(
-    r"at::native|cudnn|attention|softmax|(?:layer|batch|group|rms)_?norm|gelu|relu|silu|embedding|triton|flash|fmha|fus(?:ed|"
-    r"ion|er)|multi_tensor|xmma|rotary|moe_",
+# API calls that wait for the GPU: synchronising calls and blocking copies.
+WAIT = re.compile(r"Synchronize|^(?:cuda|cu|hip)Memcpy(?!.*Async)")
+# Kernels of neural networks: what they compute, and the compilers that write them.
+LEARNING = re.compile(
+    r"at::native|cudnn|attention|softmax|(?:layer|batch|group|rms)_?norm|gelu|relu|silu|embedding"
+    r"|triton|flash|fmha|fus(?:ed|ion|er)|multi_tensor|xmma|rotary|moe_",
     re.IGNORECASE,
 )
-_ATTENTION = re.compile(r"attention|flash|fmha|mha_|(?:layer|rms)_?norm|rsqrt|rotary", re.I)
-_OPTIMIZER = re.compile(r"(?<!h)adam|multi_tensor_apply|(?<![a-z])sgd|_foreach|lamb_", re.I)
-_ONCE = re.compile(
+# Those that come in each layer of a transformer.
+ATTENTION = re.compile(r"attention|flash|fmha|mha_|(?:layer|rms)_?norm|rsqrt|rotary", re.I)
+# Those that update parameters, which a training step does once.
+OPTIMIZER = re.compile(r"(?<!h)adam|multi_tensor_apply|(?<![a-z])sgd|_foreach|lamb_", re.I)
+# Those that come once a pass, not once a layer: loss, embedding, sampling; and graphs.
+ONCE = re.compile(
     r"cross_?entropy|_loss|argmax|multinomial|(?<!rotary_)(?<!rotary)embedding|indexSelect"
     r"|^CUDA graph",
     re.IGNORECASE,
@@ -112,28 +97,3 @@ def role_of(name: str) -> Role:
 def numbers_folded(name: str) -> str:
     """A name with # for its numbers."""
     return _NUMBER.sub("#", name)
-
-
-def is_wait(names: Labels) -> NDArray[np.bool_]:
-    """Mask of API calls that wait for the GPU: synchronising calls and blocking copies."""
-    return names.where(_WAIT.search)
-
-
-def is_learning(names: Labels) -> NDArray[np.bool_]:
-    """Mask of kernels of neural networks."""
-    return names.where(_LEARNING.search)
-
-
-def is_attention(names: Labels) -> NDArray[np.bool_]:
-    """Mask of kernels that come in each layer of a transformer: attention and normalisation."""
-    return names.where(_ATTENTION.search)
-
-
-def is_optimizer(names: Labels) -> NDArray[np.bool_]:
-    """Mask of kernels that update parameters, which a training step does once."""
-    return names.where(_OPTIMIZER.search)
-
-
-def comes_once(names: Labels) -> NDArray[np.bool_]:
-    """Mask of kernels that come once a pass, not once a layer: loss, embedding, sampling."""
-    return names.where(_ONCE.search)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iterations.recurrence import Run
 from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, REPEATS
-from nsightpy.analysis.iterations.work import NEVER, LaunchedWork, Units, same_share
+from nsightpy.analysis.iterations.work import LaunchedWork, Units, same_share
 from nsightpy.frames import Ints
 
 SEQUENCE = "repeated kernel sequence"
@@ -20,21 +19,18 @@ class Level:
     """One level on which a program repeats: windows in ns, and how many launches are in each.
 
     `coverage`: the share of work, or of time if that is less, in units that are alike; `regular`:
-    the share of units that are. Of what the order of the launches shows: its `units`, and the `run`
-    of launches that marks them (none: waits of the host). `why`: why it is no step; `evidence`: how
-    strong that is which says it is one, 0 for nothing.
+    the share of units that are. `units`: of what the order of the launches shows. `why`: why it is
+    no step.
     """
 
     source: str
-    start: Ints = field(default_factory=lambda: NEVER)
-    end: Ints = field(default_factory=lambda: NEVER)
-    launches: Ints = field(default_factory=lambda: NEVER)
+    start: Ints
+    end: Ints
+    launches: Ints
     coverage: float = 1.0
     regular: float = 1.0
     units: Units | None = None
-    run: Run = ()
     why: str = ""
-    evidence: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -72,29 +68,23 @@ def level_of_spans(source: str, start: Ints, end: Ints, work: LaunchedWork) -> L
         np.where(launches > 0, reduced.reduceat(np.append(figure, 0), slices)[::2], 0)
         for reduced, figure in ((np.maximum, work.end), (np.add, work.spent))
     )
-    done = np.maximum(end, last)
-    done = np.maximum.accumulate(done)
-    begin = start.copy()
-    begin[1:] = np.maximum(start[1:], done[:-1])
-    usual = float(np.median(launches))
-    near = np.abs(launches - usual) <= 2 * CLOSE * usual
+    done = np.maximum.accumulate(np.maximum(end, last))
+    begin = np.maximum(start, np.append(start[:1], done[:-1]))
+    near = np.abs(launches - np.median(launches)) <= 2 * CLOSE * np.median(launches)
     same = same_share(work, low, high, np.flatnonzero(near)) if near.any() else 0.0
-    whole, time = int(work.spent.sum()), int(done[-1] - begin[0])
-    worked = int(spent.sum()) / whole if whole else 0.0
-    lasted = int((done - begin).sum()) / time if time else 1.0
-    coverage = min(worked, lasted, 1.0)
+    worked = spent.sum() / max(work.spent.sum(), 1)
+    lasted = (done - begin).sum() / max(done[-1] - begin[0], 1)
+    coverage = float(min(worked, lasted, 1.0))
     return Level(source, begin, done, launches, coverage, float(near.mean()) * same)
 
 
-def level_of_units(
-    units: Units, run: Run, work: LaunchedWork, first_ns: int | None = None
-) -> Level:
+def level_of_units(units: Units, first_ns: int | None = None, why: str = "") -> Level:
     """The level of units of work: each from the completion of the one before to its own.
 
     The first begins as long before its first kernel as the others usually do, but not before
     `first_ns` (default: its first kernel), where the process's first operation on a GPU began.
     """
-    edges = units.edges
+    work, edges = units.work, units.edges
     end = np.maximum.accumulate(np.maximum.reduceat(work.end[: edges[-1]], edges[:-1]))
     start = np.concatenate([work.start[edges[:1]], end[:-1]])
     if first_ns is not None and first_ns < start[0] and len(end) > REPEATS:
@@ -103,21 +93,12 @@ def level_of_units(
     if edges[0] > 0:
         before = min(int(work.end[: edges[0]].max()), int(work.start[edges[0]]))
         start[0] = max(int(start[0]), before)
-    source = SEQUENCE if run else "work between synchronising calls"
-    return Level(source, start, end, units.sizes, units.coverage, units.regular, units, run)
+    source = SEQUENCE if units.run else "work between synchronising calls"
+    return Level(source, start, end, units.sizes, units.coverage, units.regular, units, why)
 
 
 def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
     """Which of disjoint ascending spans each time lies in; -1 for none."""
-    if bool((times[1:] >= times[:-1]).all()):
-        # spans are few: they are looked up among the times, not each time among them
-        low = np.searchsorted(times, start)
-        after = np.append(low[1:], len(times))
-        high = np.clip(np.searchsorted(times, end, side="right"), low, after)
-        counts = np.stack([high - low, after - high], axis=1)
-        spans = np.stack([np.arange(len(start)), np.full(len(start), -1)], axis=1)
-        before = len(times) - int(counts.sum())
-        return np.repeat(np.append(-1, spans), np.append(before, counts))
     place = np.searchsorted(start, times, side="right") - 1
     return np.where((place >= 0) & (times <= end[np.maximum(place, 0)]), place, -1)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, MOSTLY, SAMPLED
+from nsightpy.analysis.iterations.recurrence import Run
+from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, MOST_WAITS, MOSTLY, SAMPLED
 from nsightpy.analysis.launches import NO_TIME, launch_starts
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
@@ -34,13 +37,9 @@ class LaunchedWork:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
-    def idle_before(self) -> Ints:
-        """For how long nothing had run when each began; below 0 where something still ran."""
-        idle = self.start.copy()
-        idle[1:] -= np.maximum.accumulate(self.end)[:-1]
-        idle[:1] = 0
-        return idle
+    def named(self, words: re.Pattern[str]) -> NDArray[np.bool_]:
+        """Mask of the launches of kernels whose names hold some words."""
+        return self.name.where(words.search)
 
     def take(self, rows: Ints | slice | NDArray[np.bool_]) -> LaunchedWork:
         """Some of the work, in the same order."""
@@ -50,15 +49,18 @@ class LaunchedWork:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Units:
-    """Work cut at `edges` (positions in it, one more than units).
+    """Work cut at `edges` (positions in it, one more than units), which a run of launches marks.
 
-    `alike`: which units hold about as many launches as usual, of the same names. `coverage`: the
-    share of all work, or of the time from the first on if that is less, in those.
+    `run`: empty where waits of the host do. `alike`: which units hold about as many launches as
+    usual, of the same names. `coverage`: the share of all work, or of the time from the first on if
+    that is less, in those.
     """
 
+    work: LaunchedWork
     edges: Ints
+    run: Run
     alike: NDArray[np.bool_]
     coverage: float
 
@@ -71,6 +73,16 @@ class Units:
         return np.diff(self.edges)
 
     @property
+    def size(self) -> int:
+        """Launches in a usual one."""
+        return int(np.median(self.sizes))
+
+    @property
+    def spent(self) -> Ints:
+        """The time of each one's kernels, in ns."""
+        return np.add.reduceat(self.work.spent[: self.edges[-1]], self.edges[:-1])
+
+    @property
     def regular(self) -> float:
         """The share of the units that are alike."""
         return float(self.alike.mean()) if len(self.alike) else 0.0
@@ -81,18 +93,36 @@ class Units:
         place = np.flatnonzero(self.alike)[int(self.alike.sum()) // 2]
         return slice(int(self.edges[place]), int(self.edges[place + 1]))
 
+    @cached_property
+    def waits(self) -> Ints:
+        """How often the host waits in each but the last."""
+        return np.diff(np.searchsorted(self.work.waits, self.work.issued[self.edges[:-1]]))
+
+    @property
+    def waited_once(self) -> bool:
+        """Whether the host waits in nearly every one, and only about once."""
+        often = bool((self.waits >= 1).mean() >= MOSTLY) if len(self.waits) else False
+        return often and float(np.median(self.waits)) <= MOST_WAITS
+
+    @cached_property
+    def identical(self) -> float:
+        """The share of the units that hold just the same launches and waits."""
+        every = np.arange(len(self))
+        same = same_share(self.work, self.edges[:-1], self.edges[1:], every, overlap=1.0)
+        return min(same, float((self.waits == np.median(self.waits)).mean()))
+
 
 def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints = NEVER) -> LaunchedWork:
     """The work of one process, from frames of that process (pid, correlation_id, names, times).
 
-    calls: start_ns, pid and correlation_id of the calls that launch, by start; kernels may have
-    their launch_ns already. `waits`: when calls began that wait for the GPU.
+    calls: start_ns, pid and correlation_id of the calls that launch, by start. `waits`: when calls
+    began that wait for the GPU.
     """
     both = kernels
     if graphs.rows:
         both = Frame.concatenate([frame.select(_COLUMNS) for frame in (kernels, graphs)])
     start, end = both.ints("start_ns"), both.ints("end_ns")
-    issued = both.ints("launch_ns") if "launch_ns" in both else launch_starts(both, calls)
+    issued = launch_starts(both, calls)
     if (unknown := issued == NO_TIME).any():
         issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
     name, waits = both.labels("name").merged(), np.sort(waits)
@@ -133,7 +163,7 @@ def _issued_next(start: Ints, issued: Ints) -> Ints:
     return after
 
 
-def units_of(work: LaunchedWork, marks: Ints) -> Units:
+def units_of(work: LaunchedWork, marks: Ints, run: Run = ()) -> Units:
     """The units that begin at marks (ascending positions), and how much they are alike.
 
     The last one ends a usual unit's length after its mark, or with the work. One has a tenth of its
@@ -144,17 +174,19 @@ def units_of(work: LaunchedWork, marks: Ints) -> Units:
     sizes = np.diff(edges)
     alike = (sizes >= (1 - CLOSE) * usual) & (sizes <= (1 + MOST) * usual)
     if not alike.any():
-        return Units(edges, alike, 0.0)
+        return Units(work, edges, run, alike, 0.0)
     same = same_share(work, edges[:-1], edges[1:], np.flatnonzero(alike))
     spent = np.add.reduceat(work.spent[: edges[-1]], edges[:-1])
-    begin = work.start[np.minimum(edges, len(work) - 1)]
-    begin[-1] = int(work.end[: edges[-1]].max())
+    begin = np.append(work.start[marks], work.end[: edges[-1]].max())
     lasted = np.maximum(np.diff(begin), 0)
-    shares = [
-        int(figure[alike].sum()) / whole if whole else 0.0
-        for figure, whole in ((spent, int(work.spent.sum())), (lasted, int(lasted.sum())))
-    ]
-    return Units(edges, alike, same * min(shares))
+    worked = spent[alike].sum() / max(work.spent.sum(), 1)
+    return Units(
+        work,
+        edges,
+        run,
+        alike,
+        same * float(min(worked, lasted[alike].sum() / max(lasted.sum(), 1))),
+    )
 
 
 def same_share(

@@ -24,7 +24,6 @@ from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
 from nsightpy.query.idle_time import FollowedWork, followed_work, host_events
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, collective_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
@@ -72,10 +71,9 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     communicates = is_communication(work.kernels.labels("name"))
     recorded = report.calls.recorded
     followed = followed_work(report, work, communicates) if recorded else None
-    calls = None if followed is None else calls_of(report, followed.calls)
     budgets = rank_budgets(report, scope, *work)
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
-    iterations = iterations_of(report, scope, work, calls) if windows else {}
+    iterations = iterations_of(report, scope) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
     hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)

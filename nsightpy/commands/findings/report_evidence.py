@@ -27,7 +27,6 @@ from nsightpy.query.idle_time import (
     host_events,
     short_modules,
 )
-from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import steady_places
@@ -111,8 +110,7 @@ def _source(
     communicates = is_communication(work.kernels.labels("name"), communication)
     followed = followed_work(report, work, communicates) if report.calls.recorded else None
     work = _launched(work, followed)
-    calls = None if followed is None else calls_of(report, followed.calls)
-    steady = steady_places(report, scope, work, calls) or {}
+    steady = steady_places(report, scope, work) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
     source = DeviceSource(
