@@ -18,6 +18,7 @@ from nsightpy.analysis.findings.thresholds import (
     LATENCY_NS,
     LATENCY_SPREAD,
     LEAST_SHARE,
+    NEAR,
     SCHEDULERS,
     SHORT_NS,
     SMALL_GRID,
@@ -63,8 +64,6 @@ _FUSED = re.compile(r"triton_|nvfuser|fused|fusion|FillFunctor", re.IGNORECASE)
 _DIRECTIVES = re.compile(r"^__omp_offloading_|^nvkernel_|_\d+_gpu(?:__red)?$")
 # Libraries name their kernels after the architecture that they are made for: one with TF32.
 _SINCE_AMPERE = re.compile(r"(?<![a-z])(?:ampere|ada|hopper|blackwell|sm(?:8|9|1[0-9])\d)_")
-# Launches: an attention that is written out has a scaling, a mask and a cast between its products.
-NEAR = 6
 
 Mask = NDArray[np.bool_]
 

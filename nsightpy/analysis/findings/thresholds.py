@@ -52,6 +52,8 @@ DOMINANT_SHARE = 0.25
 FEW_NAMES = 2
 # Share of the kernels' work in elementwise steps: eager models have 25 to 40 %, compiled 5 to 15 %.
 ELEMENTWISE_SHARE = 0.20
+# Launches: an attention that is written out has a scaling, a mask and a cast between its products.
+NEAR = 6
 # Threads: a warp; a block of one leaves the rest of its schedulers without work.
 WARP = 32
 # Schedulers of a multiprocessor: fewer warps in all leave some of them without work.
