@@ -88,7 +88,7 @@ def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes
     document = json.loads(output(capsysbinary, "summarize", TRAINING, "--format", "json"))
     sections = [
         "header", "ranks", "breakdown", "kernels", "collectives", "memory", "nvtx", "findings",
-        "next_steps", "idle", "gaps",
+        "next_steps", "idle", "gaps", "categories",
     ]  # fmt: skip
     start, end = ["schema", "tool_version", "inputs"], ["notes", "abstentions", "untrusted"]
     assert list(document) == [*start, *sections, *end]

@@ -109,4 +109,4 @@ def test_captures_without_api_calls_say_so() -> None:
 def test_queues_are_drawn(tmp_path: Path) -> None:
     path = tmp_path / "queues.svg"
     ask("launches", TRAINING, "--by", "stream", "-o", path)
-    assert "rank 3, device 1" in path.read_text(encoding="utf-8")
+    assert "rank 3, 1 stream left out" in path.read_text(encoding="utf-8")

@@ -226,6 +226,10 @@ def test_a_part_of_the_capture_is_what_all_sections_are_about() -> None:
     assert page.section("kernels").command.endswith("--rank=2 --iteration=3-4")
 
 
+# What few captures can answer: that it was not found says nothing.
+UNCHECKED = ("near-capacity", "slow-link", "overlap-slowdown")
+
+
 def test_passed_checks_are_those_that_found_nothing(training: Page) -> None:
     found = {card.finding.id for card in training.cards}
     passed = set(training.passed)
@@ -234,7 +238,7 @@ def test_passed_checks_are_those_that_found_nothing(training: Page) -> None:
     assert found | passed == every
     documented = re.findall(r"^\| (`[^|]*`) \|", (ROOT / "docs" / "findings.md").read_text(), re.M)
     ids = {name for line in documented for name in re.findall(r"`([a-z0-9-]+)`", line)}
-    assert ids - {"no-gpu-work", "healthy"} == every
+    assert ids - {"no-gpu-work", "healthy", *UNCHECKED} == every
 
 
 def test_checks_that_the_capture_cannot_answer_do_not_pass(tmp_path: Path) -> None:

@@ -100,7 +100,9 @@ def level_of_units(units: Units, first_ns: int | None = None, why: str = "") -> 
 def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
     """Which of disjoint ascending spans each time lies in; -1 for none."""
     place = np.searchsorted(start, times, side="right") - 1
-    return np.where((place >= 0) & (times <= end[np.maximum(place, 0)]), place, -1)
+    # The last limit is that of -1, what lies before the first span.
+    limits = np.append(end, np.iinfo(np.int64).min)
+    return np.where((place >= 0) & (times <= limits[place]), place, -1)
 
 
 def compute_within(start: Ints, end: Ints, work: LaunchedWork) -> Ints:
