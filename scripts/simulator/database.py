@@ -1,7 +1,7 @@
 """Rows of an export gathered in memory and written to SQLite in one go, byte-stable."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +104,7 @@ class Database:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("BEGIN")
-            self.fill(connection)
+            self._fill(connection)
             for statement in self.statements:
                 connection.execute(statement)
             connection.execute("COMMIT")
@@ -115,15 +115,14 @@ class Database:
             file.write(_VERSION.to_bytes(4, "big"))
         return self.path
 
-    def fill(self, connection: sqlite3.Connection, made: Collection[str] = ()) -> None:
-        """Write every table; those that are `made` already get rows only."""
+    def _fill(self, connection: sqlite3.Connection) -> None:
+        """Write every table."""
         if not self._finished:
             self._finish()
             self._finished = True
         for name, columns in self.tables.items():
             if name in self._rows and name not in self.dropped:
-                if name not in made:
-                    connection.execute(schema.ddl(name, columns))
+                connection.execute(schema.ddl(name, columns))
                 self._write_rows(connection, name, columns)
 
     def _finish(self) -> None:

@@ -73,11 +73,6 @@ def split_bytes(job: Settings, number: int, source: int, target: int) -> int:
     return int(job.expert_bytes * share * (3.0 if target == 1 else 1.0)) // 8_192 * 8_192
 
 
-def program(job: Settings, rank: Rank, groups: Groups) -> Post:
-    """The whole job of one rank."""
-    return Program(job, rank, groups).everything()
-
-
 class Program:
     """Writes a rank's work down as it goes; generators stop where a group must meet."""
 
@@ -90,7 +85,7 @@ class Program:
     def everything(self) -> Post:
         """Start, iterations, graph replays, stop."""
         rank, job = self.rank, self.job
-        self._initialize()
+        self.initialize()
         rank.call("cudaProfilerStart_v4000", 12_000)
         for iteration in range(job.iterations):
             warm = iteration < job.warmup
@@ -106,7 +101,8 @@ class Program:
     def _range(self, text: str) -> AbstractContextManager[None]:
         return self.rank.range(text) if self.job.nvtx else nullcontext()
 
-    def _initialize(self) -> None:
+    def initialize(self) -> None:
+        """Join the communicators."""
         for group in self.groups.all():
             payload: dict[str, object] = {
                 "NCCL communicator ID": group.number,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from simulator.collective import Communicator, Instance, Rendezvous
-from simulator.program import Groups, program
+from simulator.program import Groups, Program
 from simulator.rank import Post, Rank
 from simulator.settings import TRUE_START_NS, Settings, cycle
 
@@ -31,7 +31,7 @@ class Run:
         return [(f"{self.job.name}_node{node}.sqlite", nodes[node]) for node in nodes]
 
 
-def simulate(job: Settings) -> Run:
+def simulate(job: Settings, program: type[Program] = Program) -> Run:
     """Run every rank until it waits for others, and let complete groups go on."""
     groups = tuple(job.groups())
     rendezvous = Rendezvous(job.jitter_ns, job.seed)
@@ -39,7 +39,7 @@ def simulate(job: Settings) -> Run:
     programs: dict[int, Post] = {}
     for rank in ranks:
         mine = Groups.of(rank.index, groups)
-        programs[rank.index] = program(job, rank, mine)
+        programs[rank.index] = program(job, rank, mine).everything()
     ready: deque[tuple[int, int | None]] = deque((rank.index, None) for rank in ranks)
     running = len(ranks)
     while ready:

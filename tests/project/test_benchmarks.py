@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nsightpy.commands.launches import launches
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.opening import open_report
@@ -46,7 +47,9 @@ def test_what_a_report_holds(job: Path) -> None:
         x, y, z = (kernels.ints(f"{shape}_{axis}") for axis in "xyz")
         assert (sizes.ints(name) == x * y * z).all()
     calls = report.frame("api_calls").rows
-    assert calls == 2 * KERNELS + 2, "two a kernel, one that ends an iteration of 2,000"
+    assert calls == 2 * KERNELS + 2, "two a kernel, one that ends an iteration"
+    launched = launches(job / "report_rank3.sqlite").records()
+    assert sum(int(row["count"] or 0) for row in launched) == KERNELS
     waits = report.frame("synchronizations").labels("kind")
     assert np.count_nonzero(waits.equals(["stream"])) == 2
     assert np.count_nonzero(waits.equals(["stream wait"])) > KERNELS / 10

@@ -1,4 +1,4 @@
-"""The simulator: true schema, same bytes, and a truth that adds up and is what the files say."""
+"""The simulator: the true schema, a truth that is what the files say, and the samples it makes."""
 
 import json
 import os
@@ -6,15 +6,11 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from simulator import PRESETS, Export, TrainingJob, schema
-from simulator.names import mangled_name, short_name
-from simulator.presets import SINGLE_PROCESS, SMALL, TRAINING_4RANK
 from simulator.truth import COMMUNICATION, COMPUTE, GRAPH, MEMORY, budget
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -152,47 +148,6 @@ def test_oldest_generation_is_declared_int_and_has_no_metadata(tmp_path: Path) -
 # The builder
 
 
-def test_tables_are_lazy_and_can_be_dropped_or_left_empty(tmp_path: Path) -> None:
-    plain = layout(Export(tmp_path / "a.sqlite").write())
-    assert "CUPTI_ACTIVITY_KIND_KERNEL" not in plain
-    assert {"StringIds", "META_DATA_EXPORT", "PROCESSES", "ENUM_CUDA_MEMCPY_OPER"} <= set(plain)
-    export = Export(
-        tmp_path / "b.sqlite",
-        drop_tables=["StringIds"],
-        empty_tables=["OSRT_API"],
-        extra_sql=["CREATE TABLE EXTRA (a)"],
-    )
-    found = layout(export.write())
-    assert "StringIds" not in found
-    assert {"OSRT_API", "EXTRA"} <= set(found)
-
-
-def test_a_launch_is_joined_by_process_and_correlation(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    one, two = export.process(100), export.process(200)
-    first = export.kernel(50, 60, "k", process=one, launch=(10, 20, 7, "cudaLaunchKernel_v7000"))
-    second = export.kernel(50, 60, "k", process=two, launch=(11, 21))
-    assert first == second == 1
-    rows = query(
-        export.write(),
-        "SELECT r.start, r.globalTid & 0xFFFFFF FROM CUPTI_ACTIVITY_KIND_KERNEL k "
-        "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
-        "AND (r.globalTid & -16777216) = k.globalPid ORDER BY 1",
-    )
-    assert rows == [(10, 7), (11, 200)]
-
-
-def test_any_bytes_survive_in_texts(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.kernel(1, 2, b"bad\xff\x00name")
-    export.mark(3, b"\xfe")
-    path = export.write()
-    assert (b"bad\xff\x00name",) in query(path, "SELECT value FROM StringIds")
-    assert query(path, "SELECT text, typeof(text), end FROM NVTX_EVENTS") == [
-        (b"\xfe", b"text", None)
-    ]
-
-
 def test_columns_override_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     export.kernel(1, 2, "k", globalPid=None, graphNodeId=9)
@@ -200,54 +155,6 @@ def test_columns_override_and_unknown_ones_are_refused(tmp_path: Path) -> None:
         export.kernel(1, 2, "k", colour=1)
     rows = query(export.write(), "SELECT globalPid, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
     assert rows == [(None, 9)]
-
-
-def test_bulk_takes_arrays_and_single_values(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    name = export.string("cudaMalloc_v3020")
-    start = np.arange(5) * 10
-    columns = {"start": start, "end": start + 3, "nameId": name, "globalTid": [1, 2, 3, 4, 5]}
-    assert export.bulk("CUPTI_ACTIVITY_KIND_RUNTIME", columns) == 5
-    with pytest.raises(ValueError, match="lengths"):
-        export.bulk("CUPTI_ACTIVITY_KIND_RUNTIME", columns | {"end": start[:2]})
-    rows = query(export.write(), 'SELECT start, "end", globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME')
-    assert rows[-1] == (40, 43, 5)
-
-
-@pytest.mark.parametrize(
-    "demangled, short",
-    [
-        ("void a::b<(int)4, std::array<char *, (unsigned long)2>>(int, T2)", "b"),
-        ("void at::native::<unnamed>::norm<float>(const T1 *)", "norm"),
-        ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
-        ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)",
-         "ncclDevKernel_SendRecv"),
-        ("void k<a::f(int)::[lambda() (instance 1)]::operator ()() const::g>(int)", "k"),
-    ],
-)  # fmt: skip
-def test_short_names(demangled: str, short: str) -> None:
-    assert short_name(demangled) == short
-    assert mangled_name(demangled) == short or mangled_name(demangled).startswith("_Z")
-
-
-def test_kernels_of_a_job_keep_their_names_apart() -> None:
-    specs = {op.spec for rank in SMALL.run().ranks for op in rank.operations if op.spec}
-    names = {spec.name for spec in specs}
-    assert len(names) > 20
-    assert len({mangled_name(name) for name in names}) == len(names)
-    assert any(len(name) > 300 for name in names)
-
-
-# The same arguments give the same bytes
-
-
-def test_reports_are_reproducible_byte_for_byte(tmp_path: Path) -> None:
-    first, truth = SMALL.write(tmp_path / "a")
-    second, again = SMALL.write(tmp_path / "b")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    assert truth == again
-    other, _ = replace(SMALL, seed=99).write(tmp_path / "c")
-    assert first[0].read_bytes() != other[0].read_bytes()
 
 
 # The truth
@@ -316,125 +223,6 @@ def test_the_files_say_what_the_truth_says(written: Written) -> None:
         assert copies == [
             (sum(c["count"] for c in rank["copies"]), sum(c["bytes"] for c in rank["copies"]))
         ]
-
-
-def test_streams_run_in_order_and_launches_come_first(written: Written) -> None:
-    _, paths, _ = written
-    for path in paths:
-        overlapping = query(
-            path,
-            'SELECT count(*) FROM (SELECT start, lag("end") OVER (PARTITION BY globalPid, '
-            "streamId ORDER BY start) AS before FROM CUPTI_ACTIVITY_KIND_KERNEL) "
-            "WHERE start < before",
-        )
-        early = query(
-            path,
-            "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r "
-            "ON r.correlationId = k.correlationId AND (r.globalTid & -16777216) = k.globalPid "
-            "WHERE k.start <= r.start",
-        )
-        assert overlapping == early == [(0,)]
-
-
-def test_collectives_end_together_on_the_true_clock() -> None:
-    run = TRAINING_4RANK.run()
-    assert {group.kind for group in run.groups} == {"world", "tensor", "data"}
-    assert any(group.number >= 1 << 63 for group in run.groups)
-    for instance in run.instances:
-        ends = instance.ends.values()
-        assert max(ends) - min(ends) < 6 * TRAINING_4RANK.jitter_ns
-        assert min(ends) > max(instance.starts.values())
-
-
-def test_the_straggler_arrives_last_once_warm() -> None:
-    run = TRAINING_4RANK.run()
-    warm = max(r.end for r in run.ranks[2].ranges if r.text == "iteration") - 60_000_000
-    steady = [i for i in run.instances if 2 in i.starts and i.starts[2] > warm]
-    last = [i for i in steady if max(i.starts, key=lambda rank: i.starts[rank]) == 2]
-    assert len(steady) > 50
-    assert len(last) / len(steady) > 0.8
-
-
-def test_clock_errors_are_in_the_reports_as_told(tmp_path: Path) -> None:
-    paths, truth = TRAINING_4RANK.write(tmp_path)
-    ((epoch,),) = query(paths[2], "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")
-    clock = truth["ranks"][2]["clock"]  # type: ignore[index]
-    assert epoch == clock["session_start_true_ns"] + clock["utc_error_ns"]
-    assert clock["offset_ns"] == 3_400_250
-    assert clock["drift_ppm"] == 6.0
-    starts = [
-        query(path, "SELECT systemClockNs FROM TARGET_INFO_SESSION_START_TIME")[0][0]
-        for path in paths
-    ]
-    assert starts[1] - starts[0] == 31_000_000  # same node, same monotonic clock
-
-
-def test_graphs_are_opaque_or_opened() -> None:
-    opaque, opened = SINGLE_PROCESS.run(), replace(SINGLE_PROCESS, graph_mode="node").run()
-    launches = [op for op in opaque.ranks[0].operations if op.role == "graph"]
-    nodes = [op for op in opened.ranks[0].operations if op.node is not None]
-    assert len(launches) == SINGLE_PROCESS.graph_replays
-    assert len({op.correlation for op in nodes}) == SINGLE_PROCESS.graph_replays
-    assert len(nodes) > 10 * len(launches)
-
-
-def test_old_generations_refuse_what_they_cannot_show() -> None:
-    with pytest.raises(ValueError, match="whole graph launches"):
-        replace(SINGLE_PROCESS, generation="mid")
-
-
-def test_one_report_holds_two_processes_with_equal_correlation_ids(tmp_path: Path) -> None:
-    (path,), _ = PRESETS["one_report_2rank"].write(tmp_path)
-    ((wrong,),) = query(
-        path,
-        "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k "
-        "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId",
-    )
-    ((kernels,),) = query(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL")
-    assert wrong > kernels
-
-
-def test_environment_modes(tmp_path: Path) -> None:
-    def environment(name: str) -> bytes:
-        paths, _ = PRESETS[name].write(tmp_path / name)
-        sql = "SELECT value FROM META_DATA_CAPTURE WHERE name LIKE '%ENVIRONMENT%'"
-        return b" ".join(value for (value,) in query(paths[-1], sql))
-
-    assert b'RANK="1"' in environment("small")
-    assert b'SLURM_PROCID="0" ' in environment("slurm_zero")
-    assert b'OMPI_COMM_WORLD_RANK="1"' in environment("slurm_zero")
-    assert b'SECRET_TOKEN="do-not-print"' in environment("small")
-    assert environment("stripped") == b""
-    sql = "SELECT text FROM NVTX_EVENTS WHERE eventType = 39"
-    mpi = tmp_path / "mpi"
-    environment("mpi")
-    assert query(mpi / "mpi_rank1.sqlite", sql) == [(b"MPI Rank 1",)]
-    assert query(mpi / "mpi_rank1.sqlite", "SELECT rank FROM MPI_RANKS") == [(1,)]
-
-
-def test_binary_payloads_hold_what_the_json_says(tmp_path: Path) -> None:
-    blobs, _ = PRESETS["blob"].write(tmp_path)
-    texts, _ = SMALL.write(tmp_path)
-    sql = "SELECT {} FROM NVTX_EVENTS WHERE domainId = 1 AND {} LIKE '%' ORDER BY start, end"
-    raw = query(blobs[0], sql.format("binaryData", "binaryData"))
-    plain = query(texts[0], sql.format("jsonText", "jsonText"))
-    assert len(raw) == len(plain) > 10
-    for (blob,), (text,) in zip(raw, plain, strict=True):
-        told = json.loads(text)
-        assert int.from_bytes(blob[32:40], "little") == told["NCCL communicator ID"]
-        if "Message size [bytes]" in told:
-            assert int.from_bytes(blob[40:48], "little") == told["Message size [bytes]"]
-
-
-def test_orphan_kernels_have_no_launch(tmp_path: Path) -> None:
-    paths, _ = PRESETS["edges"].write(tmp_path)
-    rows = query(
-        paths[0],
-        "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN "
-        "CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
-        "WHERE r.start IS NULL",
-    )
-    assert rows == [(12,)]
 
 
 # The samples

@@ -1,1 +1,0 @@
-"""A simulated training job, written as the SQLite export Nsight Systems would make of it."""
