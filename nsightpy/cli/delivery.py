@@ -26,9 +26,9 @@ PICTURES = (".png", ".svg", ".pdf")
 SHOWN = 200
 
 
-def loaded(place: str) -> Any:
+def loaded(target: str) -> Any:
     """What a "module:name" stands for."""
-    module, _, name = place.partition(":")
+    module, _, name = target.partition(":")
     return getattr(import_module(module), name)
 
 

@@ -24,9 +24,9 @@ class WithApplication(DeclaredCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
-            place = args.index("--")
-            ctx.meta[APPLICATION] = tuple(args[place + 1 :])
-            args = args[:place]
+            index = args.index("--")
+            ctx.meta[APPLICATION] = tuple(args[index + 1 :])
+            args = args[:index]
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:

@@ -82,9 +82,9 @@ class Labels:
         """
         if all(map(operator.lt, self.values, self.values[1:])):
             return self
-        places = {value: place for place, value in enumerate(sorted(set(self.values)))}
-        table = np.asarray([places[value] for value in self.values], dtype=np.int32)
-        return Labels(table[self.codes], tuple(places))
+        positions = {value: position for position, value in enumerate(sorted(set(self.values)))}
+        table = np.asarray([positions[value] for value in self.values], dtype=np.int32)
+        return Labels(table[self.codes], tuple(positions))
 
     def used(self) -> Labels:
         """The same rows without values that none of them has, where those are the most."""
@@ -241,8 +241,8 @@ def joined(parts: Sequence[ColumnData]) -> ColumnData:
 def sort_key(name: str, column: ColumnData, rows: NDArray[Any]) -> NDArray[Any]:
     """Numbers by which some rows of a column sort among those of one time: the longest first."""
     if isinstance(column, Labels):
-        place = {value: rank for rank, value in enumerate(sorted(column.values))}
-        return column.take(rows).map(place.__getitem__, np.int64)
+        order = {value: rank for rank, value in enumerate(sorted(column.values))}
+        return column.take(rows).map(order.__getitem__, np.int64)
     some: NDArray[Any] = column[rows]
     return np.invert(some) if name == "end_ns" else some
 
@@ -279,9 +279,9 @@ def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     present = np.zeros(high - low + 1, dtype=np.bool_)
     present[shifted] = True
     unique = np.flatnonzero(present)
-    place = np.zeros(high - low + 1, dtype=np.int32)
-    place[unique] = np.arange(len(unique), dtype=np.int32)
-    return unique + low, place[shifted]
+    position = np.zeros(high - low + 1, dtype=np.int32)
+    position[unique] = np.arange(len(unique), dtype=np.int32)
+    return unique + low, position[shifted]
 
 
 def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], NDArray[np.int32]]:

@@ -24,23 +24,23 @@ def time_order(times: NDArray[np.int64], keys: Iterable[Key]) -> NDArray[np.int6
     tied, group = _tied(np.arange(len(rows)), times[rows[1:]] != times[rows[:-1]])
     for key in keys if len(tied) else ():
         # as one number, which is nearly sorted: that is fast
-        place = _places(key(rows[tied]))
-        order = np.argsort(group * (int(place.max()) + 1) + place, kind="stable")
+        rank = _places(key(rows[tied]))
+        order = np.argsort(group * (int(rank.max()) + 1) + rank, kind="stable")
         rows[tied] = rows[tied][order]
-        place = place[order]
-        tied, group = _tied(tied, (group[1:] != group[:-1]) | (place[1:] != place[:-1]))
+        rank = rank[order]
+        tied, group = _tied(tied, (group[1:] != group[:-1]) | (rank[1:] != rank[:-1]))
         if not len(tied):
             break
     return None if is_sorted and bool(np.all(rows[1:] > rows[:-1])) else rows
 
 
 def _tied(
-    places: NDArray[np.int64], is_next: NDArray[np.bool_]
+    rows: NDArray[np.int64], is_next: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places that are equal to a neighbour, and a number of those that are equal."""
+    """The rows that are equal to a neighbour, and a number of those that are equal."""
     apart = np.concatenate([[True], is_next, [True]])
     equal = np.flatnonzero(~(apart[:-1] & apart[1:]))
-    return places[equal], np.cumsum(apart[:-1][equal])
+    return rows[equal], np.cumsum(apart[:-1][equal])
 
 
 def _places(key: NDArray[Any]) -> NDArray[np.int64]:

@@ -79,7 +79,7 @@ def _wrong_unit(unit: UnitSummary) -> Iterator[str]:
         yield "the parts of a unit do not add up to it"
     if any(len(row) != 1 + len(PARTS) for row in unit.samples) or unit.count < 1:
         yield "a unit has samples that are none"
-    if any(place not in range(len(unit.works)) for place in unit.order):
+    if any(index not in range(len(unit.works)) for index in unit.order):
         yield "the order of launches names kernels that are not there"
     if any(work.section not in SECTIONS for work in unit.works):
         yield f"it holds something that is no {', '.join(SECTIONS)}"

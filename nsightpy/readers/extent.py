@@ -10,7 +10,7 @@ from nsightpy.frames import Frame, distinct_pairs
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where and when a report's GPU work was: (pid, device) places, ns, number of kernels."""
+    """Where and when a report's GPU work was: pairs (pid, device), ns, number of kernels."""
 
     places: tuple[tuple[int, int], ...]
     start_ns: int | None
@@ -22,9 +22,9 @@ def extent_of_frames(kernels: int, frames: Iterable[Frame]) -> Extent:
     """The extent of frames that are loaded anyway (columns pid, device, start_ns, end_ns)."""
     filled = [frame for frame in frames if frame.rows]
     places = {
-        place
+        device
         for frame in filled
-        for place in distinct_pairs(frame.ints("pid"), frame.ints("device"))[0]
+        for device in distinct_pairs(frame.ints("pid"), frame.ints("device"))[0]
     }
     first, last = bounds_of(filled) or (None, None)
     return Extent(tuple(sorted(places)), first, last, kernels)

@@ -112,8 +112,8 @@ def check_places(path: object, frame: Frame) -> None:
     few_devices = prod(bounds[:2]) <= most(DEVICES, MOST[DEVICES])
     if few_devices and prod(bounds) <= most(STREAMS, MOST[STREAMS]):
         return  # there cannot be too many: nothing need be counted
-    places, codes = distinct_pairs(frame.ints("pid"), frame.ints("device"))
-    check_count(path, DEVICES, len(places))
+    devices, codes = distinct_pairs(frame.ints("pid"), frame.ints("device"))
+    check_count(path, DEVICES, len(devices))
     if "stream" in frame:
         streams, _ = distinct_pairs(codes.astype(np.int64), frame.ints("stream"))
         check_count(path, STREAMS, len(streams))

@@ -114,10 +114,10 @@ class ReportSet(Generic[R]):
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of these reports: made once, and again when one more has failed."""
-        place = (key, len(self._failures))
-        if place not in self._derived:
-            self._derived[place] = make()
-        value: T = self._derived[place]
+        slot = (key, len(self._failures))
+        if slot not in self._derived:
+            self._derived[slot] = make()
+        value: T = self._derived[slot]
         return value
 
     def map(self, function: Callable[[R], T], *, jobs: int | None = None) -> Mapped[R, T]:

@@ -241,11 +241,11 @@ class SystemReport(SystemFrames):
             name: [0, *np.searchsorted(times, edges).tolist(), len(times)]
             for name, times in starts.items()
         }
-        for place in range(len(edges) + 1):
-            if place and high_ns is not None and edges[place - 1] >= high_ns:
+        for part in range(len(edges) + 1):
+            if part and high_ns is not None and edges[part - 1] >= high_ns:
                 return
             yield {
-                name: self._part(name, columns, slice(*cuts[name][place : place + 2]))
+                name: self._part(name, columns, slice(*cuts[name][part : part + 2]))
                 for name, columns in wanted.items()
             }
 

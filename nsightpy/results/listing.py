@@ -40,18 +40,18 @@ class LazyRows(Sequence[Row]):
         return islice(self._make(), self._count)
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, index: int) -> Row: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(self._count)
+    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._count)
             if step < 1:
-                return tuple(self)[place]
+                return tuple(self)[index]
             return tuple(islice(self, start, max(start, stop), step))
-        row = place + self._count if place < 0 else place
+        row = index + self._count if index < 0 else index
         if not 0 <= row < self._count:
-            raise IndexError(place)
+            raise IndexError(index)
         return next(islice(self, row, None))
 
     def first(self, rows: int) -> LazyRows:

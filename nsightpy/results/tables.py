@@ -178,8 +178,8 @@ class Table:
         """One column's values, top to bottom. Raises KeyError where none has this name."""
         if name not in self.columns:
             raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}")
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        index = self.columns.index(name)
+        return [row[index] for row in self.rows]
 
     def to_pandas(self) -> pd.DataFrame:
         """The same rows with their keys; None becomes the missing value of its column.

@@ -337,8 +337,8 @@ def _rows(
         if source.read_at is None or len(moments) > _FEW_MOMENTS:
             return sort_key(name, source.read((name,)).frame[name], chosen)
         # the rows of these moments, in the order of the file: any that are still equal are there
-        place = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
-        at = np.flatnonzero(moments[place] == times)
+        nearest = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
+        at = np.flatnonzero(moments[nearest] == times)
         if ties is None or ties.rows != len(at):
             ties = source.read_at([n for n in source.schema.names if n not in raw], moments)
         return sort_key(name, ties[name], np.searchsorted(at, chosen))

@@ -51,8 +51,8 @@ class Calls:
         payloads: tuple[Payload, ...],
         communicators: dict[tuple[int, str], Payload],
     ) -> None:
-        place = (ranges.ints("tid"), ranges.ints("pid"))
-        order = np.lexsort((~ranges.ints("end_ns"), ranges.ints("start_ns"), *place))
+        thread = (ranges.ints("tid"), ranges.ints("pid"))
+        order = np.lexsort((~ranges.ints("end_ns"), ranges.ints("start_ns"), *thread))
         self.ranges = ranges.take(order)
         self.payloads = payloads
         self.communicators = communicators
@@ -177,8 +177,8 @@ def nccl_calls(export: NsysExport) -> Calls:
     kept &= on_host | names.equals(tuple(LAUNCHES))
     communicators = {}
     made = np.flatnonzero(kept & creates)
-    for pid, place in zip(raw.ints("pid")[made].tolist(), code[made].tolist(), strict=True):
-        payload = payloads[place] or NO_PAYLOAD
+    for pid, index in zip(raw.ints("pid")[made].tolist(), code[made].tolist(), strict=True):
+        payload = payloads[index] or NO_PAYLOAD
         if payload.communicator and payload.ranks != UNKNOWN:
             communicators[pid, payload.communicator] = payload
     end = np.where(raw.ints("end_ns") == NO_END, _FOREVER, raw.ints("end_ns"))

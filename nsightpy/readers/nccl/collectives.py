@@ -154,13 +154,15 @@ def _part(*columns: ColumnData) -> Frame:
 
 def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Calls) -> Frame:
     """The frame of operations, by start."""
-    place = kernels.take(rows.ints("kernel"))
+    of_kernels = kernels.take(rows.ints("kernel"))
     last = (rows.ints("order"), rows.ints("end_ns"))
-    order = np.lexsort((*last, place.ints("device"), place.ints("pid"), rows.ints("start_ns")))
-    place, rows = place.take(order), rows.take(order)
+    order = np.lexsort(
+        (*last, of_kernels.ints("device"), of_kernels.ints("pid"), rows.ints("start_ns"))
+    )
+    of_kernels, rows = of_kernels.take(order), rows.take(order)
     used, code = distinct(rows.ints("payload"))
     passed = [payloads[index] for index in used.tolist()]
-    owners, owner = distinct_pairs(place.ints("pid"), code.astype(np.int64))
+    owners, owner = distinct_pairs(of_kernels.ints("pid"), code.astype(np.int64))
     made = [
         calls.communicators.get((pid, passed[index].communicator), NO_PAYLOAD)
         for pid, index in owners
@@ -173,7 +175,7 @@ def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Call
         return Labels(code, tuple(values)).merged()
 
     columns: dict[str, ColumnData] = {
-        **place,
+        **of_kernels,
         **rows,
         "communicator": texts(payload.communicator for payload in passed),
         "group_size": numbers((max(payload.ranks, 0) for payload in made), owner),
@@ -183,6 +185,6 @@ def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Call
         "peer": numbers((payload.peer for payload in passed), code),
         "reduction": texts(payload.reduction for payload in passed),
         "sequence": numbers((payload.sequence for payload in passed), code),
-        "kernel": place["kernel"],
+        "kernel": of_kernels["kernel"],
     }
     return Frame({name: columns[name] for name in frames.COLLECTIVES.names})

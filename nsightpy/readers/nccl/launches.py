@@ -78,16 +78,16 @@ def rows_of_launches(
     columns = (kernels.ints(name)[rows].tolist() for name in _KERNEL)
     operations = kernels.labels("operation").take(rows)
     launches: dict[int, list[_Kernel]] = {}
-    for place, (served, *numbers) in enumerate(
+    for row, (served, *numbers) in enumerate(
         zip(launch.tolist(), rows.tolist(), *columns, strict=True)
     ):
-        launches.setdefault(served, []).append(_Kernel(operations[place], *numbers))
+        launches.setdefault(served, []).append(_Kernel(operations[row], *numbers))
     names, payload = calls.ranges.labels("name"), calls.ranges.ints("payload")
     for of_launch in launches.values():
-        place = int(serving[of_launch[0].row])
-        members = calls.members[calls.first[place] : calls.first[place + 1]].tolist()
+        row = int(serving[of_launch[0].row])
+        members = calls.members[calls.first[row] : calls.first[row + 1]].tolist()
         made = [_Call(names[member], calls.payloads[int(payload[member])]) for member in members]
-        grouped = len(made) > 1 or names[place] == GROUP_END
+        grouped = len(made) > 1 or names[row] == GROUP_END
         yield from _of_launch(made, of_launch, known, BY_GROUP if grouped else BY_RANGE)
 
 
@@ -101,12 +101,12 @@ def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[in
     of_range[stands] = np.where(low == high, low, NONE)
     served = np.flatnonzero(serving != NONE)
     sure = served[of_range[serving[served]] != NONE]
-    places = zip(*(kernels.ints(name)[sure].tolist() for name in _STREAM), strict=True)
+    streams = zip(*(kernels.ints(name)[sure].tolist() for name in _STREAM), strict=True)
     seen: dict[tuple[int, int, int], set[int]] = {}
-    for place, code in set(zip(places, of_range[serving[sure]].tolist(), strict=True)):
-        seen.setdefault(place, set()).add(code)
+    for stream, code in set(zip(streams, of_range[serving[sure]].tolist(), strict=True)):
+        seen.setdefault(stream, set()).add(code)
     return {
-        place: names.values[next(iter(codes))] for place, codes in seen.items() if len(codes) == 1
+        stream: names.values[next(iter(codes))] for stream, codes in seen.items() if len(codes) == 1
     }
 
 
@@ -118,10 +118,10 @@ def _of_launch(
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in made))
-    for place, part in enumerate(parts.values()):
+    for index, part in enumerate(parts.values()):
         mine = _calls_of(made, part[0], known)
         if len(ordered) > 1 and not mine and len(parts) == len(ordered):
-            mine = [c for c in made if c.payload.communicator == ordered[place]]
+            mine = [c for c in made if c.payload.communicator == ordered[index]]
         extent = (min(call.start for call in part), max(call.end for call in part))
         row = Row(kernels[0].row, part[0].row, *extent, part[0].operation)
         yield _with_calls(row, mine, evidence) if mine else row

@@ -143,34 +143,34 @@ def _fields(data: bytes) -> _Message:
     https://protobuf.dev/programming-guides/encoding/
     """
     fields: _Message = {}
-    place = 0
-    while place < len(data):
-        key, place = _varint(data, place)
+    offset = 0
+    while offset < len(data):
+        key, offset = _varint(data, offset)
         kind = key & 7
         value: int | bytes
         if kind == 0:
-            value, place = _varint(data, place)
+            value, offset = _varint(data, offset)
         elif kind == 2:
-            length, place = _varint(data, place)
-            value, place = data[place : place + length], place + length
+            length, offset = _varint(data, offset)
+            value, offset = data[offset : offset + length], offset + length
         elif kind in (1, 5):
             width = 8 if kind == 1 else 4
-            value, place = data[place : place + width], place + width
+            value, offset = data[offset : offset + width], offset + width
         else:
             raise ValueError(f"no protobuf field of kind {kind}")
-        if place > len(data):
+        if offset > len(data):
             raise ValueError("a protobuf field runs past its message")
         fields.setdefault(key >> 3, []).append(value)
     return fields
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
-    while place < len(data) and shift < 70:
-        byte = data[place]
-        place += 1
+    while offset < len(data) and shift < 70:
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            return value, place
+            return value, offset
     raise ValueError("a protobuf number has no end")

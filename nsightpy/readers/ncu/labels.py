@@ -81,7 +81,7 @@ def metric_of(section: str, label: str) -> str:
     """The metric that a details row is about; "Section: Label" where no table knows it."""
     if "__" in label:
         return label
-    place = section.strip().lower()
-    place = _SPEED if place == "gpu speed of light" else place
+    heading = section.strip().lower()
+    heading = _SPEED if heading == "gpu speed of light" else heading
     key = label.strip().lower()
-    return _BY_SECTION.get((place, key)) or _LABELS.get(key) or f"{section.strip()}: {label}"
+    return _BY_SECTION.get((heading, key)) or _LABELS.get(key) or f"{section.strip()}: {label}"

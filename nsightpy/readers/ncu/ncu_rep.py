@@ -114,7 +114,7 @@ def _load(module: Any, path: Path) -> list[Any]:
 @functools.lru_cache(maxsize=64)
 def _loaded(module: Any, path: str, _time: int, _size: int) -> list[Any]:
     context = module.load_report(path)
-    return [part[place] for part in context for place in range(len(part))]
+    return [part[index] for part in context for index in range(len(part))]
 
 
 def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTables:

@@ -71,5 +71,5 @@ def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
 
 def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
     """Labels of enumerated values; an unknown value is named by its number."""
-    unique, places = distinct(codes)
-    return Labels(places, tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist()))
+    unique, inverse = distinct(codes)
+    return Labels(inverse, tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist()))

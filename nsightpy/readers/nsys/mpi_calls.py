@@ -87,20 +87,20 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
     handles, handle = distinct(calls.ints("communicator"))
     keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
     communicators = [_Communicator(0, "", 0, -1)]
-    place = np.zeros(calls.rows, dtype=np.int64)
+    index = np.zeros(calls.rows, dtype=np.int64)
     for code, key in enumerate(keys.tolist()):
         owner, own = divmod(key, len(handles))
         if mine := known.get((int(pids[owner]), int(handles[own]))):
             rows = np.flatnonzero(codes == code)
             since = np.asarray([communicator.since for communicator in mine])
             latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
-            place[rows] = len(communicators) + np.maximum(latest, 0)
+            index[rows] = len(communicators) + np.maximum(latest, 0)
             communicators += mine
     _, names, sizes, ranks = zip(*communicators, strict=True)
     return {
-        "communicator_id": Labels(place.astype(np.int32), names).merged(),
-        "communicator_size": np.asarray(sizes, dtype=np.int64)[place],
-        "communicator_rank": np.asarray(ranks, dtype=np.int64)[place],
+        "communicator_id": Labels(index.astype(np.int32), names).merged(),
+        "communicator_size": np.asarray(sizes, dtype=np.int64)[index],
+        "communicator_rank": np.asarray(ranks, dtype=np.int64)[index],
     }
 
 

@@ -208,8 +208,8 @@ def _peer(number: int, members: list[int], rank: int | None) -> int:
     as_job = members.index(number) if number in members and number != rank else -1
     if not members or as_job == number:
         return number
-    place = members.index(rank) if rank in members else -1
-    as_group = number if 0 <= number < len(members) and number != place else -1
+    index = members.index(rank) if rank in members else -1
+    as_group = number if 0 <= number < len(members) and number != index else -1
     return max(as_job, as_group) if -1 in (as_job, as_group) else -1
 
 

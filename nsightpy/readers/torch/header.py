@@ -99,14 +99,14 @@ def _gpus(value: Any) -> tuple[Gpu, ...]:
     rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     return tuple(
         Gpu(
-            whole(row.get("id", place)),
+            whole(row.get("id", index)),
             str(row.get("name") or ""),
             whole(row.get("totalGlobalMem", 0)),
             whole(row.get("numSms", 0)),
             whole(row.get("computeMajor", 0)),
             whole(row.get("computeMinor", 0)),
         )
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     )
 
 

@@ -98,11 +98,11 @@ def decode(path: Path) -> Columns:
 def _columns(path: Path, output: bytes) -> Columns:
     end = output.find(b"\n")
     header = json.loads(output[: max(end, 0)] or "{}")
-    numbers, place = {}, end + 1
+    numbers, offset = {}, end + 1
     for name, length in header.get("columns", ()):
-        numbers[name] = np.frombuffer(output, dtype=np.int64, count=length, offset=place)
-        place += 8 * length
-    if place != len(output) or not numbers:
+        numbers[name] = np.frombuffer(output, dtype=np.int64, count=length, offset=offset)
+        offset += 8 * length
+    if offset != len(output) or not numbers:
         raise ReportError(path, "was not decoded to its end", "try again.")
     return Columns(numbers, {name: tuple(texts) for name, texts in header["texts"].items()})
 

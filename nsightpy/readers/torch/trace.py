@@ -217,9 +217,9 @@ def _pids(table: Frame, owner: int, calls: Frame) -> Ints:
     order = np.argsort(calls.ints("correlation_id"), kind="stable")
     keys = calls.ints("correlation_id")[order]
     wanted = table.ints("correlation_id")
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    hit = keys[place] == wanted
-    return np.where(hit, calls.ints("pid")[order[place]], owner)
+    nearest = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    hit = keys[nearest] == wanted
+    return np.where(hit, calls.ints("pid")[order[nearest]], owner)
 
 
 def _values(columns: Iterable[Ints]) -> set[int]:

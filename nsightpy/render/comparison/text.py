@@ -105,8 +105,8 @@ def _as_many(parts: Sequence[str], space: int) -> str:
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
     whole = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
-    for place, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
-        start = _styled(f"{label if place == 0 else '':<{LABEL}}", "dim")
+    for index, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
+        start = _styled(f"{label if index == 0 else '':<{LABEL}}", "dim")
         yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
 
 

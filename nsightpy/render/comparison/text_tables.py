@@ -98,8 +98,8 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
     texts = [Text("  ") + line for line in made]
     for quantity, line in zip(shown, texts[len(made) - len(shown) :], strict=True):
         if style := STYLES.get(quantity.verdict):
-            place = line.plain.find(quantity.verdict)
-            line.stylize(style, place, place + len(quantity.verdict))
+            position = line.plain.find(quantity.verdict)
+            line.stylize(style, position, position + len(quantity.verdict))
     if left:
         texts.append(
             Text(f"  {sentences.rest_line(len(shown), left, unit, decimals)}", style="dim")

@@ -139,8 +139,8 @@ def log_ticks(axis: Axis, text: Callable[[float], str], *, subs: Sequence[float]
 
 def draw_numbers(axes: Axes, numbers: Sequence[tuple[int, float, float, float]]) -> None:
     """A number beside each point (number, x, y, radius); those of neighbours on different sides."""
-    for place, (number, x, y, radius) in enumerate(sorted(numbers, key=lambda point: point[1:])):
-        right, up = SIDES[place % len(SIDES)]
+    for index, (number, x, y, radius) in enumerate(sorted(numbers, key=lambda point: point[1:])):
+        right, up = SIDES[index % len(SIDES)]
         axes.annotate(
             str(number),
             (x, y),

@@ -102,16 +102,16 @@ def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> N
     slowest = max(devices, key=lambda device: float(np.median(lengths[devices[device]])))
     few = len(devices) <= FEW
     drawn = list(devices) if few else sorted(devices, key=lambda device: device == slowest)
-    for place, (device, name) in enumerate(zip(drawn, device_names(drawn), strict=True)):
+    for index, (device, name) in enumerate(zip(drawn, device_names(drawn), strict=True)):
         rows, marked = devices[device], few or device == slowest
         axes.plot(
             starts[rows] / wide,
             lengths[rows],
             linestyle="none",
-            marker=MARKERS[place % len(MARKERS)] if few else "o",
+            marker=MARKERS[index % len(MARKERS)] if few else "o",
             markersize=3.2 if marked else 2.0,
             markeredgewidth=0,
-            color=COLORS[place if few else int(marked)],
+            color=COLORS[index if few else int(marked)],
             alpha=0.85 if marked else 0.4,
             rasterized=len(starts) > MOST_VECTORS,
             label=(name if few else f"{name} (slowest of {len(devices)})") if marked else None,

@@ -45,7 +45,7 @@ SIGNS = "area of a point: share of time; line through it: lowest to highest"
 @styled
 def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     """Draw a result of `nsightpy.roofline`; `title` replaces the names of the reports."""
-    numbers = {id(variant): place for place, variant in enumerate(result.variants, start=1)}
+    numbers = {id(variant): number for number, variant in enumerate(result.variants, start=1)}
     bars = [v for v in result.variants if v.typical.speed.compute_pct is not None]
     gpus: dict[str, list[RooflineVariant]] = {}
     for variant in result.variants:
@@ -97,7 +97,7 @@ def _spots(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> l
     """The points of the launches of median duration; few kernels show every level."""
     whole = sum(variant.total_ns or 0 for variant in variants) or 1
     spots = []
-    for place, variant in enumerate(variants):
+    for index, variant in enumerate(variants):
         seen: set[str] = set()
         for point in _drawn(variant.typical, crowded=len(variants) > MOST_WITH_LEVELS):
             spots.append(
@@ -106,7 +106,7 @@ def _spots(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> l
                     point,
                     (variant.total_ns or 0) / whole,
                     variant.spread(point.precision, point.level),
-                    point.precision not in seen and place < MOST_NAMED,
+                    point.precision not in seen and index < MOST_NAMED,
                     variant.typical.tensor_pct is not None,
                 )
             )

@@ -102,9 +102,9 @@ def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
     """The table's columns in one unit each; what is about the launch stands on its first row."""
     grouped = result.by != "launch"
     rows = [
-        (launch, point, place == 0)
+        (launch, point, index == 0)
         for launch in shown
-        for place, point in enumerate(_points(launch) if result.by else _points(launch)[:1])
+        for index, point in enumerate(_points(launch) if result.by else _points(launch)[:1])
     ]
     points = [point for _, point, _ in rows]
     heads = [launch for launch, _, first in rows if first]

@@ -86,5 +86,5 @@ def _worst(row: dict[str, Value]) -> str:
     start, duration = row["start_ns"], row["duration_ns"]
     if not isinstance(start, int) or not isinstance(duration, int):
         return ""
-    place = "" if row["rank"] is None else f" in rank {row['rank']}"
-    return f"worst{place}: {format_time(duration)} from {start / 1e6:.3f} ms on"
+    where = "" if row["rank"] is None else f" in rank {row['rank']}"
+    return f"worst{where}: {format_time(duration)} from {start / 1e6:.3f} ms on"

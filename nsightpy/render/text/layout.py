@@ -125,7 +125,7 @@ def fitted(
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
-    order = {key: place for place, key in enumerate(importance)}
+    order = {key: index for index, key in enumerate(importance)}
     follows = _follows_rank(columns)
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
@@ -150,8 +150,8 @@ def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
     rank, device = by_key.get("rank"), by_key.get("device")
     if rank is None or device is None:
         return None
-    places = set(zip(rank.cells, device.cells, strict=True))
-    return device if 1 < len(set(rank.cells)) == len(places) else None
+    pairs = set(zip(rank.cells, device.cells, strict=True))
+    return device if 1 < len(set(rank.cells)) == len(pairs) else None
 
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
@@ -162,14 +162,14 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     parts += [column.heading for column in hidden if column not in (*alone, *empty)]
     parts += [_shared(column) for column in empty]
     text, end = "not shown: ", " (--format csv)"
-    for place, part in enumerate(parts):
-        left = len(parts) - place
-        mark = ", " if place else ""
+    for index, part in enumerate(parts):
+        left = len(parts) - index
+        mark = ", " if index else ""
         space = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
         if display_width(mark + part) > space:
             return (
                 f"{text}{mark}{left} more{end}"
-                if place
+                if index
                 else f"{counted(left, 'column')} not shown{end}"
             )
         text += mark + part
@@ -193,15 +193,15 @@ def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
     if sum(full) <= available:
         return full
     widths = [column.narrowest if fold or column.is_text else column.width for column in columns]
-    texts = [place for place, column in enumerate(columns) if column.is_text]
-    left = available - sum(size for place, size in enumerate(widths) if place not in texts)
+    texts = [index for index, column in enumerate(columns) if column.is_text]
+    left = available - sum(size for index, size in enumerate(widths) if index not in texts)
     # the shortest texts are served first, so that only the long ones are cut; names last
-    served = sorted(texts, key=lambda place: (columns[place].is_name, widths[place]))
-    for done, place in enumerate(served):
+    served = sorted(texts, key=lambda index: (columns[index].is_name, widths[index]))
+    for done, index in enumerate(served):
         reserved = sum(columns[later].least for later in served[done + 1 :])
-        share = max(left // (len(served) - done), columns[place].least)
-        widths[place] = min(widths[place], max(min(share, left - reserved), 1))
-        left -= widths[place]
+        share = max(left // (len(served) - done), columns[index].least)
+        widths[index] = min(widths[index], max(min(share, left - reserved), 1))
+        left -= widths[index]
     return widths
 
 

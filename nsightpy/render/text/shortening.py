@@ -31,8 +31,8 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         for name, text in short.items():
             meant.setdefault(text, []).append(name)
         for alike in (group for group in meant.values() if len(group) > 1):
-            place = _word_start(alike[0], _agreement(alike), width // 3 + 1)
-            short |= {name: _around(name, place, width) for name in alike}
+            position = _word_start(alike[0], _agreement(alike), width // 3 + 1)
+            short |= {name: _around(name, position, width) for name in alike}
     return [short[name] for name in names]
 
 
@@ -46,12 +46,12 @@ def distinct_names(names: Sequence[str], width: int) -> list[str]:
     return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
-def _word_start(text: str, place: int, least: int) -> int:
+def _word_start(text: str, position: int, least: int) -> int:
     """Where the word begins in which a place lies, if that is near and not before the least."""
-    for start in range(place, max(place - _NEAR, least), -1):
+    for start in range(position, max(position - _NEAR, least), -1):
         if not (text[start - 1].isalnum() or text[start - 1] == "_"):
             return start
-    return place
+    return position
 
 
 def _agreement(texts: Sequence[str]) -> int:
@@ -61,10 +61,10 @@ def _agreement(texts: Sequence[str]) -> int:
     return next((n for n, (character, other) in enumerate(pairs) if character != other), len(first))
 
 
-def _around(text: str, place: int, width: int) -> str:
+def _around(text: str, position: int, width: int) -> str:
     """A long text in that many cells: its start, and what stands from a place on."""
-    head = _cut(text, min(width // 3, place))
-    rest = text[place:]
+    head = _cut(text, min(width // 3, position))
+    rest = text[position:]
     left = width - display_width(head) - 1
     if display_width(rest) > left:
         return f"{head}…{_cut(rest, left - 1)}…"

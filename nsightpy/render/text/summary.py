@@ -53,8 +53,8 @@ def print_summary(summary: Summary, out: Console, rows: int | None = None) -> No
         sections = _sections(summary, out.width, *most)
         if sum(map(len, sections)) + len(sections) - 1 <= MOST_LINES:
             break
-    for place, lines in enumerate(sections):
-        if place:
+    for index, lines in enumerate(sections):
+        if index:
             out.print()
         for line in lines:
             out.print(line)
@@ -144,15 +144,15 @@ def _worth_saying(summary: Summary, name: str) -> Table:
         least, sure = LEAST_RANGE * max(map(number, times), default=0), 2
     else:
         return table
-    keep = [place < sure or number(time) >= least for place, time in enumerate(times)]
+    keep = [index < sure or number(time) >= least for index, time in enumerate(times)]
     return replace(table, rows=tuple(compress(table.rows, keep)))
 
 
 def _findings(findings: Sequence[Finding], width: int, whole: int) -> list[Any]:
     """The first findings in full, of the next what they could give back."""
     texts = [
-        (finding.name, finding.text if place < whole else worth_of(finding))
-        for place, finding in enumerate(findings[:MOST_FINDINGS])
+        (finding.name, finding.text if index < whole else worth_of(finding))
+        for index, finding in enumerate(findings[:MOST_FINDINGS])
     ]
     lines = [_bold("What stands out")] if findings else []
     for text in texts:

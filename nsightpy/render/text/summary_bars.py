@@ -61,8 +61,8 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     if not guessed or len(set(reports)) < 2:
         return {}
     names = [
-        name if reports.count(name) == 1 else f"{name}:{reports[:place].count(name)}"
-        for place, name in enumerate(reports)
+        name if reports.count(name) == 1 else f"{name}:{reports[:index].count(name)}"
+        for index, name in enumerate(reports)
     ]
     short = short_names([printable(name) for name in names], WIDEST_NAME)
     return {record["rank"]: name for record, name in zip(records, short, strict=True)}
@@ -177,8 +177,8 @@ def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:
     shares = [width * ns_of(record, part.key) / window if window else 0.0 for part in parts]
     cells = [int(share) for share in shares]
     order = sorted(range(len(shares)), key=lambda i: (cells[i] - shares[i], i))
-    for place in order[: max(width - sum(cells), 0) if window else 0]:
-        cells[place] += 1
+    for index in order[: max(width - sum(cells), 0) if window else 0]:
+        cells[index] += 1
     bar = Text()
     for part, count in zip(parts, cells, strict=True):
         bar.append(part.glyph * count, style=part.colour)

@@ -75,7 +75,7 @@ def people_columns(table: Table) -> list[layout.Shown]:
         return shown
     keys = [column.cells for column in shown if column.key in view.groups]
     again = [
-        place > 0 and all(c[place] == c[place - 1] for c in keys) for place in range(len(table))
+        index > 0 and all(c[index] == c[index - 1] for c in keys) for index in range(len(table))
     ]
     return [_once(column, again) if column.key in view.once else column for column in shown]
 

@@ -45,8 +45,8 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     worst = next((field for field in table.fields if field.name == view_of(table).worst), None)
     if worst is None:
         return table.rows[:shown], more
-    place = table.fields.index(worst)
-    chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][place]))[:shown]
+    index = table.fields.index(worst)
+    chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][index]))[:shown]
     said = f" (shown: where {heading(worst)} is largest)"
     return [table.rows[row] for row in sorted(chosen)], more + said
 

@@ -161,9 +161,9 @@ class _CollectiveFlows:
         if numbers is None:
             return
         rows = np.flatnonzero(numbers >= 0)
-        place = np.full((len(rows), 2), (thread.process, thread.tid), dtype=np.int64)
+        ids = np.full((len(rows), 2), (thread.process, thread.tid), dtype=np.int64)
         self._parts.append(
-            np.column_stack([numbers[rows], thread.lane.starts[rows], place]).astype(np.int64)
+            np.column_stack([numbers[rows], thread.lane.starts[rows], ids]).astype(np.int64)
         )
 
     def lines(self, origin: int, first: int) -> Iterator[str]:
@@ -177,8 +177,8 @@ class _CollectiveFlows:
         for low, high in pairwise([0, *changes.tolist(), len(parts)]):
             if high - low < 2:
                 continue
-            for place, (_, start, process, tid) in enumerate(parts[low:high].tolist()):
-                ph = '"s"' if place == 0 else '"f","bp":"e"' if place == high - low - 1 else '"t"'
+            for index, (_, start, process, tid) in enumerate(parts[low:high].tolist()):
+                ph = '"s"' if index == 0 else '"f","bp":"e"' if index == high - low - 1 else '"t"'
                 yield (
                     f',\n{{"ph":{ph},"pid":{process},"tid":{tid},"cat":"collective",'
                     f'"name":"collective","id":{flow},"ts":{_us(start - origin)}}}'
