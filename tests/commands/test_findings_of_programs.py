@@ -389,6 +389,21 @@ def test_an_upload_that_is_done_once_is_no_warning(tmp_path: Path) -> None:
     assert (again["exposed-h2d"], again["pageable-copies"]) == ("warning", "warning")
 
 
+def test_a_call_that_stages_a_copy_goes_with_it(tmp_path: Path) -> None:
+    """Uploads of pageable memory return a moment before the copy is done."""
+    program = Program(tmp_path / "report.sqlite")
+    for _ in range(50):
+        begin, program.free = program.now + 20 * US, program.now + 720 * US
+        call = (program.now, program.free - 10 * US)
+        program.export.memcpy(begin, program.free, 4_000_000, "HtoD", source="Pageable", launch=call)
+        program.now = call[1]
+        program.kernel("stencil", 300 * US)
+        program.wait()
+    rows = {str(row["id"]): row for row in findings(program.export.write()).records()}
+    gain, most = (float(str(rows["exposed-h2d"][f"{of}_share"])) for of in ("gain", "recoverable"))
+    assert 0.6 < 0.95 * most < gain <= most
+
+
 def stepping(program: Program, name: str = "flux") -> None:
     """Steps with a blocking copy, work of the host, and kernels of which one dominates."""
     for _ in range(20):

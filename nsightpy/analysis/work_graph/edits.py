@@ -84,9 +84,15 @@ def waits(graph: WorkGraph) -> list[Edit]:
 
 
 def copies(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
-    """Copies take that part of their time; `among` marks operations where only some are meant."""
-    copied = graph.work.kind == COPY
-    return [Edit("operation", np.flatnonzero(copied if among is None else copied & among), factor)]
+    """Copies take that part of their time, and calls that stage pageable memory for them.
+
+    `among` marks operations where only some are meant.
+    """
+    work, copied = graph.work, graph.work.kind == COPY
+    rows = np.flatnonzero(copied if among is None else copied & among)
+    staged = work.launched_by[rows[work.pageable[rows].astype(np.bool_)]]
+    calls = np.unique(staged[staged >= 0])
+    return [Edit("operation", rows, factor), Edit("call", calls, factor)]
 
 
 def operations(rows: Ints, factor: float) -> list[Edit]:
