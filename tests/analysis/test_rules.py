@@ -55,7 +55,8 @@ def idle(**causes: int) -> Evidence:
     missing = dict.fromkeys(("sync-drain", "host-gap", "launch-bound", "unknown"), 0)
     worst = dict.fromkeys(times, PLACE)
     budget = replace(ROW.budget, busy_ns=WINDOW - sum(times.values()))
-    return replace(ROW, budget=budget, idle=Idle({**missing, **times}, worst))
+    groups = {"kernels": Group(count=100)}
+    return replace(ROW, budget=budget, groups=groups, idle=Idle({**missing, **times}, worst))
 
 
 def of_kernels(**named: dict[str, int]) -> dict[str, Group]:

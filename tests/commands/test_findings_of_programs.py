@@ -126,6 +126,22 @@ def items(program: Program) -> None:
         program.now += 30 * US
 
 
+def inputs_that_nothing_waits_for(program: Program) -> None:
+    """A blocking copy with an empty queue: the host is behind the GPU before and after it."""
+    for _ in range(100):
+        program.now += 600 * US
+        short_blocking_copy(program)
+        program.now += 600 * US
+        program.call("cudaFuncGetAttributes_v3020", 20 * US)
+        program.kernel("step", 60 * US)
+
+
+def three_kernels(program: Program) -> None:
+    for place in range(3):
+        program.kernel(f"different_{place}", 200 * US)
+        program.now += 300 * US
+
+
 def checkpoints(program: Program) -> None:
     for _ in range(50):
         program.kernel("step", 60 * US)
@@ -198,6 +214,8 @@ def busy(program: Program) -> None:
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
+        (inputs_that_nothing_waits_for, 0.94, "launch-bound", {"sync-drain", "first-launch"}),
+        (three_kernels, None, "", {"launch-bound"}),
         (checkpoints, 0.98, "host-gap", {"launch-bound", "sync-drain"}),
         (questions, 0.74, "host-gap", {"launch-bound"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
@@ -395,7 +413,9 @@ def test_a_call_that_stages_a_copy_goes_with_it(tmp_path: Path) -> None:
     for _ in range(50):
         begin, program.free = program.now + 20 * US, program.now + 720 * US
         call = (program.now, program.free - 10 * US)
-        program.export.memcpy(begin, program.free, 4_000_000, "HtoD", source="Pageable", launch=call)
+        program.export.memcpy(
+            begin, program.free, 4_000_000, "HtoD", source="Pageable", launch=call
+        )
         program.now = call[1]
         program.kernel("stencil", 300 * US)
         program.wait()

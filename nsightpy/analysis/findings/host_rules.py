@@ -6,7 +6,12 @@ from nsightpy.analysis.findings import gains
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.groups import Place
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
-from nsightpy.analysis.findings.thresholds import BLIND_SHARE, LEAST_SHARE, WARNING_SHARE
+from nsightpy.analysis.findings.thresholds import (
+    BLIND_SHARE,
+    FEW_LAUNCHES,
+    LEAST_SHARE,
+    WARNING_SHARE,
+)
 from nsightpy.analysis.idle.host_activity import ON_CPU
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 
@@ -29,6 +34,12 @@ def _before_loading(row: Evidence) -> int:
 def _instead(row: Evidence, own_ns: int, other_ns: int) -> int:
     least = WARNING_SHARE * row.window_ns
     return other_ns if own_ns < least <= other_ns and not row.idle.beside else 0
+
+
+def _launching(row: Evidence) -> int:
+    """What launching costs, where there are enough launches to speak of a pace."""
+    few = row["kernels"].count + row["graphs"].count < FEW_LAUNCHES
+    return 0 if few else row.caused("launch-bound")
 
 
 def _loading(row: Evidence) -> int:
@@ -199,7 +210,7 @@ HOST_RULES = (
     Rule(
         "launch-bound",
         "GPU idle: launch-bound",
-        ns=lambda row: row.caused("launch-bound"),
+        ns=_launching,
         text=(
             "the GPU waited for launches, in gaps below 1 ms between kernels<mean_kernel_ns| "
             "(kernels take {mean_kernel_ns:time} on average)>: {loss}; CUDA graphs, torch.compile "

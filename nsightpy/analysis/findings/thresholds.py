@@ -44,6 +44,8 @@ CONTEXT_NS = 10_000_000
 
 # Nanoseconds: about what launching a kernel takes on the host (captures: 3 to 10 us).
 SHORT_NS = 10_000
+# Launches: nobody makes a graph of fewer (captures: 3 to 6 kernels of a program that tries a GPU).
+FEW_LAUNCHES = 10
 # Operations: fewer copies, or short kernels, cost nothing that is worth a change of code.
 MANY = 100
 # Share of a window, or of the kernels' work: what decides how long it takes (captures: 25 to 97 %).

@@ -3,8 +3,8 @@
 The device is idle, so what ran on it before has ended: what held the operation back is the host
 that had not launched it, or, where it was launched, another device or nothing that is recorded.
 Behind a launch stands what the threads did since the device ran dry: calls by their kind, long
-stretches outside of CUDA. The rest, short gaps and calls that launch, is `sync-drain` where a
-blocking call held the thread when the device ran dry, else `launch-bound`.
+stretches outside of CUDA. The rest, short gaps and calls that launch, is `sync-drain` for as long
+as a blocking call held the thread when the device ran dry, else `launch-bound`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def binding(
         compiles[rows] = threads.divide(division, rows, spent)
         held[rows] = threads.held(*spent)
     division.rest(FAULTS, device.faults(after))
-    division.rest(SYNC_DRAIN, held > 0)
+    division.give(SYNC_DRAIN, np.arange(len(held)), held)
     division.rest(LAUNCH_BOUND, device.thread >= 0)
     launch = device.thread, device.begun, device.done
     return IdleIntervals(
@@ -195,6 +195,7 @@ class _Device:
         call, row = self.call[rows], self.after[rows]
         time, first = (self.done - self.begun)[rows], launched.first[row]
         beyond = launched.beyond_usual(call[first])
+        beyond *= beyond >= LONG_CALL_NS
         division.give(FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
         staged = np.zeros_like(first)
         for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
@@ -218,7 +219,7 @@ class _Threads:
         def spans(mine: Mask) -> Spans:
             return union(start[mine], end[mine])
 
-        self.loading = spans(kind == MODULE)
+        self.loading = spans((kind == MODULE) & (end - start >= LONG_CALL_NS))
         self.allocating = spans(kind == ALLOCATES)
         self.waits = spans(launched.waits[calls])
         self.elsewhere = self.waits & device.others

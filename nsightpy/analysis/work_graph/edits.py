@@ -66,16 +66,15 @@ def calls_of(graph: WorkGraph, kinds: tuple[int, ...], factor: float = 0.0) -> l
 
 
 def first_launches(graph: WorkGraph) -> list[Edit]:
-    """Calls that load code, and long ones that launch a kernel first, take no time."""
-    work = graph.work
+    """Long calls that load code, or launch a kernel first, take no time."""
+    work, long = graph.work, graph.work.call_end - graph.work.call_start >= LONG_CALL_NS
     launched = np.flatnonzero(work.launched_by >= 0)
     launched = launched[np.argsort(work.launch[launched], kind="stable")]
     call = work.launched_by[launched]
     kernel = work.process[call] * len(work.names.values) + work.names.codes[launched]
     first = call[np.unique(kernel, return_index=True)[1]]
-    loads = np.flatnonzero(work.call_kind == MODULE)
-    long = (work.call_end - work.call_start)[first] >= LONG_CALL_NS
-    return [Edit("call", np.union1d(loads, first[long]))]
+    loads = np.flatnonzero(long & (work.call_kind == MODULE))
+    return [Edit("call", np.union1d(loads, first[long[first]]))]
 
 
 def waits(graph: WorkGraph) -> list[Edit]:

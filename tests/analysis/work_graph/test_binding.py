@@ -153,10 +153,14 @@ def test_a_long_one_is_a_host_gap_but_for_its_launch() -> None:
 
 
 def test_what_follows_a_blocking_call_is_its_drain() -> None:
-    # synchronises 30 us before the kernel ends, returns 10 us after it
-    sync = Call(-30 * US, 40 * US, "cudaDeviceSynchronize")
-    found = causes(pair(100 * US, sync), Spans.of(1 * MS + 10 * US, 1 * MS + 160 * US))
+    # synchronises 190 us before the kernel ends, returns 10 us after it
+    window = Spans.of(1 * MS + 10 * US, 1 * MS + 160 * US)
+    found = causes(pair(100 * US, Call(-190 * US, 200 * US, "cudaDeviceSynchronize")), window)
     assert list(found) == ["sync-drain"]
+    # without the call the host would be ahead by as long as that took, no more
+    found = causes(pair(100 * US, Call(-30 * US, 40 * US, "cudaDeviceSynchronize")), window)
+    assert found["sync-drain"] == 40 * US
+    assert found["launch-bound"] > 40 * US
 
 
 def test_allocations_and_loading_have_their_own_causes() -> None:
