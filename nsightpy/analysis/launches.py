@@ -32,17 +32,10 @@ def launch_rows(kernels: Frame, calls: Frame) -> Ints:
     One call may own many kernels (CUDA graphs). Of two rows for one launch the first runtime or
     driver row counts. Both frames need pid and correlation_id, the calls event_class too.
     """
-    launches = np.full(kernels.rows, NO_LAUNCH, dtype=np.int64)
-    candidates = np.flatnonzero(
-        np.isin(calls.ints("event_class"), LAUNCH_CLASSES) & (calls.ints("correlation_id") > 0)
-    )
-    call_pid, call_id = calls.ints("pid")[candidates], calls.ints("correlation_id")[candidates]
-    pids, ids = kernels.ints("pid"), kernels.ints("correlation_id")
-    for pid in np.unique(pids).tolist():
-        mine = np.flatnonzero(call_pid == pid) if len(candidates) else candidates
-        rows = np.flatnonzero((pids == pid) & (ids > 0))
-        launches[rows] = _lookup(call_id[mine], candidates[mine], ids[rows])
-    return launches
+    launching = np.flatnonzero(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
+    keys = (calls.ints("pid")[launching], calls.ints("correlation_id")[launching])
+    wanted = (kernels.ints("pid"), kernels.ints("correlation_id"))
+    return matched(keys, launching, wanted, NO_LAUNCH)
 
 
 def graph_calls(calls: Frame) -> Frame:
@@ -93,49 +86,24 @@ def matched(
 ) -> NDArray[Number]:
     """The first value under each wanted pair of a process and a positive id in it."""
     matching = np.full(len(wanted[0]), missing, dtype=values.dtype)
-    processes, _ = distinct(wanted[0])
-    for pid in processes.tolist():
-        rows, mine = _rows_of(wanted[0], pid), _rows_of(keys[0], pid)
-        if isinstance(rows, slice):
-            _look_up(keys[1][mine], values[mine], wanted[1][rows], missing, matching[rows])
-        else:
-            matching[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
+    for pid in distinct(wanted[0])[0].tolist():
+        rows, known = (np.flatnonzero(pids == pid) for pids in (wanted[0], keys[0]))
+        matching[rows] = _matched(keys[1][known], values[known], wanted[1][rows], missing)
     return matching
 
 
-def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
-    mask = pids[:1] == pid if is_constant(pids) else pids == pid
-    return slice(None) if mask.all() else mask if len(mask) == len(pids) else slice(0, 0)
-
-
-def _lookup(
-    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int = NO_LAUNCH
-) -> NDArray[Number]:
+def _matched(keys: Ints, values: NDArray[Number], wanted: Ints, missing: int) -> NDArray[Number]:
     """The first value under each wanted positive key; `missing` where there is none."""
-    matching = np.full(len(wanted), missing, dtype=values.dtype)
-    _look_up(keys, values, wanted, missing, matching)
-    return matching
-
-
-def _look_up(
-    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int, matching: NDArray[Number]
-) -> None:
-    """Fill `matching` with the first value under each wanted positive key."""
-    if len(keys) == 0 or len(wanted) == 0:
-        return
-    high = int(keys.max())
-    if 0 <= high < _TABLE_SLACK * len(keys) + 1_000_000 and int(keys.min()) >= 0:
+    high = int(keys.max(initial=0))
+    if high < _TABLE_SLACK * len(keys) + 1_000_000 and int(keys.min(initial=0)) >= 0:
         # the first and the last place are empty: all that is out of range ends there
         table = np.full(high + 2, missing, dtype=values.dtype)
         table[keys[::-1]] = values[::-1]
         table[0] = missing
-        np.take(table, wanted, out=matching, mode="clip")
-        return
+        return table[np.clip(wanted, 0, high + 1)]
     order = np.argsort(keys, kind="stable")
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    row = order[place]
-    hit = (keys[row] == wanted) & (wanted > 0)
-    matching[hit] = values[row[hit]]
+    row = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    return np.where((keys[row] == wanted) & (wanted > 0), values[row], values.dtype.type(missing))
 
 
 @dataclass(frozen=True, slots=True)

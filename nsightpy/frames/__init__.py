@@ -49,7 +49,11 @@ from nsightpy.frames.ncu_schema import (
     NCU_SCHEMAS as NCU_SCHEMAS,
     RULES as RULES,
 )
-from nsightpy.frames.order import time_order as time_order
+from nsightpy.frames.order import (
+    last_before as last_before,
+    positions as positions,
+    time_order as time_order,
+)
 from nsightpy.frames.schema import (
     DEVICES as DEVICES,
     DIAGNOSTICS as DIAGNOSTICS,

@@ -1,9 +1,9 @@
-"""The one order of rows: by time, and those of one time by what else tells them apart."""
+"""The order of rows by time, and look-ups of rows that are by group, then by time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,3 +50,36 @@ def _places(key: NDArray[Any]) -> NDArray[np.int64]:
         if (high - low + 1) * (len(key) + 1) < _MOST:
             return key - low
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+Grouped: TypeAlias = tuple[NDArray[np.integer[Any]], NDArray[np.int64]]
+
+
+def positions(
+    rows: Grouped, wanted: Grouped, side: Literal["left", "right"] = "left"
+) -> NDArray[np.int64]:
+    """Where each wanted (group, time) would stand among rows that are by group, then by time."""
+    edge = len(rows[0])
+    groups, times = (np.concatenate(pair) for pair in zip(rows, wanted, strict=True))
+    if not len(times):
+        return np.empty(0, dtype=np.int64)
+    low, span = int(times.min()), int(times.max()) - int(times.min()) + 1
+    if max(abs(int(groups.min())), int(groups.max())) * span + span >= _MOST:
+        # too far apart to lay the groups end to end; only their order counts
+        groups, times = (np.unique(part, return_inverse=True)[1] for part in (groups, times))
+        low, span = 0, len(times)
+    axis = groups.astype(np.int64) * span + (times - low)
+    at: NDArray[np.int64] = np.searchsorted(axis[:edge], axis[edge:], side)
+    return at
+
+
+def last_before(
+    rows: Grouped, wanted: Grouped, side: Literal["left", "right"] = "right"
+) -> NDArray[np.int64]:
+    """The last row of each wanted group that is not later than its time; -1 where there is none.
+
+    Rows are by group, then by time; with side "left" it is earlier.
+    """
+    before = positions(rows, wanted, side) - 1
+    same = (before >= 0) & (np.append(rows[0], 0)[before] == wanted[0])
+    return np.where(same, before, -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,16 +10,17 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.grouping import rows_by_group
 from nsightpy.analysis.launches import NO_TIME, call_rows, of_calls
-from nsightpy.frames import Frame, Ints, distinct, is_constant
+from nsightpy.frames import Frame, Ints, distinct_pairs
 
 COMPUTE, COMMUNICATION, COPY, SET, GRAPH = range(5)
 KINDS = ("compute", "communication", "copy", "memory set", "graph")
 WORK_COLUMNS = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
+STREAM = ("pid", "context", "stream")
 _MEMSET = "[CUDA memset]"
 
 Rows: TypeAlias = NDArray[np.int32]
-Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 
 
 class Work(NamedTuple):
@@ -46,9 +46,9 @@ class GpuWork:
     launch: Ints
     call: Rows
     kind: NDArray[np.int8]
-    place: Codes
+    place: Rows
     places: tuple[tuple[int, int], ...]
-    stream: Codes
+    stream: Rows
     streams: tuple[tuple[int, int, int], ...]
 
     def __len__(self) -> int:
@@ -56,7 +56,8 @@ class GpuWork:
 
     @cached_property
     def by_stream(self) -> Ints:
-        return _by_stream(self.stream, len(self.streams), self.start)
+        by_time = np.argsort(self.start, kind="stable")
+        return by_time[rows_by_group(self.stream[by_time])]
 
     @cached_property
     def bounds(self) -> Ints:
@@ -69,6 +70,11 @@ class GpuWork:
         for low, high in pairwise(self.bounds.tolist()):
             np.maximum.accumulate(times[low:high], out=largest[low:high])
         return largest
+
+    @cached_property
+    def pid(self) -> Ints:
+        """The process of each operation."""
+        return np.asarray([pid for pid, _ in self.places], dtype=np.int64)[self.place]
 
     @property
     def previous(self) -> Rows:
@@ -86,23 +92,20 @@ def gpu_work(parts: Work, communication: NDArray[np.bool_], calls: Frame) -> Gpu
     `communication` marks the kernels that communicate; `calls` have start_ns, pid and
     correlation_id of launch calls.
     """
-    start, end = (
-        np.concatenate([part.ints(name) for part in parts]) for name in ("start_ns", "end_ns")
-    )
-    keys = [Frame({name: part[name] for name in ("pid", "correlation_id")}) for part in parts]
-    call = call_rows(Frame.concatenate(keys), calls)
-    place, places = numbered(parts, ("pid", "device"))
-    stream, streams = numbered(parts, ("pid", "context", "stream"))
+    every = Frame.concatenate([part.select(WORK_COLUMNS) for part in parts])
+    call = call_rows(every, calls)
+    places, place = distinct_pairs(every.ints("pid"), every.ints("device"))
+    streams, stream = numbered_streams(every)
     return GpuWork(
-        start,
-        end,
+        every.ints("start_ns"),
+        every.ints("end_ns"),
         of_calls(calls.ints("start_ns"), call, NO_TIME),
         call,
         _kinds(communication, parts.operations, parts.graphs.rows),
         place,
-        tuple((pid, device) for pid, device in places),
+        tuple(places),
         stream,
-        tuple((pid, context, number) for pid, context, number in streams),
+        tuple(streams),
     )
 
 
@@ -117,39 +120,8 @@ def _kinds(communication: NDArray[np.bool_], operations: Frame, graphs: int) -> 
     return kind
 
 
-def numbered(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
-    """A small number for each combination of values that occurs, and the combinations, sorted."""
-    coded = [_coded([part.ints(name) for name in names]) for part in parts]
-    keys = sorted({key for _, part_keys in coded for key in part_keys})
-    numbers = {key: number for number, key in enumerate(keys)}
-    small = np.uint16 if len(keys) < 1 << 16 else np.int32
-    tables = (
-        np.asarray([numbers[key] for key in part_keys], dtype=small) for _, part_keys in coded
-    )
-    numbered_parts = [table[codes] for table, (codes, _) in zip(tables, coded, strict=True)]
-    return np.concatenate(numbered_parts), keys
-
-
-def _coded(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], list[tuple[int, ...]]]:
-    """The same for columns of one frame, in no order."""
-    codes: NDArray[np.int32] = np.zeros(len(columns[0]), dtype=np.int32)
-    keys: list[tuple[int, ...]] = [()]
-    for column in columns:
-        if is_constant(column):
-            keys = [(*key, int(column[0])) for key in keys]
-            continue
-        values, place = distinct(column)
-        if len(keys) == 1:
-            codes, keys = place, [(*keys[0], value) for value in values.tolist()]
-            continue
-        pairs, codes = distinct(codes.astype(np.int64) * max(len(values), 1) + place)
-        split = (divmod(pair, len(values)) for pair in pairs.tolist())
-        keys = [(*keys[key], int(values[value])) for key, value in split]
-    return codes, keys
-
-
-def _by_stream(stream: Codes, streams: int, start: Ints) -> Ints:
-    """Rows by stream, then start, then row."""
-    by_time = np.argsort(start, kind="stable")
-    # numpy sorts 16-bit integers by radix
-    return by_time[np.argsort(stream[by_time], kind="stable")] if streams > 1 else by_time
+def numbered_streams(rows: Frame) -> tuple[list[tuple[int, int, int]], Rows]:
+    """The streams (process, context, id) of some rows, sorted, and for each row its place there."""
+    contexts, context = distinct_pairs(rows.ints("pid"), rows.ints("context"))
+    streams, codes = distinct_pairs(context.astype(np.int64), rows.ints("stream"))
+    return [(*contexts[place], number) for place, number in streams], codes

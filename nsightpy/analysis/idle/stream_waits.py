@@ -8,16 +8,13 @@ https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import GpuWork
 from nsightpy.analysis.intervals import Spans, measure_before
-from nsightpy.frames import Ints
 
 KERNEL_WAIT_NS = 30_000
 
@@ -41,29 +38,11 @@ def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, Strea
     # from one stream to the next there is no gap
     within = np.ones(len(start), dtype=np.bool_)
     within[work.bounds[1:-1] - 1] = False
-    rows_of = _by_place(work.place[order][1:], len(work.places))
+    place, until = work.place[order][1:], np.maximum(previous, start)
     waits = {}
     for number, window in windows.items():
-        rows = rows_of(number)
-        lost = _inside(previous[rows], start[rows], window) * within[rows]
+        rows = np.flatnonzero(within & (place == number))
+        lost = measure_before(window, until[rows]) - measure_before(window, previous[rows])
         on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
         waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
     return waits
-
-
-def _by_place(place: NDArray[Any], places: int) -> Callable[[int], Ints | slice]:
-    """The rows of each place; their order is found once, not once for each."""
-    if places == 1:
-        return lambda _: slice(None)
-    order = np.argsort(place, kind="stable")
-    edges = np.searchsorted(place[order], np.arange(places + 1))
-    return lambda number: order[edges[number] : edges[number + 1]]
-
-
-def _inside(low: Ints, high: Ints, window: Spans) -> Ints:
-    """The length of each interval inside the window, in ns; 0 where it ends before it begins."""
-    if len(window) == 1:
-        inside: Ints = np.minimum(high, window.ends[0]) - np.maximum(low, window.starts[0])
-        np.maximum(inside, 0, out=inside)
-        return inside
-    return measure_before(window, np.maximum(low, high)) - measure_before(window, low)

@@ -112,8 +112,7 @@ class _Device:
         """Whose launch it is; of pages that are touched the thread that launches next. -1: none."""
         work, chain = self.launched.work, self.launched.chain
         call, touched = self.call.copy(), np.flatnonzero((self.call < 0) & self.faults(self.after))
-        pids = np.asarray([pid for pid, _ in work.places], dtype=np.int64)[work.place]
-        mine = (pids == work.places[self.place][0]) & (self.launched.launched_by >= 0)
+        mine = (work.pid == work.places[self.place][0]) & (self.launched.launched_by >= 0)
         if len(touched) and mine.any():
             rows = np.flatnonzero(mine)
             rows = rows[np.argsort(work.start[rows], kind="stable")]
@@ -147,17 +146,15 @@ class _Device:
     @cached_property
     def others(self) -> Spans:
         """When other devices of the process worked."""
-        work, pid = self.launched.work, self.launched.work.places[self.place][0]
-        others = [n for n, (owner, _) in enumerate(work.places) if owner == pid and n != self.place]
-        mine = np.isin(work.place, others)
+        work = self.launched.work
+        mine = (work.pid == work.places[self.place][0]) & (work.place != self.place)
         return union(work.start[mine], work.end[mine])
 
     @cached_property
     def touched(self) -> Spans:
         """When pages migrated that threads of the process touched."""
-        work, pid = self.launched.work, self.launched.work.places[self.place][0]
-        own = [number for number, (owner, _) in enumerate(work.places) if owner == pid]
-        rows = self.launched.migrates & np.isin(work.place, own)
+        work = self.launched.work
+        rows = self.launched.migrates & (work.pid == work.places[self.place][0])
         return union(work.start[rows], work.end[rows])
 
     @cached_property
@@ -181,11 +178,12 @@ class _Device:
         So it is after all that was launched.
         """
         rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
-        division.give(ELSEWHERE, last, _inside(self.others, self.opened[last], self.closed[last]))
+        beside = measure_inside(self.others, self.opened, self.closed)
+        division.give(ELSEWHERE, last, beside[last])
         ended = self.launched.chain.end[self.call[rows]]
         usual = self.latency[self.launched.work.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])
-        elsewhere = _inside(self.others, since, self.closed[rows])
+        elsewhere = measure_inside(self.others, since, self.closed[rows])
         division.give(ELSEWHERE, rows, elsewhere)
         division.give(QUEUED, rows, self.closed[rows] - since - elsewhere)
 
@@ -248,16 +246,16 @@ class _Threads:
             (ELSEWHERE, self.elsewhere),
         ):
             if len(spans):
-                division.give(cause, rows, _inside(spans, *spent))
-        compiles = division.give(FIRST_LAUNCH, rows, _inside(self.compiles, *spent))
-        outside = _inside(self.outside, *spent)
+                division.give(cause, rows, measure_inside(spans, *spent))
+        compiles = division.give(FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
+        outside = measure_inside(self.outside, *spent)
         # a thread that goes on when another one has waited did so for the same
         ended = [
             np.searchsorted(self.others_waited, spent[1] - ago, side="right")
             for ago in (TOGETHER_NS, 0)
         ]
         together = np.flatnonzero(ended[1] > ended[0])
-        beside = _inside(self.beside, *spent)[together]
+        beside = measure_inside(self.beside, *spent)[together]
         outside[together] -= division.give(ELSEWHERE, rows[together], beside)
         if self.events is not None and self.events.samples.rows:
             every, *own = (
@@ -288,8 +286,3 @@ def _working_together(chain: HostChain) -> Ints:
     sets = np.arange(pairs.shape[1]) + count
     groups = connected(members, np.concatenate([np.arange(count), sets, sets]), count)
     return groups.astype(np.int64)
-
-
-def _inside(spans: Spans, low: Ints, high: Ints) -> Ints:
-    """How much of a set lies in each of ascending, disjoint intervals, some empty; in ns."""
-    return measure_inside(spans, low, np.maximum(low, high))

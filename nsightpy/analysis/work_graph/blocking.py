@@ -9,11 +9,11 @@ import numpy as np
 from nsightpy.analysis.idle.gpu_work import GpuWork
 from nsightpy.analysis.idle.host_calls import WAIT
 from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, call_rows
-from nsightpy.analysis.work_graph.device_queue import NO_ROWS, DeviceQueue, dated, record_of
+from nsightpy.analysis.work_graph.device_queue import DeviceQueue, dated, record_of
 from nsightpy.analysis.work_graph.host_chain import FREES, HostChain
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, last_before
 
 Pairs = tuple[Ints, Ints]
 _WHOLE_DEVICE = re.compile("(?:Device|Ctx|Thread)Synchronize")
@@ -105,18 +105,12 @@ def _of_streams(chain: HostChain, queue: DeviceQueue, calls: Ints, streams: Ints
 
 def _last_ended(chain: HostChain, work: GpuWork, calls: Ints) -> Pairs:
     """The operation of the process, launched before each call, that ended last until its end."""
-    pids = np.asarray([pid for pid, _ in work.places], dtype=np.int64)[work.place]
-    row = np.full(len(calls), -1, dtype=np.int64)
-    for pid in np.unique(chain.pid[calls]).tolist():
-        mine = np.flatnonzero(chain.pid[calls] == pid)
-        rows = np.flatnonzero((pids == pid) & (work.launch != NO_TIME))
-        rows = rows[np.argsort(work.end[rows], kind="stable")]
-        at = np.searchsorted(work.end[rows], chain.end[calls[mine]], side="right") - 1
-        found = rows[np.maximum(at, 0)] if len(rows) else NO_ROWS
-        if len(found):
-            early = (at >= 0) & (work.launch[found] < chain.start[calls[mine]])
-            row[mine] = np.where(early, found, -1)
-    return calls, row
+    rows = np.flatnonzero(work.launch != NO_TIME)
+    rows = rows[np.lexsort((work.end[rows], work.pid[rows]))]
+    at = last_before((work.pid[rows], work.end[rows]), (chain.pid[calls], chain.end[calls]))
+    row = np.append(rows, -1)[at]
+    early = (row >= 0) & (np.append(work.launch, 0)[row] < chain.start[calls])
+    return calls, np.where(early, row, -1)
 
 
 def _on_full_queues(chain: HostChain, work: GpuWork, launched_by: Ints) -> Ints:

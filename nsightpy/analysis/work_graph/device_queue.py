@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import GpuWork, numbered
+from nsightpy.analysis.idle.gpu_work import STREAM, GpuWork, numbered_streams
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.launches import NO_TIME, launch_starts, matched
 from nsightpy.analysis.work_graph.thresholds import MOST_RELAYED
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, positions
 
 WAIT_KIND = "stream wait"
 SYNCHRONIZATION_COLUMNS = (
@@ -42,20 +42,16 @@ class DeviceQueue:
 
     def streams_of(self, *frames: Frame) -> list[Ints]:
         """The number of each row's stream; streams without work get numbers beyond the work's."""
-        numbers: dict[tuple[int, ...], int] = {s: n for n, s in enumerate(self.work.streams)}
-        codes, streams = numbered(frames, ("pid", "context", "stream"))
-        table = np.asarray([numbers.setdefault(s, len(numbers)) for s in streams], dtype=np.int64)
+        numbers = {stream: number for number, stream in enumerate(self.work.streams)}
+        streams, codes = numbered_streams(Frame.concatenate([f.select(STREAM) for f in frames]))
+        table = [numbers.setdefault(stream, len(numbers)) for stream in streams]
         edges = np.cumsum([frame.rows for frame in frames])[:-1]
-        return np.split(table[codes] if len(table) else NO_ROWS, edges)
+        return np.split(np.asarray(table, dtype=np.int64)[codes], edges)
 
     def places(self, stream: Ints, times: Ints) -> Ints:
-        """The place in the queue of what is enqueued on a stream at a time; 0 without work."""
-        place = np.zeros(len(stream), dtype=np.int64)
-        for number in np.unique(stream[stream < len(self.work.streams)]).tolist():
-            rows = np.flatnonzero(stream == number)
-            low, high = self.work.bounds[number : number + 2].tolist()
-            place[rows] = low + np.searchsorted(self.enqueued[low:high], times[rows])
-        return place
+        """The place in the queue of what is enqueued on a stream at a time."""
+        queued = (self.work.stream[self.work.by_stream], self.enqueued)
+        return positions(queued, (stream, times))
 
     def behind(self, stream: Ints, place: Ints) -> Ints:
         """The operation right before each place of a stream; -1 for none."""

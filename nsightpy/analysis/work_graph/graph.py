@@ -28,7 +28,7 @@ from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import SOON_NS
 from nsightpy.analysis.work_graph.typical import typical
-from nsightpy.frames import Ints
+from nsightpy.frames import Ints, last_before
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,9 @@ def _inferred(graph: WorkGraph) -> Edges:
 def _ended_before(work: Joined, rows: Ints) -> tuple[Ints, Mask]:
     """The last operation of the unit that ended before each one began, and whether right before."""
     order = np.lexsort((work.end, work.unit))
-    axis = work.unit * (int(work.end.max(initial=0)) + 1)
-    at = np.searchsorted((axis + work.end)[order], (axis + work.start)[rows], side="right") - 1
-    before = order[np.maximum(at, 0)]
-    late = work.start[rows] - work.end[before]
-    soon = (at >= 0) & (work.unit[before] == work.unit[rows]) & (late <= SOON_NS)
-    return before, soon
+    at = last_before((work.unit[order], work.end[order]), (work.unit[rows], work.start[rows]))
+    before = order[at]
+    return before, (at >= 0) & (work.start[rows] - work.end[before] <= SOON_NS)
 
 
 def _collectives(work: Joined, nodes: Nodes) -> list[Edges]:

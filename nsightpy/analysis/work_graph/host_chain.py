@@ -13,7 +13,7 @@ from nsightpy.analysis.idle.gpu_work import Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.launches import CALL_CLASSES
 from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, LONG_CALL_NS, MOST_OVERLAPS
-from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 
 # One kind more than host_calls has.
 MPI = OTHER + 1
@@ -78,14 +78,8 @@ class HostChain:
 
     def last_begun(self, rows: Ints, thread: Ints | Rows, times: Ints) -> Ints:
         """Of some calls the last that each thread (-1: none) had begun before a time; -1: none."""
-        if not len(rows):
-            return np.full(len(times), -1, dtype=np.int64)
-        low = min(int(self.start.min()), int(times.min(initial=0)))
-        span = max(int(self.end.max()), int(times.max(initial=0))) - low + 1
-        axis = self.thread[rows].astype(np.int64) * span + self.start[rows] - low
-        at = np.searchsorted(axis, thread.astype(np.int64) * span + times - low) - 1
-        found = rows[np.maximum(at, 0)]
-        return np.where((at >= 0) & (self.thread[found] == thread), found, -1)
+        at = last_before((self.thread[rows], self.start[rows]), (thread, times), "left")
+        return np.append(rows, -1)[at]
 
 
 def api_calls(calls: Frame) -> Frame:

@@ -12,7 +12,7 @@ from nsightpy.analysis.idle.gpu_work import COMMUNICATION
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels, last_before
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,11 @@ class HostMeetings:
         chain = part.chain
         rows = np.flatnonzero([report == part.report for report in self.report])
         order = np.lexsort((chain.start, chain.pid))
-        span = int(max(chain.start.max(initial=0), self.starts.max(initial=0))) + 1
-        axis = chain.pid[order] * span + chain.start[order]
-        wanted = self.pid[rows] * span + self.starts[rows]
-        at = np.minimum(np.searchsorted(axis, wanted), max(len(axis) - 1, 0))
-        there = axis[at] == wanted if len(axis) else rows < 0
-        return rows[there], order[at[there]]
+        wanted = (self.pid[rows], self.starts[rows])
+        at = last_before((chain.pid[order], chain.start[order]), wanted)
+        call = np.append(order, -1)[at]
+        there = (call >= 0) & (np.append(chain.start, 0)[call] == self.starts[rows])
+        return rows[there], call[there]
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ def _marker(part: GraphPart, place: int) -> tuple[Ints, bool]:
 def _columns(part: GraphPart, alignment: Alignment | None, units: Ints) -> dict[str, Ints]:
     """The columns of Joined of one part, rows counted from its own first."""
     work, chain = part.work, part.chain
-    pid = np.asarray([pid for pid, _ in work.places], dtype=np.int64)[work.place]
+    pid = work.pid
     owners = [pid for pid, _ in work.places]
     first = {pid: int(units[owners.index(pid)]) for pid in owners}
 

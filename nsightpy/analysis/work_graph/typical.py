@@ -13,14 +13,10 @@ def typical(
 ) -> Ints:
     """For each row the lower median of the usable values of its group; else its own fallback."""
     rows = np.flatnonzero(usable)
-    present, code = np.unique(group[rows], return_inverse=True)
+    rows = rows[np.lexsort((values[rows], group[rows]))]
+    present, first, counts = np.unique(group[rows], return_index=True, return_counts=True)
     if not len(present):
         return fallback
-    rows = rows[np.argsort(code.astype(np.int32), kind="stable")]
-    counts = np.bincount(code, minlength=len(present))
-    middle = [
-        int(np.partition(part, (len(part) - 1) // 2)[(len(part) - 1) // 2])
-        for part in np.split(values[rows], np.cumsum(counts)[:-1])
-    ]
+    middle = values[rows[first + (counts - 1) // 2]]
     at = np.minimum(np.searchsorted(present, group), len(present) - 1)
-    return np.where(present[at] == group, np.asarray(middle, dtype=np.int64)[at], fallback)
+    return np.where(present[at] == group, middle[at], fallback)
