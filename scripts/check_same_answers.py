@@ -18,21 +18,45 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.agreement.test_same_answers import QUESTIONS
-from tests.support.reports import ask
+from nsightpy.command_table import COMMANDS
+from tests.support.reports import ROOT, ask
 from tests.support.rewritten import NUMBERINGS, rewritten
 
 Answers = dict[str, str]
 _ALONE = "--answers"
+# What is typed at least; the listings that nsys stats has, which pair and sort rows of their own.
+MORE = {
+    "headroom": ("--ncu", str(ROOT / "sample_reports" / "training_4rank.ncu.csv")),
+    "instances": ("--of", "*"),
+    "stats": ("-r", "nvtx_sum"),
+    "compare": (str(ROOT / "sample_reports" / "training_4rank"), "--"),
+}
+LISTINGS = (
+    *("cuda_gpu_trace", "cuda_api_trace", "cuda_kern_exec_trace", "nvtx_gpu_proj_trace"),
+    *("nvtx_pushpop_trace", "mpi_event_trace"),
+)
+QUESTIONS = [
+    *((name, *MORE.get(name, ())) for name, command in COMMANDS.items() if command.answers),
+    *(("stats", "-r", listing) for listing in LISTINGS),
+    *(("ranks", "--by", by) for by in ("kernel", "stage", "call")),
+    *(("gaps", "--by", by) for by in ("cause", "call")),
+    ("operators", "--by", "module"),
+    ("nvtx", "--metrics"),
+    ("launches", "--by", "stream"),
+    ("breakdown", "--bins", "50"),
+    ("instances", "--of", "*", "--bins", "20"),
+]
 
 
 def answers() -> Answers:
-    """What each command says of the exports in the current folder, as a digest."""
+    """What each command says of the exports in the current folder, and the frames, as digests."""
     asked = {" ".join(words): (*words, ".", "--format", "json") for words in QUESTIONS}
-    return {
-        question: hashlib.sha256(ask(*words, expect=None).everything).hexdigest()
-        for question, words in asked.items()
-    }
+    said = {question: ask(*words, expect=None).everything for question, words in asked.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        ask("export", ".", "--format", "csv", "-o", folder, "--force")
+        for file in sorted(Path(folder).rglob("*.csv")):
+            said[str(file.relative_to(folder))] = file.read_bytes()
+    return {question: hashlib.sha256(text).hexdigest() for question, text in said.items()}
 
 
 def answers_of_process(folder: Path, number: int) -> Answers:
@@ -63,7 +87,7 @@ def differing(report: Path, times: int) -> dict[str, list[str]]:
                 rewritten(export, where / export.name, numbering, number)
             found = answers_of_process(where, number)
         first = first or found
-        for question in (question for question in first if found[question] != first[question]):
+        for question in (one for one in first | found if found.get(one) != first.get(one)):
             odd.setdefault(question, []).append(f"{number} ({numbering})")
     return odd
 

@@ -21,6 +21,11 @@ from fuzzer import (
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 1_200_000
+TEXTS: dict[str, tuple[Callable[[bytes, random.Random], tuple[bytes, str]], ...]] = {
+    "torch": (text_damage.trace, json_damage.trace_text),
+    "snapshot": (text_damage.snapshot, pickle_damage.damaged),
+    "ncu": (page_text_damage.page,),
+}
 KINDS = {
     ".sqlite": "nsys",
     ".json": "torch",
@@ -106,21 +111,9 @@ def _damage(path: Path, whole: Whole, rng: random.Random) -> str:
 
 
 def _changed(data: bytes, whole: Whole, rng: random.Random, chance: float) -> tuple[bytes, str]:
-    simple: dict[str, Callable[[bytes, random.Random], bytes]] = {
-        "torch": text_damage.trace,
-        "snapshot": text_damage.snapshot,
-        "ncu": text_damage.page,
-    }
-    strange: dict[str, Callable[[bytes, random.Random], tuple[bytes, str]]] = {
-        "torch": json_damage.trace_text,
-        "snapshot": pickle_damage.damaged,
-        "ncu": page_text_damage.page,
-    }
     if whole.suffix != ".ncu-rep":
         if whole.kind == "nsys" and chance < 0.92:
             return page_damage.damaged(data, rng)
-        if whole.kind in simple and chance < 0.35:
-            return simple[whole.kind](data, rng), simple[whole.kind].__name__
-        if whole.kind in simple and chance < 0.85:
-            return strange[whole.kind](data, rng)
+        if whole.kind in TEXTS and chance < 0.85:
+            return rng.choice(TEXTS[whole.kind])(data, rng)
     return bytes_damage.damaged(data, rng), "bytes"

@@ -46,32 +46,15 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # What commands ask beside these, by the words that several of them know.
 SPLITS = (
-    "rank,device,process,stream,grid",
-    "stream",
-    "shape,thread,rank,module",
-    "node",
-    "pair",
-    "variant",
-    "cause",
-    "call",
-    "gap",
-    "kernel",
-    "stage",
-    "module",
-    "replay",
+    *("stream", "node", "pair", "variant", "cause", "call", "gap", "kernel", "stage", "module"),
+    *("replay", "x", "rank,rank"),
+    *("rank,device,process,stream,grid", "shape,thread,rank,module"),
 )
 WORDS: dict[str, tuple[str, ...]] = {
-    "--by": (*SPLITS, "rank,rank", "x"),
+    "--by": SPLITS,
     "--report": (
-        "nvtx_pushpop_trace",
-        "cuda_gpu_sum",
-        "cuda_gpu_trace",
-        "cuda_api_trace",
-        "nvtx_sum",
-        "cuda_kern_exec_sum",
-        "osrt_sum",
-        "um_total_sum",
-        "x",
+        *("nvtx_pushpop_trace", "cuda_gpu_sum", "cuda_gpu_trace", "cuda_api_trace", "nvtx_sum"),
+        *("cuda_kern_exec_sum", "osrt_sum", "um_total_sum", "x"),
     ),
     "--of": ("*", "step", "nccl", "(", "\x1b[31m"),
     "--clock": ("max", "9" * 30, "nan"),

@@ -134,16 +134,11 @@ def generated(export: Export) -> None:
     table = export.table()
     column = export.column(table)
     name = quoted(column)
-    how = export.rng.choice(
-        (
-            "(fuzz_value + 1)",
-            "(randomblob(1000))",
-            "(zeroblob(100000000))",
-            "(length(zeroblob(900000000)) + length(hex(zeroblob(300000000))))",
-            "(abs(-9223372036854775808))",
-            "(load_extension('x'))",
-        )
-    )
+    how = export.rng.choice((
+        "(fuzz_value + 1)", "(randomblob(1000))", "(zeroblob(100000000))",
+        "(length(zeroblob(900000000)) + length(hex(zeroblob(300000000))))",
+        "(abs(-9223372036854775808))", "(load_extension('x'))",
+    ))  # fmt: skip
     kept = [c for c in export.columns(table) if c != column]
     listed = ", ".join(map(quoted, kept))
     export.run(f"ALTER TABLE {quoted(table)} RENAME TO fuzz_old")
@@ -264,6 +259,8 @@ def payload_types(export: Export) -> None:
         '{"Rank": 0, "Rank": 1}', '{"Message size [bytes]": 1e400}', "\ufeff{}", '{"Rank": -1}',
         '{"NCCL communicator ID": {}, "No. of ranks": -5, "Rank": 9}',
         '{"Message size [bytes]": 9223372036854775807, "Reduction operation": 5}',
+        "[" * 100_000, '{"Rank": 1e999}', "{", '{"a":' * 5000,
+        '{"Rank": 20240131, "No. of ranks": 99999999999999999999}',
     )  # fmt: skip
     export.run("UPDATE NVTX_EVENTS SET jsonText = ?", (export.rng.choice(texts),))
     for table in export.tables:

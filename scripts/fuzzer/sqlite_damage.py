@@ -108,25 +108,14 @@ def view(export: Export) -> None:
     names = ", ".join(f'"{name}"' for name in export.columns(table))
     export.run(f'ALTER TABLE "{table}" RENAME TO "real_{table}"')
     nothing = ", ".join(f"1 AS {name}" for name in names.split(", "))
-    body = export.rng.choice(
-        (
-            f'SELECT {names} FROM "real_{table}"',
-            f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT {nothing} FROM n",
-            f'SELECT a.* FROM "real_{table}" a, "real_{table}" b, "real_{table}" c, StringIds d',
-            f"SELECT {nothing.replace('1 AS', 'zeroblob(900000000) AS', 1)}",
-            f'SELECT * FROM "{table}"',
-        )
+    bodies = (
+        f'SELECT {names} FROM "real_{table}"',
+        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT {nothing} FROM n",
+        f'SELECT a.* FROM "real_{table}" a, "real_{table}" b, "real_{table}" c, StringIds d',
+        f"SELECT {nothing.replace('1 AS', 'zeroblob(900000000) AS', 1)}",
+        f'SELECT * FROM "{table}"',
     )
-    export.run(f'CREATE VIEW "{table}" AS {body}')
-
-
-def backwards(export: Export) -> None:
-    table = export.rng.choice(
-        [t for t in export.tables if {"start", "end"} <= set(export.columns(t))]
-    )
-    export.run(
-        f'UPDATE "{table}" SET "end" = start, start = "end" WHERE {export.some().format(t=table)}'
-    )
+    export.run(f'CREATE VIEW "{table}" AS {export.rng.choice(bodies)}')
 
 
 def flat(export: Export) -> None:
@@ -151,19 +140,6 @@ def many(export: Export) -> None:
     export.run(f'UPDATE "{table}" SET "{name}" = "{name}" + (rowid % {spread}) * {step}')
 
 
-def payload(export: Export) -> None:
-    text = export.rng.choice(
-        (
-            "[" * 100_000,
-            '{"Rank": 1e999}',
-            '{"Rank": 20240131, "No. of ranks": 99999999999999999999}',
-            "{",
-            '{"a":' * 5000,
-        )
-    )
-    export.run("UPDATE NVTX_EVENTS SET jsonText = ?", (text,))
-
-
 def mpi(export: Export) -> None:
     export.run("CREATE TABLE IF NOT EXISTS MPI_RANKS (globalTid INTEGER, rank INTEGER)")
     pid = export.run("SELECT globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME LIMIT 1").fetchone()[0]
@@ -180,7 +156,7 @@ def foreign(export: Export) -> None:
 DAMAGES: tuple[Callable[[Export], None], ...] = (
     *(set_value,) * 6,
     *(untrue_not_null, drop_table, drop_column, drop_column, rename_column, empty, row_numbers),
-    *(view, view, backwards, flat, strings, strings, many, payload, mpi, foreign),
+    *(view, view, flat, strings, strings, many, mpi, foreign),
 )
 
 

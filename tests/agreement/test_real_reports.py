@@ -14,7 +14,6 @@ from nsightpy.reports.nsys import NsysReport
 from tests.support.documents import ENVELOPE
 from tests.support.reports import COMMANDS, REQUESTS, ask, exports, formats_of, told
 
-KIND = "CUPTI_ACTIVITY_KIND_"
 TIMES = ("Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)")
 BUDGET = (
     *("window_ns", "busy_ns", "compute_ns", "communication_ns", "memory_ns", "overlap_ns"),

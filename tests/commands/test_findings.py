@@ -12,7 +12,6 @@ from simulator import PRESETS, Export
 
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
 from nsightpy.commands.findings.command import findings
-from nsightpy.commands.summarize.command import summarize
 from nsightpy.names import brief_kernel
 from nsightpy.query.options import Common
 from nsightpy.results import FINDING_FIELDS, Value
@@ -206,21 +205,6 @@ def test_launching_sets_the_pace(tmp_path: Path) -> None:
     assert rows["launch-bound"]["recoverable_ns"] == 99 * 18 * US + 12 * US
     assert rows["host-gap"]["recoverable_ns"] == MS, "5 to 6 ms, before the first of them"
     assert "100 of 104 kernels" in str(rows["small-kernels"]["evidence"])
-
-
-def test_without_api_calls_only_idleness_is_told(tmp_path: Path) -> None:
-    def build(export: Export) -> None:
-        export.kernel(0, MS, "a", correlation=1)
-        export.kernel(3 * MS, 4 * MS, "b", correlation=2)
-
-    rows = found(tmp_path, build, drop_tables=["CUPTI_ACTIVITY_KIND_RUNTIME"])
-    row = rows["capture-incomplete"]
-    assert row["severity"] == "warning"
-    assert "No CUDA API calls were recorded" in str(row["evidence"])
-    assert "why device 0 was idle for 2.00 ms, 50 % of its window, is not known" in str(
-        row["evidence"]
-    )
-    assert not {"host-gap", "launch-bound", "sync-drain", "startup-dominates"} & set(rows)
 
 
 def test_exposed_and_slow_communication(tmp_path: Path) -> None:
@@ -419,15 +403,6 @@ def test_the_largest_share_comes_first_and_bounds_are_per_iteration(tmp_path: Pa
     first = next(row for row in table.records() if row["window"])
     assert "per iteration" in str(first["evidence"])
     assert "steady iterations" in str(first["evidence"])
-
-
-def test_the_summary_shows_the_same_findings(tmp_path: Path) -> None:
-    export = Export(tmp_path / "report.sqlite")
-    end = busy(export, MS)
-    busy(export, end + 6 * MS + 900 * US)
-    path = str(export.write())
-    names = [one.name for one in summarize(path).findings]
-    assert names == findings(path).column("finding")
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])

@@ -206,17 +206,19 @@ def test_gaps_before_code_is_loaded_may_be_those_of_a_compiler(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("times", "severity"), [(1, "info"), (4, "warning")])
-def test_a_download_that_is_done_once_is_no_warning(
-    times: int, severity: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "finding", "memory"),
+    [("DtoH", "exposed-d2h", "target"), ("HtoD", "exposed-h2d", "source")],
+)
+def test_a_copy_that_is_done_once_is_no_warning(
+    kind: str, finding: str, memory: str, times: int, severity: str, tmp_path: Path
 ) -> None:
     machine = Machine(tmp_path / "report.sqlite")
     main = machine.thread()
     for _ in range(times):
         for place in range(5):
             main.kernel(f"different_{place}", 8 * MS)
-        main.copy("DtoH", 200_000_000, 40 * MS, blocks=True, target="Pageable")
+        main.copy(kind, 200_000_000, 40 * MS, blocks=True, **{memory: "Pageable"})
+    main.kernel("last", MS)
     rows = concluded(machine)
-    assert (rows["exposed-d2h"]["severity"], rows["pageable-copies"]["severity"]) == (
-        severity,
-        severity,
-    )
+    assert {rows[name]["severity"] for name in (finding, "pageable-copies")} == {severity}

@@ -273,32 +273,6 @@ def test_a_comparison_tells_longer_waits_in_mpi(tmp_path: Path) -> None:
     assert part.delta_ns == found.step.delta_ns
 
 
-def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
-    """One process, two devices; the second has 2 ms to do where the first has 0.5 ms."""
-    export = Export(tmp_path / "report.sqlite")
-    for device in (0, 1):
-        export.gpu(device)
-        export.cuda_device(device)
-    now = MS
-    for _ in range(20):
-        for device, lasts in ((0, 500 * US), (1, 2 * MS)):
-            begin, call = now + 10 * US, (now, now + 5 * US)
-            context = device + 1
-            export.kernel(
-                begin, begin + lasts, "step", launch=call, device=device, context=context, grid=WIDE
-            )
-            now += 5 * US
-        export.api(now, begin + 2 * MS + 3 * US, "cudaDeviceSynchronize_v3020")
-        now = begin + 2 * MS + 20 * US
-    path = export.write()
-    rows = {str(row["id"]): row for row in findings(path).records()}
-    assert rows["imbalance"]["device"] == 1
-    assert float(str(rows["sync-drain"]["recoverable_share"])) < 0.03
-    assert gaps(path).records()[0]["cause"] == "imbalance"
-    parts = {one.name: one.before_ns or 0 for one in compare(path, path).parts}
-    assert max(parts, key=lambda name: parts[name] * name.startswith("idle: ")) == "idle: imbalance"
-
-
 def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:
     def severities(different: bool) -> dict[str, str]:
         program = Program(tmp_path / f"{different}.sqlite")
@@ -388,23 +362,6 @@ def test_processes_that_share_a_gpu_are_said_to(tmp_path: Path) -> None:
             program.export.kernel(start, start + 400 * US, "op", launch=call, process=process)
     said = findings(program.export.write()).notes
     assert sum("2 processes share one NVIDIA H100" in note for note in said) == 1
-
-
-def test_an_upload_that_is_done_once_is_no_warning(tmp_path: Path) -> None:
-    def rows(times: int) -> dict[str, str]:
-        program = Program(tmp_path / f"{times}.sqlite")
-        for _ in range(times):
-            program.copy(200_000_000, 40 * MS, "HtoD", source="Pageable")
-            program.wait("cudaMemcpy_v3020")
-            for place in range(5):
-                program.kernel(f"different_{place}", 8 * MS)
-            program.wait()
-        found = findings(program.export.write()).records()
-        return {str(row["id"]): str(row["severity"]) for row in found}
-
-    once, again = rows(1), rows(4)
-    assert (once["exposed-h2d"], once["pageable-copies"]) == ("info", "info")
-    assert (again["exposed-h2d"], again["pageable-copies"]) == ("warning", "warning")
 
 
 def test_a_call_that_stages_a_copy_goes_with_it(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.analysis.graphs.replays import replays_of_nodes
-from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
 from tests.support.plain_trace import KINETO, Event, load, of, union
 from tests.support.reports import NSYS, needs_reports
@@ -170,11 +169,6 @@ def test_replays_of_real_engines(name: str) -> None:
     assert sum(row["instances"] for row in nodes) == sum(map(len, ran.values()))
     assert sum(row["total_ns"] for row in nodes) == sum(e.duration for m in ran.values() for e in m)
     assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
-
-
-def test_unknown_splits_are_refused() -> None:
-    with pytest.raises(UsageError, match="by must be one of graph, replay, node"):
-        nsightpy.graphs("sample_reports/training_4rank", by="colour")
 
 
 @needs_reports

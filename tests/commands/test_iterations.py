@@ -24,13 +24,12 @@ from nsightpy.analysis.iterations.steady import (
     steady_state,
 )
 from nsightpy.analysis.iterations.windows import SEQUENCE
-from nsightpy.analysis.iterations.work import LaunchedWork, work_of
+from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.common_clock import common_clock
-from nsightpy.query.steady_state import iterations_of
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
@@ -487,23 +486,6 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
         assert row["duration_ns"] == 8_000
         assert row["tokens_per_s"] == pytest.approx(row["tokens"] / 8e-6)
     assert "tokens" not in rows("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
-
-
-def test_iterations_of_a_report_by_process() -> None:
-    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    (one,) = iterations_of(report).values()
-    kernels = report.frame("kernels")
-    assert len(one) == 8
-    assert kernels.rows == 1344
-    columns = ("start_ns", "end_ns", "pid", "correlation_id", "name")
-    work = work_of(
-        Frame({name: kernels[name] for name in columns}),
-        Frame({name: kernels.take(np.zeros(0, np.int64))[name] for name in columns}),
-        report.frame("api_calls", CALL_COLUMNS),
-    )
-    step, _ = find_levels(work, [])
-    assert step is not None
-    assert (step.source, len(step)) == (SEQUENCE, 8)
 
 
 # Pictures

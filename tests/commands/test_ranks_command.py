@@ -265,18 +265,6 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 @needs_reports
-@pytest.mark.parametrize("split", [False, True])
-def test_the_real_pair(tmp_path: Path, split: bool) -> None:
-    table = ranks(split_by_process(NSYS / DDP, tmp_path) if split else NSYS / DDP)
-    assert table.column("rank") == [0, 1]
-    assert table.column("device") == [0, 1]
-    assert table.column("instances") == [119, 119]
-    waits, shares = table.column("wait_ns"), table.column("arrived_last_share")
-    assert all(isinstance(one, int) and one > 0 for one in waits)
-    assert sum(float(one or 0) for one in shares) == pytest.approx(1)
-
-
-@needs_reports
 def test_real_point_to_point_is_not_aligned_by_it() -> None:
     table = ranks(NSYS / "mfu_2gpu_before_h100_2026.2.sqlite")
     assert table.column("alignment") == ["one session"] * 2

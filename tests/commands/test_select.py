@@ -213,12 +213,6 @@ def test_wrong_usage(tmp_path: Path, wrong: dict[str, object]) -> None:
         select(report, **wrong)  # type: ignore[arg-type]
 
 
-def test_an_argument_that_no_verb_knows_is_refused(tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", [Scripted("k")])
-    with pytest.raises(TypeError, match="'from_start'"):
-        select(report, from_start=False)  # type: ignore[call-arg]
-
-
 def variant(name: str) -> Variant:
     return Variant(name, name, name, (1, 1, 1), (1, 1, 1))
 

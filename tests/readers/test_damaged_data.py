@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,15 +14,14 @@ from simulator import Export
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.info.command import report_info
 from nsightpy.commands.memory import memory
-from nsightpy.errors import FAULTS, FaultError, ReportError
+from nsightpy.errors import FAULTS, FaultError
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.nsys.identity import rank_in_name
-from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers.outcomes import attempt_elsewhere
-from tests.support.full_export import changed, full
+from tests.support.full_export import changed, damaged, full, untyped
 from tests.support.reports import ROOT, ask, refused
 
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
@@ -77,30 +74,6 @@ def test_views_are_refused(tmp_path: Path, body: str) -> None:
     assert f"has a view or a virtual table in place of the table {KERNEL}" in answer.stderr
 
 
-def test_a_query_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NSIGHTPY_QUERY_SECONDS", "0.2")
-    file = SqliteFile(full(tmp_path / "full.sqlite").write())
-    with pytest.raises(ReportError, match="s of processor time"):
-        file._fetched(ENDLESS.replace("1 AS start", "max(i)"))
-    monkeypatch.delenv("NSIGHTPY_QUERY_SECONDS")
-    answer = ask("kernels", file.path)
-    assert answer.code == 0
-
-
-def test_not_null_that_is_not_true(tmp_path: Path) -> None:
-    path = full(tmp_path / "a.sqlite").write()
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for old, new in ((" NOT NULL", ""), ("globalPid INTEGER", "globalPid INTEGER NOT NULL")):
-            connection.execute("PRAGMA writable_schema = ON")
-            connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", (old, new))
-            version = connection.execute("PRAGMA schema_version").fetchone()[0]
-            connection.execute(f"PRAGMA schema_version = {version + 1}")
-            connection.execute("PRAGMA writable_schema = OFF")
-            if not new:
-                connection.execute(f"UPDATE {KERNEL} SET globalPid = NULL")
-    assert ask("kernels", path, expect=None).code in (0, 1)
-
-
 def test_a_column_called_rowid_is_none(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     added = [f"ALTER TABLE {KERNEL} ADD COLUMN rowid TEXT", f"UPDATE {KERNEL} SET rowid = 'x'"]
@@ -129,23 +102,6 @@ def test_the_environment_is_taken_out(tmp_path: Path) -> None:
     assert b"/home/me" not in path.read_bytes()
     sources = {each.source: each.rank for each in NsysReport(path).evidence}
     assert sources == {"environment RANK": 3, "environment SLURM_PROCID": 7}
-
-
-def nested(path: Path) -> None:
-    path.write_text('{"traceEvents": ' + "[" * 100_000, encoding="utf-8")
-
-
-def nested_key(path: Path) -> None:
-    event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "pid": 0, "tid": 7}
-    text = json.dumps({"traceEvents": [event], "distributedInfo": 0})
-    path.write_text(text.replace(" 0}", " " + "[" * 100_000 + "}"), encoding="utf-8")
-
-
-@pytest.mark.parametrize("write", [nested, nested_key])
-def test_json_nested_without_end(tmp_path: Path, write: Callable[[Path], None]) -> None:
-    write(tmp_path / "a.json")
-    answer = ask("kernels", tmp_path / "a.json", expect=None)
-    assert answer.code in (0, 1)
 
 
 def test_a_csv_with_a_lost_quote_and_a_second_id(tmp_path: Path) -> None:
@@ -196,15 +152,6 @@ def test_facts_that_no_check_foresaw_leave_a_report_out(monkeypatch: pytest.Monk
     assert isinstance(attempt_elsewhere(report_info, NsysReport(SAMPLE)), FaultError)
 
 
-def nulls_allowed(table: str) -> list[str]:
-    """The table again, without what its columns declare."""
-    return [
-        f"CREATE TABLE k AS SELECT * FROM {table}",
-        f"DROP TABLE {table}",
-        f"ALTER TABLE k RENAME TO {table}",
-    ]
-
-
 FIRST = f"rowid = (SELECT min(rowid) FROM {KERNEL})"
 
 
@@ -220,36 +167,14 @@ FIRST = f"rowid = (SELECT min(rowid) FROM {KERNEL})"
 )
 def test_a_row_that_cannot_be_counted_is_noted(tmp_path: Path, update: str, note: str) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    statements = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET {update} WHERE {FIRST}"]
+    statements = [*untyped(KERNEL), f"UPDATE {KERNEL} SET {update} WHERE {FIRST}"]
     path = changed(whole, tmp_path / "a.sqlite", statements)
-    removed = [*nulls_allowed(KERNEL), f"DELETE FROM {KERNEL} WHERE {FIRST}"]
+    removed = [*untyped(KERNEL), f"DELETE FROM {KERNEL} WHERE {FIRST}"]
     without = changed(whole, tmp_path / "b.sqlite", removed)
-    for command in ("kernels", "breakdown", "launches"):
-        found, expected = (ask(command, each, "--format", "json").json for each in (path, without))
-        assert found["rows"] == expected["rows"], command
-        assert note.format(KERNEL) in found["notes"], command
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value", "kind"),
-    [
-        (KERNEL, "start", "'soon'", "text"),
-        (KERNEL, "end", "x'00'", "blob"),
-        (KERNEL, "start", "start + 0.5", "real"),
-        (KERNEL, "globalPid", "1e300", "real"),
-        (KERNEL, "streamId", "'7th'", "text"),
-        ("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "'c'", "text"),
-        ("CUPTI_ACTIVITY_KIND_MEMCPY", "srcKind", "0.5", "real"),
-    ],
-)
-def test_what_is_no_whole_number_is_refused_by_name(
-    tmp_path: Path, table: str, column: str, value: str, kind: str
-) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    update = f'UPDATE {table} SET "{column}" = {value} WHERE {FIRST.replace(KERNEL, table)}'
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
-    said = ask("summarize", path, expect=1).stderr
-    assert f"{table}.{column} holds a {kind} where a whole number belongs" in said
+    for words in (("kernels",), ("breakdown",), ("launches",), ("stats", "-r", "cuda_gpu_trace")):
+        found, expected = (ask(*words, each, "--format", "json").json for each in (path, without))
+        assert found["rows"] == expected["rows"], words
+        assert note.format(KERNEL) in found["notes"], words
 
 
 def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_path: Path) -> None:
@@ -260,7 +185,7 @@ def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_pa
     found, expected = (
         ask("breakdown", path, "--bins", "200", "--format", "json").json["rows"]
         for change in (late, f"DELETE FROM {table} WHERE {row}")
-        for path in [changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])]
+        for path in [changed(whole, tmp_path / "a.sqlite", [*untyped(table), change])]
     )
     assert found == expected
 
@@ -268,7 +193,7 @@ def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_pa
 def test_columns_that_kernels_need_are_named(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     for name, said in (("start", "column start"), ("streamId", "no column for the stream")):
-        drop = [*nulls_allowed(KERNEL), f'ALTER TABLE {KERNEL} DROP COLUMN "{name}"']
+        drop = [*untyped(KERNEL), f'ALTER TABLE {KERNEL} DROP COLUMN "{name}"']
         path = changed(whole, tmp_path / "a.sqlite", drop)
         answer = ask("kernels", path, "--by", "stream", expect=1)
         assert said in answer.stderr
@@ -276,7 +201,7 @@ def test_columns_that_kernels_need_are_named(tmp_path: Path) -> None:
 
 def test_another_column_of_names_does_as_well(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    drop = [*nulls_allowed(KERNEL), f"ALTER TABLE {KERNEL} DROP COLUMN demangledName"]
+    drop = [*untyped(KERNEL), f"ALTER TABLE {KERNEL} DROP COLUMN demangledName"]
     path = changed(whole, tmp_path / "a.sqlite", drop)
     for command in (("kernels",), ("stats", "-r", "cuda_gpu_trace")):
         found = ask(*command, path, "--format", "json").json
@@ -292,7 +217,7 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
     drop = [
         statement
         for table in ("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
-        for statement in (*nulls_allowed(table), f"ALTER TABLE {table} DROP COLUMN bytes")
+        for statement in (*untyped(table), f"ALTER TABLE {table} DROP COLUMN bytes")
     ]
     whole = export.write()
     path = changed(whole, tmp_path / "a.sqlite", drop)
@@ -322,7 +247,7 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
 def test_kernels_without_one_name_go_by_another(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET demangledName = NULL, mangledName = NULL WHERE rowid % 2 = 0"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(KERNEL), update])
+    path = changed(whole, tmp_path / "a.sqlite", [*untyped(KERNEL), update])
     names = {row["Name"] for row in ask("kernels", path, "--format", "json").json["rows"]}
     short = ask("kernels", whole, "--name", "base", "--format", "json").json["rows"]
     assert names & {row["Name"] for row in short}
@@ -339,10 +264,9 @@ def test_kernels_without_one_name_go_by_another(tmp_path: Path) -> None:
 def test_names_that_are_not_in_the_export_are_counted(
     tmp_path: Path, table: str, column: str, command: str, where: str
 ) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     where = f"rowid = (SELECT min(rowid) FROM {table} WHERE {where})"
     update = f"UPDATE {table} SET {column} = 9223372036854775807 WHERE {where}"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
+    path = damaged(tmp_path, table, update)
     found = ask(command, path, "--format", "json").json
     assert f"1 rows of {table} have a name that the export does not hold." in found["notes"]
     names = [str(value) for row in found["rows"] for value in row.values()]
@@ -351,7 +275,7 @@ def test_names_that_are_not_in_the_export_are_counted(
 
 def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    drop = [*nulls_allowed("NVTX_EVENTS"), "ALTER TABLE NVTX_EVENTS DROP COLUMN eventType"]
+    drop = [*untyped("NVTX_EVENTS"), "ALTER TABLE NVTX_EVENTS DROP COLUMN eventType"]
     path = changed(whole, tmp_path / "a.sqlite", drop)
     report = NsysReport(path)
     assert report.nvtx_ranges.empty
@@ -364,7 +288,7 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     where = rows.replace(KERNEL, table)
     update = f"UPDATE {table} SET correlationId = NULL WHERE {where}"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
+    path = changed(whole, tmp_path / "a.sqlite", [*untyped(table), update])
     note = f"rows of {table} have no correlation id."
     for command in ("launches", "nvtx"):
         assert note in str(ask(command, path, "--format", "json").json["notes"])
@@ -383,17 +307,16 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
 def test_ids_that_are_missing_are_counted(
     tmp_path: Path, table: str, update: str, note: str
 ) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     kind = "WHERE eventType = 59" if table == "NVTX_EVENTS" else ""
     two = f"rowid IN (SELECT rowid FROM {table} {kind} LIMIT 2)"
     change = f"UPDATE {table} SET {update} WHERE {two}"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
+    path = damaged(tmp_path, table, change)
     notes = ask("nvtx", path, "--format", "json").json["notes"]
     assert [said for said in notes if note in said and said.startswith("2 ")]
 
 
 def test_work_of_no_process_has_shares_of_time(tmp_path: Path) -> None:
-    update = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET globalPid = NULL"]
+    update = [*untyped(KERNEL), f"UPDATE {KERNEL} SET globalPid = NULL"]
     path = changed(SAMPLE, tmp_path / "a.sqlite", update)
     found = ask("breakdown", path, "--bins", "200", "--format", "json").json
     assert found["rows"]
@@ -408,16 +331,14 @@ def test_derived_columns_where_a_table_is_not_there(tmp_path: Path) -> None:
 
 def test_kinds_of_memory_that_are_not_known_are_none(tmp_path: Path) -> None:
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
-    whole = full(tmp_path / "full.sqlite").write()
     change = f"UPDATE {table} SET srcKind = NULL WHERE {FIRST.replace(KERNEL, table)}"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
+    path = damaged(tmp_path, table, change)
     assert "Unknown (-1)" in NsysReport(path).frame("memory_operations").labels("source_memory")
 
 
 def test_work_without_a_context_is_said(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET contextId = NULL WHERE {FIRST}"
-    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(KERNEL), update])
+    path = damaged(tmp_path, KERNEL, update)
     assert (
         f"1 rows of {KERNEL} have no context."
         in ask("gaps", path, "--format", "json").json["notes"]

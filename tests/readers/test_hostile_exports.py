@@ -10,7 +10,15 @@ import pytest
 from simulator import Export
 
 from nsightpy.reports.nsys import NsysReport
-from tests.support.full_export import ALLREDUCE, GENERATIONS, KERNELS, changed, columns, full
+from tests.support.full_export import (
+    ALLREDUCE,
+    GENERATIONS,
+    KERNELS,
+    changed,
+    columns,
+    damaged,
+    full,
+)
 from tests.support.reports import COMMANDS, FORMATS, SPLITS, ask
 
 EVERYTHING = (
@@ -113,42 +121,15 @@ def test_an_end_before_its_start_is_no_busy_time(tmp_path: Path) -> None:
     assert (row["busy_ns"], row["window_ns"]) == (100, 100)
 
 
-def nullable_end(table: str, condition: str = "1") -> list[str]:
-    """SQL by which an end of a table becomes NULL."""
-    return [
-        f"CREATE TABLE copy AS SELECT * FROM {table}",
-        f"DROP TABLE {table}",
-        f"ALTER TABLE copy RENAME TO {table}",
-        f'UPDATE {table} SET "end" = NULL WHERE {condition}',
-    ]
-
-
 @pytest.mark.parametrize("kind", ["KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE", "RUNTIME"])
 def test_rows_without_an_end_are_left_out_and_counted(tmp_path: Path, kind: str) -> None:
     table = f"CUPTI_ACTIVITY_KIND_{kind}"
-    original = full(tmp_path / "full.sqlite").write()
-    path = changed(original, tmp_path / "a.sqlite", nullable_end(table, "rowid = 1"))
+    without = f'UPDATE {table} SET "end" = NULL'
+    path = damaged(tmp_path, table, f"{without} WHERE rowid = 1")
     commands = {"RUNTIME": "api", "KERNEL": "kernels", "GRAPH_TRACE": "breakdown"}
     said = ask(commands.get(kind, "memory"), path).stderr
     assert f"1 rows of {table} have no end" in said
-    path = changed(original, tmp_path / "b.sqlite", nullable_end(table))
-    everything(path, ("json",))
-
-
-@pytest.mark.parametrize("value", [2**62, -(2**63)])
-@pytest.mark.parametrize("which", ["start", "end", "both"])
-def test_huge_times_and_sizes(tmp_path: Path, value: int, which: str) -> None:
-    export = full(tmp_path / "a.sqlite", duration_ns=12_000)
-    start = value if which in ("start", "both") else 100
-    end = value if which in ("end", "both") else 200
-    export.kernel(start, end, "k", launch=(1, 2))
-    export.memcpy(start, end, value)
-    export.memset(start, end, value)
-    export.graph_trace(start, end)
-    export.api(start, end, "cudaFree_v3020")
-    export.nvtx_push_pop(start, end, "range")
-    everything(export.write(), ("json",))
-    ask("summarize", export.path)
+    everything(damaged(tmp_path, table, without), ("json",))
 
 
 @pytest.mark.parametrize("value", [2**31, 2**62, -1, -(2**63)])
@@ -211,13 +192,6 @@ def test_colliding_correlations(tmp_path: Path) -> None:
         0: 10.0,
         1: 10.0,
     }
-
-
-def test_a_name_that_is_not_in_the_string_table(tmp_path: Path) -> None:
-    export = full(tmp_path / "a.sqlite")
-    export.kernel(1, 2, "k", demangledName=999_999)
-    rows = ask("kernels", export.write(), "--format", "json").json["rows"]
-    assert "[name 999999 is not in the export]" in [row["Name"] for row in rows]
 
 
 def test_two_ids_of_one_name_are_one_kernel(tmp_path: Path) -> None:

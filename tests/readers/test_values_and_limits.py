@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from nsightpy.readers.torch.columns import whole
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results.series import MemorySeries, MemoryUsage
-from tests.support.full_export import KERNELS, changed, full
+from tests.support.full_export import KERNELS, changed, damaged, full, untyped
 from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -37,35 +36,15 @@ NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 
-def untyped(table: str, *statements: str) -> list[str]:
-    """SQL: a table without declared types, so that its columns keep whatever they are given."""
-    return [
-        f"CREATE TABLE k AS SELECT * FROM {table}",
-        f"DROP TABLE {table}",
-        f"ALTER TABLE k RENAME TO {table}",
-        *statements,
-    ]
-
-
 @pytest.mark.parametrize("column", ["streamId", "deviceId"])
 def test_work_that_names_no_place_is_not_put_on_number_0(tmp_path: Path, column: str) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET {column} = NULL WHERE rowid = 1"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    path = damaged(tmp_path, KERNEL, update)
     what = column.removesuffix("Id")
     found = ask("kernels", "--by", what, path, "--format", "json").json
     assert f"1 rows of {KERNEL} have no {what}." in found["notes"]
     assert sum(row["Instances"] for row in found["rows"]) == KERNELS
     assert sum(row["Instances"] for row in found["rows"] if row[what] == -1) == 1
-
-
-def test_work_without_a_process_or_a_call_is_said_to_have_none(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET globalPid = NULL, correlationId = NULL WHERE rowid <= 2"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
-    notes = ask("breakdown", path, "--format", "json").json["notes"]
-    assert f"2 rows of {KERNEL} have no process." in notes
-    assert f"2 rows of {KERNEL} have no correlation id." in notes
 
 
 def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
@@ -76,41 +55,6 @@ def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
     statements = [*untyped(KERNEL), *untyped(RUNTIME), *updates]
     path = changed(export.write(), tmp_path / "a.sqlite", statements)
     assert ask("kernels", "--nvtx", "range", path, "--format", "json").json["rows"] == []
-
-
-@pytest.mark.parametrize(
-    ("table", "update"),
-    [
-        *((KERNEL, update) for update in ("start = NULL", '"end" = start - 1')),
-        *((COPY, f"bytes = {size}") for size in ("NULL", "-1")),
-    ],
-)
-def test_listings_leave_out_what_has_no_time_or_size(
-    tmp_path: Path, table: str, update: str
-) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    damage = f"UPDATE {table} SET {update} WHERE rowid = 1"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(table, damage))
-    without = f"DELETE FROM {table} WHERE rowid = 1"
-    other = changed(whole, tmp_path / "b.sqlite", untyped(table, without))
-    found, expected = (
-        ask("stats", "-r", "cuda_gpu_trace", each, "--format", "json").json
-        for each in (path, other)
-    )
-    assert found["rows"] == expected["rows"]
-    assert any(note.startswith(f"1 rows of {table} have ") for note in found["notes"])
-
-
-def test_listings_skip_row_numbers_that_no_row_has(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET rowid = {10**15} WHERE rowid = (SELECT max(rowid) FROM {KERNEL})"
-    path = changed(whole, tmp_path / "a.sqlite", [update])
-    began = time.monotonic()
-    rows = ask("stats", "-r", "cuda_gpu_trace", path, "--format", "json").json["rows"]
-    assert len(rows) == len(
-        ask("stats", "-r", "cuda_gpu_trace", whole, "--format", "json").json["rows"]
-    )
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("size", [2**61, 2**57, -1])
@@ -275,9 +219,8 @@ def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: in
 
 
 def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET {NO_NAMES}, gridX = NULL WHERE rowid <= 2"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    path = damaged(tmp_path, KERNEL, update)
     found = ask("kernels", "--by", "grid", path, "--format", "json").json
     nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
     assert sum(row["Instances"] for row in nameless) == 2
@@ -320,13 +263,6 @@ def test_levels_of_ranges_that_cross_are_the_lowest_free_ones() -> None:
     assert levels[15_000:].tolist() == levels[:5_000].tolist()
 
 
-def test_gaps_of_work_that_names_no_process(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET globalPid = -9223372036854775808 WHERE rowid > 2"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
-    assert ask("gaps", path, "--format", "json").json["rows"]
-
-
 def test_a_memory_series_without_events_has_no_peak() -> None:
     empty = MemorySeries(None, 0, "CUDA", (), (), "")
     assert memory_figure(MemoryUsage("memory-usage", (), (), series=(empty,))) is not None
@@ -356,10 +292,9 @@ def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) 
 
 
 def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
     table = "TARGET_INFO_CUDA_DEVICE"
     update = f"UPDATE {table} SET gpuId = 'abc' WHERE rowid = 1"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(table, update))
+    path = damaged(tmp_path, table, update)
     note = f"1 devices in {table} name no GPU."
     for command in (("stats", "-r", "cuda_gpu_trace"), ("info",)):
         assert note in ask(*command, path, "--format", "json").everything.decode(), command

@@ -53,6 +53,23 @@ def changed(original: Path, path: Path, statements: Iterable[str]) -> Path:
     return path
 
 
+def untyped(table: str, *statements: str) -> list[str]:
+    """SQL: a table without the types that its columns declare, so that they keep whatever comes."""
+    return [
+        f"CREATE TABLE k AS SELECT * FROM {table}",
+        f"DROP TABLE {table}",
+        f"ALTER TABLE k RENAME TO {table}",
+        *statements,
+    ]
+
+
+def damaged(folder: Path, table: str, *statements: str) -> Path:
+    """The small export after SQL on a table of it without types."""
+    return changed(
+        full(folder / "full.sqlite").write(), folder / "a.sqlite", untyped(table, *statements)
+    )
+
+
 def columns(path: Path) -> dict[str, list[tuple[str, str, bool]]]:
     """The tables of an export: (column, declared type, NOT NULL) in order."""
     with closing(sqlite3.connect(path)) as connection:

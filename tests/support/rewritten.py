@@ -12,9 +12,9 @@ from pathlib import Path
 # How StringIds may be numbered: the id of the nth string.
 NUMBERINGS: dict[str, Callable[[int], int]] = {
     "from 0": lambda place: place,
+    "negative": lambda place: -1 - place,
     "from 10": lambda place: 10 + place,
     "large": lambda place: 2**40 + 7_919 * place,
-    "negative": lambda place: -1 - place,
 }
 # The columns that hold ids into StringIds, where they are integers.
 _IDS = {
