@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from nsightpy.results.findings import Finding, findings_table
 from nsightpy.results.listing import Value
 from nsightpy.results.tables import Table, with_notes
-from nsightpy.units import counted, format_count, format_time
+from nsightpy.units import counted, format_time
 
 # Sections are added at the end of the document.
 ADDED_SECTIONS = ("idle", "gaps", "categories")
@@ -31,12 +31,12 @@ class Summary:
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
         head = self.header
-        duration, kernels = head["duration_ns"], head["kernels"]
+        duration = head["duration_ns"]
         ran = [
             _counted(head["processes"], "process", "processes"),
             _counted(head["devices"], "device"),
             *([_counted(head["ranks"], "rank")] if head["ranks"] else []),
-            f"{format_count(kernels if isinstance(kernels, int) else None)} kernels",
+            _counted(head["kernels"], "kernel"),
         ]
         hosts = f" on {head['hosts']}" if head["hosts"] else ""
         when = str(head["start_utc"] or "")[:19].replace("T", " ")

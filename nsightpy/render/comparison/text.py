@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,7 @@ from nsightpy.render.comparison.text_tables import (
     quantities_table,
     renamed_lines,
 )
-from nsightpy.render.text.layout import UNLIMITED
+from nsightpy.render.text.layout import UNLIMITED, wrapped
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -36,8 +34,6 @@ MOST_ROWS = 10
 MOST_RANGES = 5
 PIPED_WIDTH = 140
 LABEL = 9
-# Between a number and its unit no line is broken.
-_BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s)\b|%)"), "\u00a0"
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
 
 
@@ -104,10 +100,9 @@ def _as_many(parts: Sequence[str], space: int) -> str:
 
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
-    whole = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
-    for index, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
+    for index, line in enumerate(wrapped(text, width - LABEL)):
         start = _styled(f"{label if index == 0 else '':<{LABEL}}", "dim")
-        yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
+        yield start.append(line, style=f"not dim {style}".strip())
 
 
 def _sections(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.names import file_name
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
+from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines, wrapped
 from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.results.rooflines import (
     Point,
@@ -44,7 +43,7 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     from rich.text import Text
 
     for machine in _machines(result):
-        for text in textwrap.wrap(machine, out.width, subsequent_indent="  "):
+        for text in wrapped(machine, out.width, rest="  "):
             out.print(Text(text, style="bold"))
     of_launches = result.by == "launch"
     whole = result.launches if of_launches else [each.typical for each in result.variants]
@@ -74,7 +73,7 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
         out.print()
         out.print(Text(f"{name}  {fact}".rstrip(), style="bold"))
         for said in (printable(variant.verdict), *kernel_lines(variant.typical)):
-            for text in textwrap.wrap(said, width - 2):
+            for text in wrapped(said, width - 2):
                 out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
         out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import WIDEST_NOTE
+from nsightpy.render.text.layout import WIDEST_NOTE, wrapped
 from nsightpy.render.text.views import first_rows
 from nsightpy.results import Table, Value
 from nsightpy.results.findings import worth
@@ -29,11 +28,7 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
     from rich.text import Text
 
     margin = " " * _MARGIN
-    wrap = partial(
-        textwrap.wrap,
-        width=min(out.width, WIDEST_NOTE) - _MARGIN,
-        break_on_hyphens=False,
-    )
+    wrap = partial(wrapped, width=min(out.width, WIDEST_NOTE) - _MARGIN)
     parts = _parts(table)
     whole = replace(
         table, rows=tuple(compress(table.rows, (not p for p in table.column("part_of"))))

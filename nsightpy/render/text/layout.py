@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,25 @@ LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
 GAP = 2
 LONGEST_RULE = 60
 WIDEST_NOTE = 120
+# Between a number and its unit no line is broken.
+_BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s|B|[KMGT]B)(?!\w))"), "\u00a0"
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "", cut: bool = True) -> list[str]:
+    """The lines of a text behind `first` and `rest`; words that are too long are `cut` or overhang.
+
+    A number stays with its unit, and an option or a name is not divided at its hyphens.
+    """
+    tied = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
+    lines = textwrap.wrap(
+        tied,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=cut,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_TIED, " ") for line in lines]
 
 
 @dataclass(frozen=True)
@@ -207,14 +227,14 @@ def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
 
 def _headings(columns: Sequence[Shown], widths: Sequence[int]) -> list[list[str]]:
     """The heading lines, top to bottom; short headings stand on the last one."""
-    wrapped = [
+    texts = [
         textwrap.wrap(column.heading, size, break_long_words=False) or [""]
         if size < display_width(column.heading)
         else [column.heading]
         for column, size in zip(columns, widths, strict=True)
     ]
-    height = max(map(len, wrapped), default=1)
-    padded = [[""] * (height - len(words)) + words for words in wrapped]
+    height = max(map(len, texts), default=1)
+    padded = [[""] * (height - len(words)) + words for words in texts]
     return [list(line) for line in zip(*padded, strict=True)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
@@ -180,11 +179,4 @@ def _bold(text: str) -> Any:
 
 def _wrapped(text: str, width: int, first: str, rest: str) -> list[Any]:
     limit = width if width < layout.UNLIMITED else PIPED_WIDTH
-    return textwrap.wrap(
-        text,
-        limit,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return layout.wrapped(text, limit, first, rest, cut=False)

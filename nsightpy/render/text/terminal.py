@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -117,8 +116,7 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
     labels = list(map(heading, table.fields))
     label_width = max(map(display_width, labels)) + layout.GAP
     limit = min(out.width, WIDEST_CARD) - label_width
-    # options of a command inside a text are not divided at their hyphens
-    wrap = partial(textwrap.wrap, width=limit, break_on_hyphens=False)
+    wrap = partial(layout.wrapped, width=limit)
     shown_rows, more = first_rows(table, rows)
     for number, row in enumerate(shown_rows):
         if number:
