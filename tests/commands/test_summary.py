@@ -42,6 +42,14 @@ def test_how_much_of_the_capture_the_windows_are(
     assert outside == duration - (5 * MS - start)
 
 
+def test_a_stretch_without_gpu_work_has_no_bars(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.kernel(MS, 2 * MS, "a", launch=(10, 20))
+    shown = ask("summarize", export.write(), "--from", "1s").text
+    assert "What was asked for holds no GPU time." in shown
+    assert "Where the device time went" not in shown
+
+
 @needs_reports
 def test_one_kernel_in_a_long_capture_is_no_busy_gpu() -> None:
     """2.27 us of 605 ms: compute is 100 % of the window, and the capture is something else."""

@@ -73,9 +73,9 @@ class WorkGraph:
         lasting[nodes.members] = work.end[nodes.members] - np.where(
             nodes.waits, nodes.met[nodes.meeting], work.start[nodes.members]
         )
-        edges = Edges.concatenate(
-            [into_host, _launches(work, host), *_streams(work, nodes), *_collectives(work, nodes)]
-        )
+        launched = _launches(work, host)
+        on_device = [*_streams(work, nodes, launched), *_collectives(work, nodes)]
+        edges = Edges.concatenate([into_host, launched, *on_device])
         graph = cls(work, nodes, host, edges, recorded, lasting, recorded, recorded, 0)
         missing = _inferred(_fitted(graph))
         return _fitted(replace(graph, edges=Edges.concatenate([edges, missing])))
@@ -115,15 +115,18 @@ def _launches(work: Joined, host: Host) -> Edges:
     return Edges.of(LAUNCH, host.node[at], rows + 1, lag=lag, near=host.anchor[at], far=at)
 
 
-def _streams(work: Joined, nodes: Nodes) -> list[Edges]:
+def _streams(work: Joined, nodes: Nodes, launched: Edges) -> list[Edges]:
     """From the operation before on the stream, and from what a stream waits for through events."""
     rows = np.flatnonzero(work.previous >= 0)
     source, lasting = nodes.end_of(work.previous[rows])
     late = work.start[rows] - work.end[work.previous[rows]]
     waits = np.zeros(len(work), dtype=np.bool_)
     waits[work.consumer] = True
-    queued = (work.launch[rows] < work.end[work.previous[rows]]) & ~waits[rows]
-    queued &= work.launched_by[rows] >= 0
+    # what came to an empty stream began when its launch had arrived, not after another's end
+    called = np.stack([work.call_start, work.call_end], axis=1).ravel()
+    arrived = np.full(len(work), np.iinfo(np.int64).max)
+    arrived[launched.target - 1] = called[launched.far] + launched.lag
+    queued = (arrived[rows] <= work.end[work.previous[rows]]) & ~waits[rows]
     lag = np.minimum(typical(late, work.unit[rows], queued, np.zeros_like(late)), late)
     stream = Edges.of(STREAM, source, rows + 1, lag=lag, lasting=lasting)
     forward = work.end[work.producer] <= work.start[work.consumer]

@@ -92,7 +92,7 @@ def _header(summary: Summary, width: int) -> list[Any]:
 def _devices(summary: Summary, width: int) -> list[Any]:
     """Bars, and what they do not show: why devices were idle, the longest gap, what is outside."""
     budgets, header = summary.sections["breakdown"], summary.header
-    if not budgets.rows:
+    if not any(record["window_ns"] for record in budgets.records()):
         return []
     names = report_names(summary.sections["ranks"])
     idle, gaps = summary.sections["idle"], summary.sections["gaps"]

@@ -152,6 +152,18 @@ def test_a_stretch_of_two_periods_holds_two_gaps_wherever_it_begins(offset: int)
     assert path.totals["unexplained"] == 0
 
 
+def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -> None:
+    """Launched every 4.5 us before the one of 2 us ended, and 3 us of latency: no gap of queues."""
+    queued = [Step("launch", length=90_000), Step("launch", length=30_000), Step("sync")]
+    program = [*queued, Step("launch", length=10_000), Step("sync")]
+    program += [Step("launch", length=2_000)] * 200
+    (rank,) = run([program])
+    graph = WorkGraph.of([part_of(rank, program, "rank0")])
+    gain = replay(graph, edits.launches(graph)).gain_ns
+    # 1 us lies between two kernels of a queue
+    assert gain == pytest.approx(200 * (4_500 - 2_000 - 1_000), rel=0.05)
+
+
 def test_stretches_of_one_report_are_replayed_side_by_side() -> None:
     program = [*PERIOD, Step("sync")] * 8
     (rank,) = run([program])
