@@ -7,7 +7,7 @@ added up and called time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from nsightpy.analysis import intervals
 from nsightpy.analysis.communication import is_communication
 from nsightpy.frames import Frame, distinct_pairs, is_constant
-from nsightpy.units import percent
 
 # A device that was busy for less than this part of the busiest one is not used.
 UNUSED = 0.01
@@ -40,19 +39,12 @@ class Activity:
 
     def inside(self, window: intervals.Spans) -> Activity:
         """What it did in a window of one or several parts."""
-        return Activity(
-            *(
-                intervals.clip(s, int(window.starts[0]), int(window.ends[0]))
-                if len(window) == 1
-                else intervals.intersection(s, window)
-                for s in self.sets
-            )
-        )
+        return Activity(*(spans & window for spans in self.sets))
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """The division of one window of one device, in ns. Raw measures; ratios are properties.
+    """The division of one window of one device, in ns; `parts` where the window has holes.
 
     Invariants: compute_ns <= busy_ns <= window_ns; busy_ns + idle_ns = window_ns.
     """
@@ -68,6 +60,7 @@ class TimeBudget:
     copy_only_ns: int
     opaque_graph_ns: int
     all_three_ns: int = 0
+    parts: intervals.Spans | None = None
 
     @property
     def communication_memory_ns(self) -> int:
@@ -93,47 +86,16 @@ class TimeBudget:
     @property
     def window(self) -> intervals.Spans:
         """The time that is divided."""
-        return intervals.Spans.of(self.start_ns, self.end_ns)
+        whole = intervals.Spans.of(self.start_ns, self.end_ns)
+        return whole if self.parts is None else self.parts
 
     @property
     def window_ns(self) -> int:
-        return self.end_ns - self.start_ns
+        return self.end_ns - self.start_ns if self.parts is None else self.parts.total
 
     @property
     def idle_ns(self) -> int:
         return self.window_ns - self.busy_ns
-
-    @property
-    def compute_absent_ns(self) -> int:
-        return self.window_ns - self.compute_ns
-
-    @property
-    def busy_percent(self) -> float | None:
-        """Share of the window in which the device did anything."""
-        return percent(self.busy_ns, self.window_ns)
-
-    @property
-    def overlap_percent(self) -> float | None:
-        """Share of communication hidden under compute (as HTA defines it).
-
-        https://hta.readthedocs.io/en/latest/source/features/comm_comp_overlap.html
-        """
-        return percent(self.overlap_ns, self.communication_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class PartedBudget(TimeBudget):
-    """The division of a window with holes: the projected instances of an NVTX range."""
-
-    parts: intervals.Spans = field(kw_only=True)
-
-    @property
-    def window(self) -> intervals.Spans:
-        return self.parts
-
-    @property
-    def window_ns(self) -> int:
-        return self.parts.total
 
 
 def activity(
@@ -164,19 +126,16 @@ def time_budget(
 
     `parts` is a window with holes, and used instead of start and end.
     """
-    sets = [spans for spans in done.sets if len(spans)]
     if parts is not None:
         start_ns = int(parts.starts[0]) if len(parts) else 0
         end_ns = int(parts.ends[-1]) if len(parts) else 0
+    sets = [spans for spans in done.sets if len(spans)]
     if start_ns is None:
         start_ns = min((int(spans.starts[0]) for spans in sets), default=end_ns or 0)
     if end_ns is None:
         end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
     end_ns = max(start_ns, end_ns)
-    window = parts
-    if window is None:
-        window = intervals.Spans.of(start_ns, end_ns)
-    inside = done.inside(window)
+    inside = done.inside(intervals.Spans.of(start_ns, end_ns) if parts is None else parts)
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = intervals.overlap_total(inside.communication, inside.compute)
     both = intervals.intersection(inside.communication, inside.memory)
@@ -187,9 +146,7 @@ def time_budget(
         inside.memory.total - intervals.overlap_total(inside.memory, inside.compute) - hidden_ns
     )
     busy_ns = inside.compute.total + alone_ns + copy_only_ns + hidden_ns
-    if intervals.overlap_total(inside.graphs, inside.compute) != inside.graphs.total:
-        busy_ns = inside.busy.total
-    budget = TimeBudget(
+    return TimeBudget(
         start_ns=start_ns,
         end_ns=end_ns,
         busy_ns=busy_ns,
@@ -201,10 +158,8 @@ def time_budget(
         copy_only_ns=copy_only_ns,
         opaque_graph_ns=inside.graphs.total,
         all_three_ns=all_three_ns,
+        parts=parts,
     )
-    if parts is None:
-        return budget
-    return PartedBudget(**{f.name: getattr(budget, f.name) for f in fields(budget)}, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from nsightpy.analysis.idle.gpu_work import Rows
 from nsightpy.analysis.idle.host_activity import kinds_of
 from nsightpy.analysis.idle.sync_costs import sync_costs
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.nvtx.nesting import innermost
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.operators.device_time import NONE, innermost
+from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.analysis.operators.modules import range_calls
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.analysis.work_graph.activity import activity

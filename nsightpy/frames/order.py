@@ -64,13 +64,20 @@ def positions(
     if not len(times):
         return np.empty(0, dtype=np.int64)
     low, span = int(times.min()), int(times.max()) - int(times.min()) + 1
-    if max(abs(int(groups.min())), int(groups.max())) * span + span >= _MOST:
+    if _is_wide(groups, span):
+        groups = np.unique(groups, return_inverse=True)[1]
+    if _is_wide(groups, span):
         # too far apart to lay the groups end to end; only their order counts
-        groups, times = (np.unique(part, return_inverse=True)[1] for part in (groups, times))
+        times = np.unique(times, return_inverse=True)[1]
         low, span = 0, len(times)
     axis = groups.astype(np.int64) * span + (times - low)
     at: NDArray[np.int64] = np.searchsorted(axis[:edge], axis[edge:], side)
     return at
+
+
+def _is_wide(groups: NDArray[np.integer[Any]], span: int) -> bool:
+    """Whether times of so wide a span, group after group, are beyond 64 bits."""
+    return (max(abs(int(groups.min())), int(groups.max())) + 1) * span >= _MOST
 
 
 def last_before(

@@ -130,7 +130,7 @@ def test_a_range_was_busy_with_what_any_thread_launched_for_it(seed: int) -> Non
     waiting = waiting_threads(calls, ranges)
     done = launched(operations, calls)
     theirs = launched(operations, as_launched_by(calls, waiting))
-    attributed = theirs.order, project(ranges, theirs)
+    attributed = theirs, project(ranges, theirs)
     found = range_tallies(ranges, operations, done, project(ranges, done), attributed)
     for key in found.busy_ns:
         mine, others = set[int](), set[int]()

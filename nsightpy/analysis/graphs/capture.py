@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.nvtx.nesting import SEPARATOR
-from nsightpy.analysis.operators.device_time import NONE, innermost
+from nsightpy.analysis.operators.device_time import NONE
+from nsightpy.analysis.operators.modules import path_around
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
 # A node is cloned when its graph is instantiated, or put into another graph: seldom more often.
 _MOST_CLONES = 8
-
-
-def open_at(moments: Frame, ranges: Frame) -> Labels:
-    """The path a/b/c of the ranges open on the thread at each start; empty outside of all.
-
-    `moments` have start_ns, pid, tid; `ranges` are a tree with path, parent and depth
-    (`modules.range_calls`).
-    """
-    path = ranges.labels("path")
-    holder = innermost(ranges, moments)
-    shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    inside = path.codes[np.maximum(holder, 0)] + 1 if ranges.rows else np.zeros_like(holder)
-    return Labels(np.where(holder == NONE, 0, inside).astype(np.int32), ("", *shown)).merged()
 
 
 def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
@@ -47,7 +34,7 @@ def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
         ],
         dtype=np.int64,
     )
-    at = open_at(nodes.take(origin), ranges)
+    at = path_around(ranges, nodes.take(origin))
     codes = np.where(rows == NONE, 0, at.codes[np.maximum(rows, 0)] + 1)
     return Labels(codes.astype(np.int32), ("", *at.values)).merged()
 

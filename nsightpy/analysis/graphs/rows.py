@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from nsightpy.analysis.graphs.capture import open_at
 from nsightpy.analysis.graphs.replays import UNKNOWN, Operations, Replays
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.operators.modules import path_around
 from nsightpy.analysis.tally import tally
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Row, Value
@@ -24,7 +24,7 @@ def launch_ns(replays: Replays, calls: Frame) -> Ints:
 
 def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
     known = np.flatnonzero(replays.call != UNKNOWN)
-    opened = open_at(calls.take(replays.call[known]), ranges)
+    opened = path_around(ranges, calls.take(replays.call[known]))
     names = [""] * len(replays)
     for row, code in zip(known.tolist(), opened.codes.tolist(), strict=True):
         names[row] = opened.values[code]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
-from nsightpy.frames import Frame, Ints, Labels, constant, distinct
+from nsightpy.analysis.nvtx.nesting import ROOT, in_one_domain, innermost, nest
+from nsightpy.frames import Frame, Ints, constant, distinct
 
 NO_THREAD = -1
 
@@ -49,22 +49,24 @@ def as_launched_by(calls: Frame, threads: Ints) -> Frame:
 def _of_process(calls: Frame, ranges: Frame, rows: Ints, waiting: Ints, opened: Ints) -> None:
     start, tid = calls.ints("start_ns"), calls.ints("tid")
     before, after = _neighbours(start, tid)
+    began, ended = ranges.ints("start_ns"), ranges.ints("end_ns")
+    tree = Frame({**ranges, "parent": nest(in_one_domain(ranges)).parent})
     for thread in distinct(ranges.ints("tid"))[0].tolist():
-        of_thread = ranges.take(ranges.ints("tid") == thread)
         others = np.flatnonzero(tid != thread)
-        row = _innermost(of_thread, start[others])
+        moments = calls.take(others)
+        row = innermost(tree, Frame({**moments, "tid": constant(thread, moments.rows)}))
         inside = row != ROOT
         others, row = others[inside], row[inside]
         # before its first launch in the range, the other thread waits for the range's own work
-        first = before[others] < of_thread.ints("start_ns")[row]
+        first = before[others] < began[row]
         low = np.where(first, start[others], before[others])
-        high = np.minimum(after[others], of_thread.ints("end_ns")[row])
+        high = np.minimum(after[others], ended[row])
         made = np.sort(start[tid == thread])
         idle = np.searchsorted(made, low, side="left") == np.searchsorted(made, high, side="right")
-        others, began = others[idle], of_thread.ints("start_ns")[row][idle]
-        later = began > opened[rows[others]]
+        others, row = others[idle], row[idle]
+        later = began[row] > opened[rows[others]]
         chosen = rows[others[later]]
-        waiting[chosen], opened[chosen] = thread, began[later]
+        waiting[chosen], opened[chosen] = thread, began[row[later]]
 
 
 def _neighbours(start: Ints, tid: Ints) -> tuple[Ints, Ints]:
@@ -77,30 +79,3 @@ def _neighbours(start: Ints, tid: Ints) -> tuple[Ints, Ints]:
     before[order] = np.concatenate([[low], np.where(same, sorted_start[:-1], low)])
     after[order] = np.concatenate([np.where(same, sorted_start[1:], high), [high]])
     return before, after
-
-
-def _innermost(ranges: Frame, times: Ints) -> Ints:
-    """The row of the innermost range of one thread that is open at each time; ROOT for none.
-
-    Domains are looked at together: of ranges open in several the one that opened last counts.
-    """
-    order = np.argsort(ranges.ints("start_ns"), kind="stable")
-    start, end = ranges.ints("start_ns")[order], ranges.ints("end_ns")[order]
-    parent = _open_before(ranges.take(order))
-    row = np.searchsorted(start, times, side="right") - 1
-    closed = np.flatnonzero(row >= 0)
-    closed = closed[end[row[closed]] < times[closed]]
-    while len(closed):
-        row[closed] = parent[row[closed]]
-        closed = closed[row[closed] >= 0]
-        closed = closed[end[row[closed]] < times[closed]]
-    return np.where(row >= 0, order[np.maximum(row, 0)], ROOT)
-
-
-def _open_before(ranges: Frame) -> Ints:
-    """The range that was open when each began (rows by start), whatever its domain."""
-    same = np.zeros(ranges.rows, dtype=np.int32)
-    everywhere = Frame(
-        {**ranges, "domain": Labels(same, ("",)), "style": Labels(same, (PUSH_POP,))}
-    )
-    return nest(everywhere).parent

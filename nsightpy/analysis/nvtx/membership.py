@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union
-from nsightpy.analysis.nvtx.projection import launched, project, thread_key
+from nsightpy.analysis.nvtx.nesting import thread_key
+from nsightpy.analysis.nvtx.projection import launched, project
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
 

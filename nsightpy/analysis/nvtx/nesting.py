@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.grouping import rows_by_group
 from nsightpy.analysis.tally import Key
 from nsightpy.errors import TooMuchError
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct, last_before
 
 _BEYOND = 2**63
 ROOT = -1
@@ -114,9 +114,41 @@ def depth_first(keys: Collection[Key], place: Callable[[Key], Any]) -> Iterator[
         waiting += sorted(inside.get(key, ()), key=place, reverse=True)
 
 
+def in_one_domain(spans: Frame) -> Frame:
+    """Spans of threads that nest whatever their domain and style."""
+    columns = {"domain": "", "style": PUSH_POP}
+    return Frame(
+        {**spans, **{name: Labels.constant(text, spans.rows) for name, text in columns.items()}}
+    )
+
+
+def innermost(spans: Frame, moments: Frame) -> Ints:
+    """The row of the innermost span that is open on the thread at each start; ROOT: none.
+
+    Spans have start_ns, end_ns, pid, tid and the row of their parent. The one that began last is in
+    whichever of those before it were open then: of it and its parents the first one that is still
+    open is the innermost.
+    """
+    thread, start, end = thread_key(spans), spans.ints("start_ns"), spans.ints("end_ns")
+    rows, at = np.lexsort((-end, start, thread)), moments.ints("start_ns")
+    begun = last_before((thread[rows], start[rows]), (thread_key(moments), at))
+    found = np.append(rows, ROOT)[begun]
+    while True:
+        inside = np.flatnonzero(found != ROOT)
+        closed = inside[end[found[inside]] <= at[inside]]
+        if not len(closed):
+            return found
+        found[closed] = spans.ints("parent")[found[closed]]
+
+
+def thread_key(frame: Frame) -> Ints:
+    """Process and thread of each row as one number."""
+    return (frame.ints("pid") << 24) | frame.ints("tid")
+
+
 def _tracks(ranges: Frame) -> Ints:
     """One number for each thread and domain."""
-    _, thread = distinct((ranges.ints("pid") << 24) | ranges.ints("tid"))
+    _, thread = distinct(thread_key(ranges))
     domains = ranges.labels("domain").merged()
     return thread.astype(np.int64) * max(len(domains.values), 1) + domains.codes
 

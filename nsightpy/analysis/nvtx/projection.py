@@ -12,48 +12,35 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
-from nsightpy.frames import Frame, Ints, distinct, taken
+from nsightpy.analysis.launches import NO_LAUNCH, call_rows, launch_rows
+from nsightpy.analysis.nvtx.nesting import thread_key
+from nsightpy.frames import Frame, Ints, distinct
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
-_BLOCK_BITS = 4
 RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain", "style")
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchOrder:
+class Launched:
     """The calls that launched GPU operations, by thread and start, and what each launched.
 
     `call` is its row among all calls; `rows` are operations in the order of their calls, of which
-    call i owns rows[first[i]:first[i + 1]].
+    call i owns rows[first[i]:first[i + 1]]. Of each call its thread and times (ns), and `start`,
+    `end`: first start and last end of what it launched.
     """
 
     call: NDArray[np.int32]
     first: Ints
     rows: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.call)
-
-
-@dataclass(frozen=True, slots=True)
-class Launched(LaunchOrder):
-    """The same with thread and times (ns) of each call.
-
-    `start`, `end`: first start and last end of what a call launched.
-    """
-
     thread: Ints
     call_start: Ints
     call_end: Ints
     start: Ints
     end: Ints
 
-    @property
-    def order(self) -> LaunchOrder:
-        """The same without times, which take most of the memory."""
-        return LaunchOrder(self.call, self.first, self.rows)
+    def __len__(self) -> int:
+        return len(self.call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,48 +79,24 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     Process and correlation id must agree; operations without a recorded call are left out. Without
     event_class all calls are runtime or driver calls.
     """
-    if "event_class" in calls:
-        call_of = launch_rows(operations, calls).astype(np.int32)
-    else:
-        keys = (calls.ints("pid"), calls.ints("correlation_id"))
-        wanted = (operations.ints("pid"), operations.ints("correlation_id"))
-        places = np.arange(calls.rows, dtype=np.int32)
-        call_of = matched(keys, places, wanted, NO_LAUNCH)
-    known = call_of != NO_LAUNCH
-    if known.all():
-        rows = _by_thread_and_call(calls, call_of)
-    else:
-        rows = np.flatnonzero(known).astype(np.int32)
-        rows = rows[_by_thread_and_call(calls, call_of[rows])]
+    of_operations = launch_rows if "event_class" in calls else call_rows
+    call_of = of_operations(operations, calls).astype(np.int32)
+    rows = np.flatnonzero(call_of != NO_LAUNCH).astype(np.int32)
+    thread = distinct(thread_key(calls))[1]
+    rows = rows[np.lexsort((call_of[rows], thread[call_of[rows]]))]
     call = call_of[rows]
-    fresh = np.ones(len(rows), dtype=np.bool_)
-    fresh[1:] = call[1:] != call[:-1]
-    first = np.flatnonzero(fresh)
-    call = call[first] if len(first) < len(rows) else call
-    start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
-    if len(first) < len(rows):
-        start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
+    first = np.flatnonzero(np.diff(call, prepend=NO_LAUNCH))
+    call = call[first]
     return Launched(
         call,
         np.append(first, len(rows)),
         rows,
-        taken(thread_key(calls), call),
+        thread_key(calls)[call],
         calls.ints("start_ns")[call],
         calls.ints("end_ns")[call],
-        start,
-        end,
+        np.minimum.reduceat(operations.ints("start_ns")[rows], first),
+        np.maximum.reduceat(operations.ints("end_ns")[rows], first),
     )
-
-
-def _by_thread_and_call(calls: Frame, call_of: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The order of operations by the thread that launched them, then by call."""
-    threads, thread = distinct(taken(calls.ints("tid"), call_of))
-    processes, process = distinct(taken(calls.ints("pid"), call_of))
-    key: Ints | NDArray[np.int32] = call_of
-    if len(threads) * len(processes) > 1:
-        code = process.astype(np.int64) * len(threads) + thread
-        key = code * calls.rows + call_of
-    return np.argsort(key, kind="stable").astype(np.int32)
 
 
 def project(ranges: Frame, done: Launched) -> Projection:
@@ -172,31 +135,10 @@ def calls_inside(ranges: Frame, done: Launched) -> tuple[Ints, Ints]:
 
 
 def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
-    """The minimum or maximum of values[low:high] for many non-empty stretches at once.
-
-    Stretches of 2**k to 2**(k + 1) values are two overlapping ones of 2**k: a table of those is
-    made for one k after the other. What is longer is blocks of such values between two of them.
-    """
+    """The minimum or maximum of values[low:high] for many non-empty stretches at once."""
+    # what lies between one stretch and the next is looked at, too: in order that is little
+    order = np.argsort(low, kind="stable")
+    edges = np.column_stack([low[order], high[order]]).ravel()
     extremes = np.empty(len(low), dtype=np.int64)
-    length = high - low
-    table = values
-    for k in range(_BLOCK_BITS + 1):
-        if k:
-            half = 1 << (k - 1)
-            table = function(table[:-half], table[half:])
-        longer = length >= 2 << k
-        rows = np.flatnonzero((length >= 1 << k) & ~longer)
-        extremes[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
-        if not longer.any():
-            return extremes
-    rows, size = np.flatnonzero(longer), 1 << _BLOCK_BITS
-    blocks = function.reduceat(values, np.arange(0, len(values), size))
-    first, last = low[rows], high[rows]
-    inner = extreme(blocks, -(-first // size), last // size, function)
-    extremes[rows] = function(function(table[first], table[last - size]), inner)
+    extremes[order] = function.reduceat(np.append(values, 0), edges)[::2]
     return extremes
-
-
-def thread_key(frame: Frame) -> Ints:
-    """Process and thread of each row as one number."""
-    return (frame.ints("pid") << 24) | frame.ints("tid")

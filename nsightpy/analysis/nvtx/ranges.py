@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
-from nsightpy.analysis.nvtx.projection import LaunchOrder, Projection
+from nsightpy.analysis.nvtx.projection import Launched, Projection
 from nsightpy.analysis.tally import Key, Tally, merge, tally
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
@@ -81,9 +81,9 @@ def tally_ranges(ranges: Frame) -> Tally:
 def range_tallies(
     ranges: Frame,
     operations: Frame,
-    done: LaunchOrder,
+    done: Launched,
     projection: Projection,
-    attributed: tuple[LaunchOrder, Projection] | None = None,
+    attributed: tuple[Launched, Projection] | None = None,
     *,
     tree: bool = False,
     fold: bool = False,

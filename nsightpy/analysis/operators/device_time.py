@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.analysis.nvtx.nesting import innermost
+from nsightpy.frames import Frame, Ints
 
 NONE = -1
 OPERATOR_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "depth", "parent")
@@ -67,41 +68,3 @@ def with_callees(own: np.ndarray, parent: Ints, depth: Ints) -> np.ndarray:
         rows = np.flatnonzero(depth == level)
         np.add.at(total, parent[rows], total[rows])
     return total
-
-
-def innermost(operators: Frame, moments: Frame) -> Ints:
-    """The row of the innermost operator that is open on the thread at each start; NONE: none.
-
-    The operator that began last was called by whichever of those before it were open then: of it
-    and its callers the first one that is still open is the innermost.
-    """
-    operator = np.full(moments.rows, NONE, dtype=np.int64)
-    if not operators.rows or not moments.rows:
-        return operator
-    threads, code = distinct(_threads(operators))
-    place = np.minimum(np.searchsorted(threads, _threads(moments)), len(threads) - 1)
-    known = threads[place] == _threads(moments)
-    start, end = operators.ints("start_ns"), operators.ints("end_ns")
-    rows = np.lexsort((-end, start, code))
-    low = int(min(start.min(), moments.ints("start_ns").min()))
-    width = int(max(start.max(), moments.ints("start_ns").max())) - low + 1
-    begun = code[rows].astype(np.int64) * width + (start[rows] - low)
-    at = moments.ints("start_ns")
-    last = np.searchsorted(begun, place * width + (at - low), side="right") - 1
-    known &= (last >= 0) & (code[rows[np.maximum(last, 0)]] == place)
-    operator[known] = rows[last[known]]
-    return _still_open(operator, at, end, operators.ints("parent"))
-
-
-def _still_open(operator: Ints, at: Ints, end: Ints, parent: Ints) -> Ints:
-    """Each row, or the nearest of its callers that has not ended."""
-    while True:
-        closed = np.flatnonzero(operator != NONE)
-        closed = closed[end[operator[closed]] <= at[closed]]
-        if not len(closed):
-            return operator
-        operator[closed] = parent[operator[closed]]
-
-
-def _threads(frame: Frame) -> Ints:
-    return (frame.ints("pid") << 24) | frame.ints("tid")

@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, SEPARATOR, nest, paths
+from nsightpy.analysis.nvtx.nesting import (
+    PUSH_POP,
+    SEPARATOR,
+    in_one_domain,
+    innermost,
+    nest,
+    paths,
+)
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.operators.device_time import NONE, innermost
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.analysis.operators.device_time import NONE
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 
 MODULE = "nn.Module: "
 
@@ -26,11 +33,7 @@ def module_calls(functions: Frame) -> Frame:
     """
     calls = functions.take(functions.labels("name").where(lambda name: name.startswith(MODULE)))
     plain = calls.labels("name").renamed(lambda name: name.removeprefix(MODULE))
-    constant = {
-        "domain": Labels.constant("", calls.rows),
-        "style": Labels.constant(PUSH_POP, calls.rows),
-    }
-    return _tree(Frame({**calls, **constant}), plain)
+    return _tree(in_one_domain(calls), plain)
 
 
 def range_calls(ranges: Frame) -> Frame:
@@ -46,18 +49,14 @@ def _tree(calls: Frame, names: Labels) -> Frame:
     return Frame({**calls, "parent": nested.parent, "depth": nested.level, "path": path})
 
 
-def module_paths(operators: Frame, functions: Frame) -> Labels:
-    """For each operator the path of the modules that were open on its thread, outermost first.
+def path_around(tree: Frame, moments: Frame) -> Labels:
+    """The path a/b/c of what is open on the thread at each start; empty outside of all.
 
-    `functions` are Python calls (start_ns, end_ns, pid, tid, name); empty outside of modules.
+    `moments` have start_ns, pid, tid; `tree` is one of modules or ranges.
     """
-    modules = module_calls(functions)
-    path = modules.labels("path")
+    path = tree.labels("path")
     shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    holder = innermost(modules, operators)
-    codes = np.where(
-        holder == NONE, 0, path.codes[np.maximum(holder, 0)] + 1 if modules.rows else 0
-    )
+    codes = np.append(path.codes, NONE)[innermost(tree, moments)] + 1
     return Labels(codes.astype(np.int32), ("", *shown)).merged()
 
 
@@ -94,31 +93,11 @@ def forward_operators(operators: Frame) -> Ints:
     numbered = sequence >= 0
     backward = operators.labels("direction").equals([BACKWARD])
     made, wanted = np.flatnonzero(numbered & ~backward), np.flatnonzero(numbered & backward)
-    if not len(made) or not len(wanted):
-        return rows
-    pid = operators.ints("pid")
-    made = made[np.lexsort((start[made], sequence[made], pid[made]))]
-    before = _last_before(
-        (pid[made], sequence[made], start[made]), (pid[wanted], sequence[wanted], start[wanted])
-    )
-    some = before != NONE
-    rows[wanted[some]] = made[before[some]]
+    _, number = distinct_pairs(operators.ints("pid"), sequence)
+    made = made[np.lexsort((start[made], number[made]))]
+    before = last_before((number[made], start[made]), (number[wanted], start[wanted]))
+    rows[wanted] = np.append(made, NONE)[before]
     return rows
-
-
-def _last_before(made: tuple[Ints, Ints, Ints], wanted: tuple[Ints, Ints, Ints]) -> Ints:
-    """The last of the sorted `made` with the same pid and number that is not after; NONE: none."""
-    both = [np.concatenate(pair) for pair in zip(made, wanted, strict=True)]
-    is_wanted = np.arange(len(both[0])) >= len(made[0])
-    order = np.lexsort((is_wanted, both[2], both[1], both[0]))
-    place = np.where(is_wanted[order], NONE, order)
-    place = np.maximum.accumulate(np.where(place == NONE, NONE, np.arange(len(order))))
-    last = np.empty(len(order), dtype=np.int64)
-    last[order] = np.where(place == NONE, NONE, order[np.maximum(place, 0)])
-    before = last[len(made[0]) :]
-    safe = np.maximum(before, 0)
-    same = (made[0][safe] == wanted[0]) & (made[1][safe] == wanted[1]) & (before != NONE)
-    return np.where(same, before, NONE)
 
 
 def inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:

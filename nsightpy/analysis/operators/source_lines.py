@@ -10,8 +10,8 @@ import numpy as np
 
 from nsightpy.analysis.iterations.vocabulary import Role, role_of
 from nsightpy.analysis.memory.allocation_places import LIBRARY, USER, kind_of_file, short_paths
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, nest
-from nsightpy.analysis.operators.device_time import NONE, innermost
+from nsightpy.analysis.nvtx.nesting import PUSH_POP, in_one_domain, innermost, nest
+from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.analysis.operators.modules import forward_operators, inherited
 from nsightpy.frames import Frame, Ints, Labels
 
@@ -80,9 +80,7 @@ def _backward_lines(trees: Sequence[Frame], operators: Frame) -> Ints:
 
 def _nested(spans: Frame) -> Frame:
     """Functions or ranges with the row of the one that called each, whatever their domain."""
-    plain = {"domain": "", "style": PUSH_POP}
-    columns = {name: Labels.constant(text, spans.rows) for name, text in plain.items()}
-    return Frame({**spans, "parent": nest(Frame({**spans, **columns})).parent})
+    return Frame({**spans, "parent": nest(in_one_domain(spans)).parent})
 
 
 def _kind_of_function(name: str) -> int:

@@ -33,8 +33,6 @@ COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_
 
 # From here on the geometries of one kernel are grouped by size.
 MOST_SHAPES = 20
-# So many launches of a kernel nearly always show that it has more.
-_SHOWING = 256
 
 Extent = tuple[int, int, int]
 NO_EXTENT = (0, 0, 0)
@@ -153,24 +151,14 @@ def _named_places(kernels: Frame, seen: Mask) -> Ints:
 
 def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     """The variant of each row, as a code; those of kernels with many geometries by size."""
-    kernel = _codes(frame, NAMES)
-    shapes = frame.select((*SHAPE, *SHARED))
-    by_kernel = rows_by_group(kernel)
-    showing = by_kernel[_ranks(kernel[by_kernel]) < _SHOWING]
-    many = _many(kernel[showing], _codes(shapes.take(showing), (*SHAPE, *SHARED)))
-    # only of the others all launches are looked at
-    few = np.flatnonzero(~many[kernel])
-    geometry = np.zeros(frame.rows, dtype=np.int32)
-    geometry[few] = _codes(shapes.take(few), (*SHAPE, *SHARED))
-    more = _many(kernel[few], geometry[few])
-    many[: len(more)] |= more
-    classed = many[kernel]
-    key = geometry
-    if many.any():
-        size = _size_of(frame)
-        key = np.where(classed, int(geometry.max()) + 1 + size, geometry)
+    kernel = group_by(frame, NAMES).codes.astype(np.int64)
+    key = group_by(frame, (*SHAPE, *SHARED)).codes.astype(np.int64)
     wide = int(key.max(initial=0)) + 1
-    pairs, codes = distinct(kernel.astype(np.int64) * wide + key)
+    pairs, _ = distinct(kernel * wide + key)
+    classed = (np.bincount(pairs // wide) > MOST_SHAPES)[kernel]
+    size = _size_of(frame)
+    key[classed] = wide + size[classed]
+    pairs, codes = distinct(kernel * (int(key.max(initial=0)) + 1) + key)
     first = _first_rows(codes, len(pairs))
     variants = [
         Variant(shape.mangled, shape.base, shape.name, NO_EXTENT, NO_EXTENT, size=int(size[row]))
@@ -179,25 +167,6 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
         for row, shape in zip(first, _shapes_at(frame, first), strict=True)
     ]
     return codes, tuple(variants)
-
-
-def _many(kernel: NDArray[np.int32], geometry: NDArray[np.int32]) -> Mask:
-    """Which kernels have more than MOST_SHAPES geometries in these rows."""
-    wide = int(geometry.max(initial=0)) + 1
-    pairs, _ = distinct(kernel.astype(np.int64) * wide + geometry)
-    return np.bincount(pairs // wide) > MOST_SHAPES
-
-
-def _codes(frame: Frame, names: Sequence[str]) -> NDArray[np.int32]:
-    """Which rows agree in all the named columns, as one code a row; without the values."""
-    codes: NDArray[np.int32] = np.zeros(frame.rows, dtype=np.int32)
-    for name in names:
-        data = frame[name]
-        part = data.merged().codes if isinstance(data, Labels) else distinct(frame.ints(name))[1]
-        wide = int(part.max(initial=0)) + 1
-        if wide > 1:
-            codes = distinct(codes.astype(np.int64) * wide + part)[1]
-    return codes
 
 
 def _first_rows(codes: NDArray[np.int32], groups: int) -> list[int]:
@@ -242,16 +211,12 @@ def variant_labels(kernels: Frame) -> Labels:
 def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
     """For each row, the number of visible rows before it with the same code."""
     order = rows_by_group(codes)
+    seen = visible[order]
+    before: Ints = np.cumsum(seen) - seen
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     places = np.empty(len(order), dtype=np.int64)
-    places[order] = _ranks(codes[order], None if visible.all() else visible[order])
+    places[order] = before - np.repeat(before[starts], np.diff(starts, append=len(order)))
     return places
-
-
-def _ranks(codes: NDArray[np.int32], seen: Mask | None = None) -> Ints:
-    """The number of rows before each one with its code, of those `seen`; codes ascending."""
-    before: Ints = np.arange(len(codes)) if seen is None else np.cumsum(seen) - seen
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    return before - np.repeat(before[starts], np.diff(starts, append=len(codes)))
 
 
 def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:

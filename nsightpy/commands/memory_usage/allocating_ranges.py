@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, nest
+from nsightpy.analysis.nvtx.nesting import PUSH_POP, innermost, nest
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.operators.device_time import NONE, innermost
+from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.frames import Frame, Ints
 from nsightpy.reports.system import SystemReport
 

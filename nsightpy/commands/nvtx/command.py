@@ -15,7 +15,7 @@ from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
 from nsightpy.analysis.nvtx.projection import (
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
-    LaunchOrder,
+    Launched,
     Projection,
     launched,
     project,
@@ -139,7 +139,7 @@ def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> R
 
 def _projected(
     report: SystemReport, operations: Frame, whole: Frame, ranges: Frame
-) -> tuple[list[tuple[LaunchOrder, Projection]], bool, int]:
+) -> tuple[list[tuple[Launched, Projection]], bool, int]:
     """Where the ranges are on the GPU, by the calls in them, and by those that threads waited for.
 
     Whether calls were recorded, and the work outside of all ranges in ns; the calls end with this.
@@ -148,10 +148,10 @@ def _projected(
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
     waiting = waiting_threads(calls, whole)
-    parts = [(done.order, project(ranges, done))]
+    parts = [(done, project(ranges, done))]
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
-        parts.append((theirs.order, project(ranges, theirs)))
+        parts.append((theirs, project(ranges, theirs)))
     return parts, known, _outside_ns(ranges, operations, calls, waiting, *parts[0])
 
 
@@ -160,15 +160,15 @@ def _outside_ns(
     operations: Frame,
     calls: Frame,
     waiting: Ints,
-    order: LaunchOrder,
+    done: Launched,
     projected: Projection,
 ) -> int:
     """The work that calls launched which no range holds and no thread waited for, in ns."""
-    bare = ~projected.launched(len(order))
+    bare = ~projected.launched(len(done))
     if bare.any():  # a call inside another one may be in a range alone
-        callers = order.call[bare]
+        callers = done.call[bare]
         bare[bare] = (waiting[callers] == NO_THREAD) & ~inside(calls.take(callers), ranges)
-    rows = order.rows[np.repeat(bare, np.diff(order.first))]
+    rows = done.rows[np.repeat(bare, np.diff(done.first))]
     return int((operations.ints("end_ns")[rows] - operations.ints("start_ns")[rows]).sum())
 
 

@@ -19,7 +19,7 @@ from nsightpy.analysis.operators.device_time import (
     with_callees,
 )
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
-from nsightpy.analysis.operators.modules import module_paths
+from nsightpy.analysis.operators.modules import module_calls, path_around
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.operators.modules import FIELDS as MODULE_FIELDS, time_of_modules
@@ -137,7 +137,7 @@ def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> Opera
     frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
     if "module" in splits:
         functions = report.frame("python_functions", _FUNCTION)
-        frame = Frame({**frame, "module": module_paths(frame, functions)})
+        frame = Frame({**frame, "module": path_around(module_calls(functions), frame)})
     calls = report.frame("api_calls", CALL_COLUMNS)
     devices = Scope(devices=scope.devices)
     work = [

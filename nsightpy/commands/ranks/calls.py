@@ -11,13 +11,12 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import MPI
 from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls
-from nsightpy.analysis.graphs.capture import open_at
 from nsightpy.analysis.intervals import Spans, complement, spans_of, union_of
 from nsightpy.analysis.mpi import functions
 from nsightpy.analysis.mpi.functions import is_one_of
 from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.operators.modules import range_calls
+from nsightpy.analysis.operators.modules import path_around, range_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.engine import Parts, Question
@@ -92,7 +91,7 @@ def _part_of(report: SystemReport, scope: Scope) -> tuple[RankPart, IdleInCalls]
     shown[everybody.narrow(report, numbered).ints("row")] = 1
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(~ranges.labels("domain").equals([MPI_DOMAIN]))
-    around = open_at(calls, range_calls(ranges))
+    around = path_around(range_calls(ranges), calls)
     part = replace(part, mpi=Frame({**calls, "range": around, "shown": shown}))
     return part, _idle_in(report, calls)
 
