@@ -215,17 +215,6 @@ def test_collectives_of_all_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     assert {one.name for one in found.durations} == set(table["name"])
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-@pytest.mark.parametrize("bins", [(), ("--bins", "12")])
-def test_pictures_are_the_same_every_time(
-    tmp_path: Path, suffix: str, bins: tuple[str, ...]
-) -> None:
-    first, second = (tmp_path / f"{name}{suffix}" for name in "ab")
-    for path in (first, second):
-        ask("instances", JOB, "--of", "AllReduce", *bins, "-o", path)
-    assert first.read_bytes() == second.read_bytes()
-
-
 def test_people_see_a_row_a_rank_or_a_row_a_name() -> None:
     lines = ask("instances", JOB, "--of", "AllReduce").text.splitlines()
     assert len(lines) == 2 + 4 * 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
@@ -166,44 +165,6 @@ def test_a_range_narrows_the_command(tmp_path: Path) -> None:
     assert "No kernels" not in done.stdout, done.stdout
     assert plan.rows[0][5] == 5
     assert_profiles(plan, launches, bench.profiled())
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["-k", "a", "-k", "b"], "'--kernel-name' cannot be specified more than once"),
-        (["-k", "regex:(a"], "Invalid regex provided to --kernel option. Unmatched marking"),
-        (["--kernel-id", "::a::b:1"], "Invalid kernel identifier"),
-        (["--output", "x"], "unrecognised option '--output'"),
-        (["--launch-count", "many"], "is invalid"),
-        (["--launch-count"], "the required argument for option '--launch-count' is missing"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_the_stand_in_is_strict(words: list[str], said: str, tmp_path: Path) -> None:
-    bench = Bench(tmp_path, [Scripted("a")])
-    done = bench.shell(shlex.join(["ncu", *words, "--", *bench.application()]))
-    assert done.returncode == 1
-    assert f"==ERROR== {said}" in done.stdout or said in done.stdout
-    assert bench.applications() == []
-
-
-def test_the_stand_in_counts_as_ncu_does() -> None:
-    launches: list[dict[str, Any]] = [
-        Scripted("a", grid=grid, device=device).for_ncu()
-        for grid, device in [((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 1, 1), 1), ((2, 1, 1), 0)] * 2
-    ]
-
-    def profiled(*words: str) -> list[int]:
-        found: list[int] = NCU.profiled(NCU.parse([*words, "app"])[0], launches)
-        return found
-
-    assert profiled("-s", "1", "-c", "2") == [1, 2]
-    assert profiled("-s", "1", "-c", "1", "--filter-mode", "per-gpu") == [2, 3]
-    assert profiled("-s", "1", "-c", "1", "--filter-mode", "per-launch-config") == [2, 3]
-    assert profiled("--kernel-id", "::a:2") == [2, 3]
-    assert profiled("--kernel-id", "::regex:^a$:1|3") == [0, 1, 4, 5]
-    assert profiled("--launch-skip-before-match", "6") == [6, 7]
 
 
 def test_the_command_line_prints_what_the_library_plans(tmp_path: Path) -> None:

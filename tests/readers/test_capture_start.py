@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from tests.support.ncu_stand_in import (
     CUDA_PROFILER_START,
     Bench,
     Scripted,
-    say_capture_began,
     write_export,
 )
 from tests.support.reports import NSYS, needs_reports
@@ -24,11 +21,8 @@ NVTX_TRIGGER = "Starting the profiling session using NVTX trigger."
 
 
 def started(path: Path, how: str, late_ns: int) -> Path:
-    write_export(path, [Scripted("k", nvtx=(("", "step"),))] * 3)
-    with closing(sqlite3.connect(path)) as connection:
-        say_capture_began(connection, how, late_ns)
-        connection.commit()
-    return path
+    launches = [Scripted("k", nvtx=(("", "step"),))] * 3
+    return write_export(path, launches, began=(how, late_ns))
 
 
 @pytest.mark.parametrize(

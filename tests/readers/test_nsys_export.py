@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
 from nsightpy.readers.export.nsys_run import last_words, percentages
-from tests.support.nsys_stand_in import ROOT, STAND_IN, Bench, set_up
+from tests.support.nsys_stand_in import Bench, set_up
 
 
 @pytest.fixture
@@ -300,33 +298,3 @@ def test_exports_are_private(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
     files = [path for path in bench.root.rglob("*") if path.is_file()]
     assert entry in files
     assert not [path for path in files if b"hunter2" in path.read_bytes()]
-
-
-def test_import_is_light() -> None:
-    code = (
-        "import sys, nsightpy.readers.export.nsys_export; "
-        "sys.exit(len({'pandas', 'sqlalchemy', 'numpy'} & sys.modules.keys()))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-def test_stand_in_is_as_strict_as_documented(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(version: str, *arguments: str) -> tuple[int, str]:
-        monkeypatch.setenv("STAND_IN_NSYS_VERSION", version)
-        command = [STAND_IN, "export", *arguments, bench.report]
-        run = subprocess.run(command, capture_output=True, check=False)
-        assert run.stdout == b""
-        return run.returncode, run.stderr.decode()
-
-    out = str(bench.temporary / "a.sqlite")
-    assert ask("2020.4", "--type", "sqlite", "--lazy=true") == (
-        1,
-        "unrecognised option '--lazy'\n",
-    )
-    assert ask("2024.2", "-o", out) == (1, "Missing required option '--type'.\n")
-    assert ask("2026.4", "-o", out, "--quiet=true") == (0, "")
-    code, text = ask("2024.2", "--type=sqlite", "--output", out)
-    assert (code, "File already exists" in text) == (1, True)
-    code, text = ask("2024.2", "-t", "sqlite", "-f", "true", "-o", out)
-    assert (code, "\r" in text) == (0, True)
-    assert ask("2026.4", "-t", "text")[1] == "Unsupported export type option: 'text'.\n"

@@ -14,7 +14,6 @@ from nsightpy.readers.tools import nvidia_tools
 from nsightpy.readers.tools.nvidia_tools import KINDS, find_tool
 from nsightpy.readers.tools.tool_run import run_tool
 
-STAND_IN = Path(__file__).parent.parent / "stand_ins" / "nsys"
 NSYS_BANNER = "NVIDIA Nsight Systems version {}"
 NCU_BANNER = (
     "NVIDIA (R) Nsight Compute Command Line Profiler\nVersion {} (build 1) (public-release)"
@@ -48,15 +47,6 @@ def test_documented_versions(tmp_path: Path) -> None:
     ]:
         path = tool(tmp_path / text / "nsys", text)
         assert find_tool("nsys", [str(path)]).version == version
-
-
-def test_stand_in_answers_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.defpath)
-    monkeypatch.setenv("NSIGHTPY_NSYS", str(STAND_IN))
-    monkeypatch.setenv("STAND_IN_NSYS_VERSION", "2026.4")
-    found = find_tool("nsys", [])
-    assert (found.path, found.version) == (STAND_IN, (2026, 4, 1, 191))
-    assert found.version_text == "2026.4.1.191"
 
 
 def test_variable_wins_over_newer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

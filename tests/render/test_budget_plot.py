@@ -82,15 +82,6 @@ def test_no_rows_cannot_be_drawn() -> None:
         breakdown_figure(Table("breakdown", FIELDS, ()))
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_files_are_written_and_the_same_every_time(suffix: str, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        target = tmp_path / f"{name}{suffix}"
-        ask("breakdown", SAMPLES / "single_process.sqlite", "-o", target)
-    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
-    assert ask("breakdown", SAMPLES / "single_process.sqlite", "-o", target, expect=None).code == 1
-
-
 def usage_export(path: Path) -> Path:
     export = Export(path)
     export.nvtx_push_pop(0, 10_000, "outer")

@@ -140,21 +140,6 @@ def test_answers_fit_a_terminal(job: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert looked_at(f"{SAMPLES}/{job}", monkeypatch, JOBS[job]) == []
 
 
-@pytest.mark.parametrize(
-    ("lines", "said", "code", "fault"),
-    [
-        (["x" * 81], [], 0, "too wide"),
-        (["name", "────", "a  0.0000013 s"], [], 0, "odd"),
-        (["a", "b", "c", "d", "e", "────", "1"], [], 0, "no answer in the first five lines"),
-        (["name", "────", "a…b", "a…b"], [], 0, "one row like another"),
-        (["no rows"], [], 0, "no word why"),
-        ([], ["nsightpy: x: holds no kernels"], 1, "left with 1"),
-    ],
-)
-def test_faults_are_seen(lines: list[str], said: list[str], code: int, fault: str) -> None:
-    assert any(fault in found for found in faults("kernels", lines, said, code))
-
-
 @needs_reports
 @pytest.mark.parametrize("path", REAL, ids=lambda path: Path(path).stem)
 def test_answers_on_real_reports_fit_a_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

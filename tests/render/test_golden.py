@@ -26,12 +26,6 @@ def test_summary_on_a_terminal(name: str, report: str, columns: int) -> None:
     assert max(map(display_width, lines)) <= columns
 
 
-@pytest.mark.parametrize("command", ["kernels", "api", "memory", "launches", "breakdown", "info"])
-def test_tables_fit_the_terminal(command: str) -> None:
-    shown = ESCAPE.sub("", run_in_terminal([command, TRAINING], 80))
-    assert max(map(display_width, shown.splitlines())) <= 80
-
-
 @pytest.mark.parametrize("command", ["kernels", "breakdown", "memory", "launches"])
 def test_piped_tables(
     command: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch

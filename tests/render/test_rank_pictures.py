@@ -114,18 +114,41 @@ def test_bandwidth_with_waiting_is_that_of_nccl_tests_over_the_whole_duration() 
         assert row["busbw_with_wait_gb_per_s"] <= row["busbw_gb_per_s"] * (1 + 1e-9)  # type: ignore[operator]
 
 
-def test_a_picture_of_the_job_with_every_command_that_draws(tmp_path: Path) -> None:
-    """As png, svg and pdf."""
-    for name, suffix, *more in (
-        ("breakdown", "png", "--bins", "200"),
-        ("instances", "svg", "--of", "*gemm*"),
-        ("instances", "pdf", "--of", "*", "--bins", "20"),
-        ("collectives", "svg"),
-        ("launches", "png", "--by", "stream"),
-    ):
-        target = tmp_path / f"{name}.{suffix}"
-        ask(name, JOB, "-q", *more, "-o", target)
-        assert target.stat().st_size > 2_000, target
+SAMPLES = JOB.parent
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "words"),
+    [
+        ("svg", ["breakdown", JOB]),
+        ("png", ["breakdown", JOB, "--bins", "200"]),
+        ("pdf", ["breakdown", SAMPLES / "single_process.sqlite"]),
+        ("svg", ["instances", JOB, "--of", "*gemm*"]),
+        ("pdf", ["instances", JOB, "--of", "*", "--bins", "20"]),
+        ("svg", ["collectives", JOB]),
+        ("png", ["launches", JOB, "--by", "stream"]),
+        ("svg", ["iterations", JOB]),
+        ("pdf", ["iterations", JOB]),
+        *((suffix, ["timeline", JOB, "--from", "560ms", "--to", "565ms"]) for suffix in MAGIC),
+        *((suffix, ["roofline", SAMPLES / "kernels_h100.ncu.csv"]) for suffix in MAGIC),
+        ("svg", ["headroom", JOB, "--ncu", SAMPLES / "training_4rank.ncu.csv"]),
+        ("svg", ["compare", *sorted(JOB.glob("*.sqlite"))[:2]]),
+        ("png", ["memory-usage", SAMPLES / "training_memory.pickle"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_pictures_are_the_same_bytes_every_time(
+    suffix: str, words: list[str | Path], tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{name}.{suffix}" for name in "ab"]
+    for file in files:
+        ask(*words, "-q", "-o", file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes().startswith(MAGIC[suffix])
+    assert files[0].stat().st_size > 2_000
+    assert sorted(tmp_path.iterdir()) == files
+    assert ask(*words, "-q", "-o", files[0], expect=1).code == 1  # not without --force
 
 
 @needs_reports

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from simulator.ncu import SimulatedKernel, raw_page
 
-from nsightpy.cli.main import run
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.render.plots.drawing import FORMATS, picture_bytes
 from nsightpy.render.roofline.plot import roofline_figure
@@ -126,19 +125,6 @@ def test_measured_ceilings_are_solid_and_theory_is_dashed(tmp_path: Path) -> Non
     assert "measured fp32 28.0 TFLOP/s" in said
     styles = {line.get_linestyle() for line in figure.axes[0].lines}
     assert {"-", "--"} <= styles
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_files_are_stable_and_headless(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"picture{suffix}"
-    assert run(["roofline", str(SAMPLE), "-o", str(path), "-q"]) == 0
-    first = path.read_bytes()
-    magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
-    assert first.startswith(magic)
-    assert run(["roofline", str(SAMPLE), "-o", str(path), "-q"]) == 1  # not without --force
-    assert run(["roofline", str(SAMPLE), "-o", str(path), "-q", "--force"]) == 0
-    assert path.read_bytes() == first
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:

@@ -276,14 +276,6 @@ def test_one_report_of_two_ranks_has_a_track_for_each(tmp_path: Path) -> None:
         assert all(one.launch_tid is not None for one in track.lanes_of(STREAM))
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_pictures_are_the_same_bytes_every_time(tmp_path: Path, suffix: str) -> None:
-    files = [tmp_path / f"{n}.{suffix}" for n in range(2)]
-    for file in files:
-        ask("timeline", TRAINING, "-o", file, "--from", "560ms", "--to", "565ms")
-    assert files[0].read_bytes() == files[1].read_bytes()
-
-
 def test_the_figure_function_gives_a_figure() -> None:
     figure = nsightpy.timeline_figure(str(TRAINING), rank=0)
     assert figure.get_size_inches()[0] == WIDTH

@@ -27,7 +27,7 @@ from nsightpy.results.tracks import (
     Track,
 )
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
-from tests.support.trace_checks import Slice, Trace, check_nesting, read_chrome, read_perfetto
+from tests.support.trace_checks import Trace, read_chrome, read_perfetto
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 HOSTILE = ('"},{"ph":"X"', "a\\b\n\x00</script>", "汉字\ud800", "")
@@ -172,13 +172,6 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
     ]
     assert {one.thread[0] for one in trace.marks} == {2}
     assert sorted(trace.marks)[-1].details == f"pid 1 · GPU 0: {HOSTILE[1]}"
-
-
-def test_the_checker_finds_crossing_slices() -> None:
-    with pytest.raises(AssertionError, match="crosses"):
-        check_nesting([Slice((1, 1), 0, 10, "", "", ""), Slice((1, 1), 5, 15, "", "", "")])
-    with pytest.raises(AssertionError, match="before"):
-        check_nesting([Slice((1, 1), 9, 10, "", "", ""), Slice((1, 1), 5, 6, "", "", "")])
 
 
 def test_nanoseconds_survive(tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ import importlib.machinery
 import importlib.util
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from simulator import Export
 
 STAND_INS = Path(__file__).parent.parent / "stand_ins"
 Range = tuple[str, str]
@@ -58,80 +58,59 @@ class Scripted:
         }
 
 
-KERNEL_COLUMNS = (
-    *("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"),
-    *("demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ"),
-    *("blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory"),
-)
-CALL_COLUMNS = ("start", "end", "globalTid", "correlationId", "nameId", "eventClass")
-NVTX_COLUMNS = ("start", "end", "eventType", "text", "globalTid", "endGlobalTid", "domainId")
 STEP_NS = 1_000_000
 CUDA_PROFILER_START = "Profiling started due to cudaProfilerStart API invoked in the application."
 
 
-def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = True) -> Path:
+def write_export(
+    path: Path,
+    launches: Sequence[Scripted],
+    *,
+    mangled: bool = True,
+    began: tuple[str, int] | None = None,
+) -> Path:
     """An nsys export of these launches, each called in a step of 1 ms of its own.
 
-    Where some are `uncaptured`, the capture began after them, with cudaProfilerStart.
+    `began`: what nsys says of how the capture began, and how long after the program (ns). Where
+    some launches are `uncaptured` it began after them, with cudaProfilerStart.
     """
-    strings: dict[str, int] = {}
-
-    def text(value: str) -> int:
-        return strings.setdefault(value, len(strings) + 1)
-
-    with closing(sqlite3.connect(path)) as connection:
-        for table, columns in (
-            ("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_COLUMNS),
-            ("CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS),
-            ("NVTX_EVENTS", NVTX_COLUMNS),
-        ):
-            typed = ", ".join(f"{c} {'TEXT' if c == 'text' else 'INTEGER'}" for c in columns)
-            connection.execute(f"CREATE TABLE {table} ({typed})")
-        connection.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
-        domains: dict[str, int] = {"": 0}
-        if any(one.uncaptured for one in launches):
-            say_capture_began(connection, CUDA_PROFILER_START)
-        for number, one in enumerate(one for one in launches if not one.uncaptured):
-            called = number * STEP_NS
-            process = one.pid << 24
-            start = called + 100 if one.gpu_start_ns is None else one.gpu_start_ns
-            own, function, demangled = one.names
-            names = (text(demangled), text(function), text(own) if mangled else None)
-            when = (start, start + one.duration_ns, one.device, 1, 7, number + 1, process)
-            kernel = (*when, *names, *one.grid, *one.block, 0, one.shared)
-            _insert(connection, "CUPTI_ACTIVITY_KIND_KERNEL", kernel)
-            call = (called, called + 50, process | 1, number + 1, text("cudaLaunchKernel"), 0)
-            _insert(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", call)
-            for kind, opened in ((59, one.nvtx), (60, one.ranges)):
-                for domain, name in opened:
-                    domains.setdefault(domain, len(domains))
-                    span = (called - 10, called + 500, kind, name, process | 1, None)
-                    _insert(connection, "NVTX_EVENTS", (*span, domains[domain]))
-        for pid in {one.pid for one in launches}:
-            for domain, number in domains.items():
-                if number:
-                    named = (0, None, 75, domain, pid << 24 | 1, None, number)
-                    _insert(connection, "NVTX_EVENTS", named)
-        connection.executemany(
-            "INSERT INTO StringIds VALUES (?, ?)", [(i, s) for s, i in strings.items()]
+    export = Export(path)
+    if began is None and any(one.uncaptured for one in launches):
+        began = (CUDA_PROFILER_START, 10**9)
+    if began is not None:
+        launched = "Process was launched by the profiler, see /tmp/stdout.log for program output"
+        said = ((-began[1], launched), (0, "Profiling has started."), (5, began[0]))
+        for at, text in said:
+            export.diagnostic(at, text, source=1)
+    domains: dict[tuple[int, str], int] = {}
+    for number, one in enumerate(one for one in launches if not one.uncaptured):
+        process, called = export.process(one.pid), number * STEP_NS
+        start = called + 100 if one.gpu_start_ns is None else one.gpu_start_ns
+        own, function, demangled = one.names
+        export.kernel(
+            start,
+            start + one.duration_ns,
+            demangled,
+            short=function,
+            mangled=own,
+            device=one.device,
+            grid=one.grid,
+            block=one.block,
+            shared=(0, one.shared),
+            process=process,
+            launch=(called, called + 50),
+            **({} if mangled else {"mangledName": None}),
         )
-        connection.commit()
-    return path
-
-
-def say_capture_began(connection: sqlite3.Connection, how: str, late_ns: int = 10**9) -> None:
-    """What nsys says when a capture begins that long after its program, and why."""
-    connection.execute(
-        "CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, severity INTEGER, source INTEGER,"
-        " text TEXT)"
-    )
-    launched = "Process was launched by the profiler, see /tmp/stdout.log for program output"
-    for at, text in ((-late_ns, launched), (0, "Profiling has started."), (5, how)):
-        _insert(connection, "DIAGNOSTIC_EVENT", (at, 1, 1, text))
-
-
-def _insert(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:
-    connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        for write, opened in (
+            (export.nvtx_push_pop, one.nvtx),
+            (export.nvtx_start_end, one.ranges),
+        ):
+            for domain, name in opened:
+                if domain and (one.pid, domain) not in domains:
+                    domains[one.pid, domain] = export.nvtx_domain(domain, process=process)
+                where = domains.get((one.pid, domain), 0)
+                write(called - 10, called + 500, name, domain=where, process=process)
+    return export.write()
 
 
 def stand_in() -> ModuleType:
