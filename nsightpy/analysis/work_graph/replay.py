@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.edges import BLOCKED
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.frames import Ints
@@ -77,14 +78,25 @@ def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
 
 
 def _measured(graph: WorkGraph, times: Ints, lasting: Ints) -> Replay:
-    """How much earlier each block ends, for the unit that ends it last; and how long all took."""
+    """How much shorter each block is, for the unit that ends it last; and how long all took."""
     work = graph.work
     before, after = _ends(graph, graph.recorded, graph.lasting), _ends(graph, times, lasting)
+    if (work.call_low == NO_TIME).any():
+        before, after = before - _begins(graph, graph.recorded), after - _begins(graph, times)
     opened, closed = (
         np.where(work.marker >= 0, when, NEVER).max(axis=1, initial=NEVER)
         for when in (work.opened, work.closed)
     )
     return Replay(times, before - after, int((closed - opened).sum()))
+
+
+def _begins(graph: WorkGraph, times: Ints) -> Ints:
+    """When each whole report begins: with the first operation of the unit that is last to begin."""
+    work = graph.work
+    begun = np.full(work.marker.shape, -NEVER)
+    np.minimum.at(begun, (work.block, work.unit), times[1 : len(work) + 1])
+    whole: Ints = np.where(work.marker >= 0, begun, NEVER).max(axis=1, initial=NEVER)
+    return whole
 
 
 def _ends(graph: WorkGraph, times: Ints, lasting: Ints) -> Ints:

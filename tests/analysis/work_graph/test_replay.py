@@ -164,6 +164,15 @@ def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -
     assert gain == pytest.approx(200 * (4_500 - 2_000 - 1_000), rel=0.05)
 
 
+def test_what_comes_before_all_gpu_work_is_no_gain_of_its_window() -> None:
+    gap, launch = Step("gap", length=4_000_000), Step("launch", length=50_000)
+    program = [Step("sync"), gap, launch, Step("sync"), gap, launch]
+    (rank,) = run([program])
+    found = replay(graph := WorkGraph.of([part_of(rank, program, "rank0")]), edits.host_gaps(graph))
+    assert found.gain_ns == pytest.approx(4_000_000, abs=5_000)
+    assert found.gain_share < 1
+
+
 def test_stretches_of_one_report_are_replayed_side_by_side() -> None:
     program = [*PERIOD, Step("sync")] * 8
     (rank,) = run([program])
