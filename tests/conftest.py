@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 from nsightpy.errors import FAULTS
@@ -26,6 +27,14 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Long texts go by the name of their parameter: ids are in the environment of every process."""
     return argname if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs real captures or a browser is slow; simulated ones show most of the same."""
+    for item in items:
+        reasons = {mark.kwargs.get("reason") for mark in item.iter_markers("skipif")}
+        if reasons & {"the real reports are not here", "no Chromium here"}:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 """Rows of an export gathered in memory and written to SQLite in one go, byte-stable."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,25 +26,16 @@ def signed64(value: int) -> int:
 class Database:
     """Tables of one generation, filled row by row or in bulk, then written once."""
 
-    def __init__(
-        self,
-        path: str | Path,
-        generation: str = schema.NEW,
-        *,
-        drop_tables: Iterable[str] = (),
-        empty_tables: Iterable[str] = (),
-        extra_sql: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, path: str | Path, generation: str = schema.NEW) -> None:
         self.path = Path(path)
         self.generation = generation
         self.tables = schema.tables(generation)
-        self.dropped = set(drop_tables)
-        self.statements = list(extra_sql)
-        self._rows: dict[str, list[tuple[object, ...]]] = {}
+        self.statements: list[str] = []
+        self._rows: dict[str, list[tuple[object, ...]]] = {
+            name: [] for name in schema.ALWAYS_PRESENT[generation]
+        }
         self._strings: dict[bytes, int] = {}
         self._finished = False
-        for name in schema.ALWAYS_PRESENT[generation] | set(empty_tables):
-            self._rows[name] = []
 
     def string(self, text: Text) -> int:
         """The StringIds id of a text, which may hold any bytes."""
@@ -121,7 +112,7 @@ class Database:
             self._finish()
             self._finished = True
         for name, columns in self.tables.items():
-            if name in self._rows and name not in self.dropped:
+            if name in self._rows:
                 connection.execute(schema.ddl(name, columns))
                 self._write_rows(connection, name, columns)
 

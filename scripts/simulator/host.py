@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from simulator.database import Text
 from simulator.enumerations import (
     EVENT_CLASSES,
-    NVTX_CATEGORY,
     NVTX_DOMAIN,
     NVTX_MARK,
     NVTX_PUSH_POP,
@@ -92,7 +91,6 @@ class Host(Session):
         tid: int | None = None,
         *,
         end_tid: int | None = None,
-        range_id: int | None = None,
         domain: int = 0,
         process: Process | None = None,
         registered: bool = False,
@@ -100,7 +98,7 @@ class Host(Session):
     ) -> int:
         """A range that may end on another thread or not at all. Returns its range id."""
         rows = self._rows.get("NVTX_EVENTS", [])
-        number = len(rows) + 1 if range_id is None else range_id
+        number = len(rows) + 1
         values = self._label(text, registered) | {"rangeId": number}
         if end_tid is not None:
             values["endGlobalTid"] = self._process(process).thread(end_tid)
@@ -120,14 +118,6 @@ class Host(Session):
         """A moment; its end is NULL."""
         values = self._label(text, False) | columns
         self._nvtx(time, None, NVTX_MARK, process, tid, domain, values)
-
-    def nvtx_category(
-        self, number: int, text: Text, *, domain: int = 0, process: Process | None = None
-    ) -> int:
-        """A named category of a domain. Returns its number."""
-        values = {"text": text, "category": number}
-        self._nvtx(0, None, NVTX_CATEGORY, process, None, domain, values)
-        return number
 
     def nvtx_thread_name(
         self, text: Text, tid: int | None = None, *, process: Process | None = None, time: int = 0

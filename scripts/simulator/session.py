@@ -42,27 +42,16 @@ class Session(Database):
         utc_epoch_ns: int | None = UTC_EPOCH_NS,
         system_clock_ns: int = 1_000_000_000_000,
         duration_ns: int | None = None,
-        time_shift_ns: int = 0,
         environment: Mapping[str, str] | None = None,
         graph_mode: str = "Graph",
         include_json: bool = True,
         capture: Iterable[tuple[str, str]] = (),
-        drop_tables: Iterable[str] = (),
-        empty_tables: Iterable[str] = (),
-        extra_sql: Iterable[str] = (),
     ) -> None:
-        super().__init__(
-            path,
-            generation,
-            drop_tables=drop_tables,
-            empty_tables=empty_tables,
-            extra_sql=extra_sql,
-        )
+        super().__init__(path, generation)
         self.hostname = hostname
         self.utc_epoch_ns = utc_epoch_ns
         self.system_clock_ns = system_clock_ns
         self.duration_ns = duration_ns
-        self.time_shift_ns = time_shift_ns
         self.environment = dict(environment or {})
         self.graph_mode = graph_mode
         self.include_json = include_json
@@ -247,8 +236,8 @@ class Session(Database):
             return
         facts["EXPORT_PARAM_LAZY"] = "true"
         facts["EXPORT_PARAM_INCLUDE_JSON"] = str(self.include_json).lower()
-        facts["EXPORT_PARAM_TIME_SHIFT"] = str(self.time_shift_ns)
-        facts["EXPORT_CONFIG_TIME_SHIFT"] = str(self.time_shift_ns)
+        facts["EXPORT_PARAM_TIME_SHIFT"] = "0"
+        facts["EXPORT_CONFIG_TIME_SHIFT"] = "0"
         for name, text in facts.items():
             self.add("META_DATA_EXPORT", {"name": name, "value": text})
         capture = [("CUDA_GRAPH_TRACE_OPTIONS:MODE", self.graph_mode)]

@@ -11,6 +11,8 @@ from simulator import Export
 from nsightpy.command_table import COMMANDS
 from tests.support.reports import REPORTS, ROOT, ask
 
+pytestmark = pytest.mark.slow
+
 MEASURED = ROOT / "sample_reports/kernels_h100.ncu.csv"
 WITHOUT_REPORTS = ("mcp", "cache")
 FILES = [

@@ -27,6 +27,8 @@ from tests.support.reports import (
     told,
 )
 
+pytestmark = pytest.mark.slow
+
 KIND = "CUPTI_ACTIVITY_KIND_"
 BUDGET = (
     *("window_ns", "busy_ns", "compute_ns", "communication_ns", "memory_ns", "overlap_ns"),

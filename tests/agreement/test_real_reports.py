@@ -14,6 +14,8 @@ from nsightpy.reports.nsys import NsysReport
 from tests.support.documents import ENVELOPE
 from tests.support.reports import COMMANDS, REQUESTS, ask, exports, formats_of, told
 
+pytestmark = pytest.mark.slow
+
 TIMES = ("Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)")
 BUDGET = (
     *("window_ns", "busy_ns", "compute_ns", "communication_ns", "memory_ns", "overlap_ns"),

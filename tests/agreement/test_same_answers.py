@@ -11,6 +11,8 @@ from check_same_answers import QUESTIONS, differing
 from tests.support.full_export import full
 from tests.support.reports import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("equal", [False, True], ids=["sample", "two equal processes"])
 def test_every_command_and_frame_gives_the_same_bytes(equal: bool, tmp_path: Path) -> None:

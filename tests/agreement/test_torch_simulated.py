@@ -17,6 +17,8 @@ from simulator.truth import truth
 import nsightpy
 from nsightpy.report_sets.rank_opening import open_ranks
 
+pytestmark = pytest.mark.slow
+
 # What the two kinds of files cannot have in common: names, hosts, the zero of their times, and
 # when the capture began: how much of it is start-up.
 OWN = {"report", "host", "rank_source", "start_ns", "queue_max_at_ns", "next_command"}

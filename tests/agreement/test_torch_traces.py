@@ -31,6 +31,8 @@ from tests.support.plain_trace import (
 )
 from tests.support.reports import needs_reports
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Loaded:

@@ -70,6 +70,7 @@ def test_groups_that_ends_do_not_tell_are_those_of_their_streams(seed: int) -> N
     assert not any(one.doubtful for one in found)
 
 
+@pytest.mark.slow
 def test_groups_that_nothing_tells_are_said_to_be_doubtful() -> None:
     """Three layouts of sums alone, with few iterations: whatever is wrong is doubtful."""
     wrong = 0

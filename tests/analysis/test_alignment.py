@@ -34,6 +34,8 @@ from tests.support.jobs import (
 )
 from tests.support.reports import DDP, NSYS, needs_reports
 
+pytestmark = pytest.mark.slow
+
 PAYLOADS = pytest.mark.parametrize("payload", ["json", "blob", None])
 NODES_APART = {"utc_error_ns": (0, 3_700_000)}
 UNKNOWN_HOSTS = {"hostnames": False, "evidence": ()}

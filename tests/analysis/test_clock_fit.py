@@ -14,6 +14,8 @@ from nsightpy.analysis.clock_alignment.fit import (
     solve,
 )
 
+pytestmark = pytest.mark.slow
+
 JITTER_NS, SPAN_NS = 500.0, 100e6
 EARLY, LATE = 15, 19
 

@@ -36,6 +36,7 @@ def exact(found: Comparison) -> bool:
     return sums == (found.step.before_ns, found.step.after_ns) and by_launches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.002, 0.01, 0.03])
 def test_nothing_changed_in_a_hundred_pairs(noise: float) -> None:
     model = StepModel(run_noise=noise)
@@ -50,6 +51,7 @@ def test_nothing_changed_in_a_hundred_pairs(noise: float) -> None:
     assert beyond_gate == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1.02, 1.05, 1.10])
 def test_a_slower_kernel_is_found_at_its_size(factor: float) -> None:
     each, count = KERNELS["attention"]

@@ -84,7 +84,8 @@ def test_a_window_clips_them(tmp_path: Path) -> None:
 
 
 def test_without_api_calls_nothing_is_known(tmp_path: Path) -> None:
-    export = Export(tmp_path / "report.sqlite", drop_tables=["CUPTI_ACTIVITY_KIND_RUNTIME"])
+    export = Export(tmp_path / "report.sqlite")
+    export.sql("DROP TABLE IF EXISTS CUPTI_ACTIVITY_KIND_RUNTIME")
     export.kernel(100, 200, "a", correlation=1)
     export.kernel(300, 400, "b", correlation=2)
     table = nsightpy.breakdown(str(export.write()))

@@ -120,6 +120,7 @@ def brute_force(sets: dict[str, set[int]], start: int, end: int) -> TimeBudget:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(pairs, pairs, pairs, pairs, edges, edges)
 def test_every_figure_is_that_of_the_timeline(

@@ -18,6 +18,8 @@ from nsightpy.errors import ReportError
 from nsightpy.report_sets.rank_opening import open_ranks
 from tests.support.reports import ROOT, ask, refused
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and signals")
 

@@ -38,6 +38,7 @@ def of_the_host(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", ["of two ranks", "without GPU work"])
 def test_no_command_asks_for_a_capture_of_nsys_where_the_profiler_would_do(
     trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

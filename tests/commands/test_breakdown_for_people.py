@@ -27,6 +27,7 @@ def caused(table: Table) -> dict[str, int]:
     return {name: total for name, total in sums.items() if total}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.name)
 def test_causes_add_up_to_the_idle_time(path: Path) -> None:
     for row in nsightpy.breakdown(path).records():

@@ -217,6 +217,7 @@ def test_groups_are_the_true_ones(tmp_path: Path, name: str, payload: str | None
 LAYOUTS = [(2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8, 4, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tensor", "data", "pipeline"), LAYOUTS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_groups_in_lockstep_are_told_apart(

@@ -129,6 +129,7 @@ def test_a_kernel_fused_from_two_is_new_and_they_are_gone(jobs: Jobs) -> None:
     assert found.parts[0].delta_ns == pytest.approx(-2 * catalogue.FLASH_DOT.duration_ns, rel=0.7)
 
 
+@pytest.mark.slow
 def test_a_straggler_is_waited_for_and_the_transfer_is_not_blamed(jobs: Jobs) -> None:
     ranks = {"tensor": 2, "ranks_per_node": 2}
     before = jobs.runs("before", **ranks)
@@ -147,6 +148,7 @@ def test_a_straggler_is_waited_for_and_the_transfer_is_not_blamed(jobs: Jobs) ->
     assert any(command.startswith("nsightpy ranks ") for command, _ in found.next_steps)
 
 
+@pytest.mark.slow
 def test_one_iteration_and_one_rank_narrow_both_sides(jobs: Jobs) -> None:
     ranks = {"tensor": 2, "ranks_per_node": 2}
     before = jobs.runs("before", **ranks)
@@ -197,6 +199,7 @@ def test_a_baseline_is_as_good_as_its_runs(jobs: Jobs, tmp_path: Path) -> None:
     assert "node0" not in text
 
 
+@pytest.mark.slow
 def test_the_floor_of_noise(jobs: Jobs) -> None:
     found = nsightpy.compare([*jobs.runs("before"), *jobs.runs("again")], noise=True)
     assert found.noise is not None

@@ -289,6 +289,7 @@ def test_what_is_typed_again_finds_the_same_reports(tmp_path: Path) -> None:
     assert typed("a/r0", "a/r1", "b/r0") == f"{a}/r0.sqlite {a}/r1.sqlite {b}/r0.sqlite"
 
 
+@pytest.mark.slow
 def test_commands_are_whole_lines_on_every_terminal(tmp_path: Path) -> None:
     folder = tmp_path / ("a folder of a long name " * 4).strip()
     folder.mkdir()
@@ -333,6 +334,7 @@ def test_a_capture_without_gpu_work_is_blind() -> None:
     assert "gc_mark" in str(host["evidence"])
 
 
+@pytest.mark.slow
 @exports
 def test_next_commands_run_on_real_reports(path: Path) -> None:
     run_all(path)
@@ -346,6 +348,7 @@ def test_collectives_are_shown_where_the_window_has_some() -> None:
     assert any("collectives" in command for command in commands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [("--iteration", "2-3"), ("--from", "20ms", "--to", "45ms"), ("--from", "30ms")]
 )

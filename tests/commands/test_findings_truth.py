@@ -15,6 +15,8 @@ from nsightpy.commands.findings.command import findings
 from nsightpy.results import Value
 from tests.support.jobs import Simulated, simulate
 
+pytestmark = pytest.mark.slow
+
 JOBS = {
     "single": replace(PRESETS["single_process"], graph_mode=None, graph_replays=0),
     "eight": PRESETS["ranks_8"],

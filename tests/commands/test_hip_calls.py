@@ -14,6 +14,8 @@ from nsightpy.analysis.idle.host_calls import LAUNCH, kinds_of_calls
 from nsightpy.frames import Labels
 from tests.support.reports import ROOT, ask
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 # What is found by launches: where a run repeats, and whose ranges other threads launch for.
 BY_ORDER = "DELETE FROM NVTX_EVENTS"

@@ -13,6 +13,8 @@ from simulator import Export
 
 from nsightpy.commands.findings.command import findings
 
+pytestmark = pytest.mark.slow
+
 US, MS = 1_000, 1_000_000
 # Adds its cause at a moment at which the device runs dry; gives back when it ends, and the cost.
 Plant = Callable[[Export, int], tuple[int, int]]

@@ -16,6 +16,8 @@ from nsightpy.frames import MPI_CALLS
 from nsightpy.reports.opening import open_report
 from tests.support.reports import NSYS, ask, needs_reports
 
+pytestmark = pytest.mark.slow
+
 SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"
 # Waits are known to within one part of ten; those shorter than this per step are noise of clocks.
 NOISE_NS = 3_000

@@ -57,10 +57,12 @@ def test_the_straggler_is_named(tmp_path: Path, slow: float, payload: str | None
     assert stragglers(simulate(job, tmp_path)) == [6]
 
 
+@pytest.mark.slow
 def test_one_of_64_is_named(tmp_path: Path) -> None:
     assert stragglers(simulate(PRESETS["ranks_64"], tmp_path)) == [37]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("slow", [1.07, 1.2])
 def test_the_straggler_is_named_in_every_layout(
@@ -70,6 +72,7 @@ def test_the_straggler_is_named_in_every_layout(
     assert stragglers(simulate(replace(job, straggler=1), tmp_path)) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_nobody_is_named_where_nobody_is_slow(
@@ -86,6 +89,7 @@ def test_a_late_start_is_no_straggler(tmp_path: Path) -> None:
     assert stragglers(simulate(job, tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", range(4))
 def test_who_is_held_up_by_a_slow_pipeline_neighbour_is_not_blamed(
     tmp_path: Path, slow: int
@@ -162,6 +166,7 @@ def test_scope_and_workers(tmp_path: Path) -> None:
         ranks(tmp_path, device="9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_one_of_eight_that_computes_5_percent_slower_is_named(tmp_path: Path, seed: int) -> None:
     job = replace(PRESETS["ranks_8"], seed=512 + seed, straggler=(4 + seed) % 8)

@@ -78,6 +78,7 @@ def test_the_longest_kernel_is_shown_instance_by_instance(training: Page) -> Non
     assert section.command == f"nsightpy instances {TRAINING} --of '{longest}' --kind kernel"
 
 
+@pytest.mark.slow
 def test_what_a_section_says_to_type_can_be_typed(training: Page, tmp_path: Path) -> None:
     for section in training.shown:
         more = ("-o", tmp_path / "timeline.png") if section.id == "timeline" else ()

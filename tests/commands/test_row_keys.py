@@ -210,6 +210,7 @@ COUNTED: tuple[tuple[str | Path, ...], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", COUNTED, ids=lambda r: "-".join(Path(p).stem for p in r))
 def test_top_is_counted(request_: tuple[str | Path, ...]) -> None:
     whole = ask(*request_, "--top", "0", "--format", "json").json

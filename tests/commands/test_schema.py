@@ -93,6 +93,7 @@ def test_schemas_are_schemas(command: str) -> None:
     jsonschema.Draft202012Validator.check_schema(COMMANDS[command].load().schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda r: "-".join(Path(p).stem for p in r))
 def test_answers_about_samples(request_: tuple[str | Path, ...]) -> None:
     document = validated(*request_)

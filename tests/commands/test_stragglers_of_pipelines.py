@@ -11,6 +11,8 @@ from simulator import TrainingJob
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import on_two_nodes, simulate
 
+pytestmark = pytest.mark.slow
+
 # (tensor, data, pipeline, microbatches)
 LAYOUTS = [(1, 2, 2, 4), (1, 4, 2, 2), (2, 1, 4, 4), (2, 2, 2, 2)]
 

@@ -135,6 +135,7 @@ def faster_before(path: Path) -> None:
     path.write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slower", [False, True], ids=["same", "slower"])
 @pytest.mark.parametrize("name", ["GitHub", "GitLab"])
 def test_the_jobs_profile_and_gate(checkout: Path, name: str, slower: bool) -> None:

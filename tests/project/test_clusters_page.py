@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.reports import ask
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.reports import ROOT, ask
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -16,6 +16,8 @@ from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
 from nsightpy.readers.tools import signals
 from tests.support.nsys_stand_in import Bench, set_up
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:

@@ -135,6 +135,7 @@ def repeated(command: str, lines: list[str]) -> list[str]:
     return [line for before, line in itertools.pairwise(lines) if line and line == before]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_answers_fit_a_terminal(job: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert looked_at(f"{SAMPLES}/{job}", monkeypatch, JOBS[job]) == []

@@ -18,6 +18,8 @@ from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
 from nsightpy.results import Table
 from tests.support.reports import NSYS, ask, needs_reports
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
 JOB = SAMPLES / "training_4rank"
 

@@ -23,6 +23,8 @@ from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import dask as dask_workers
 from tests.support.reports import refused
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 

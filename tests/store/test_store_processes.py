@@ -13,6 +13,8 @@ import pytest
 from tests.support.reports import ROOT, ask
 from tests.support.stored import keep_small, leftovers, odd_export, stores
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
 TRACE = ROOT / "sample_reports" / "torch_2rank" / "train_rank0.pt.trace.json.gz"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="forks and signals of POSIX")

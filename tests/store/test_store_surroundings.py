@@ -21,6 +21,8 @@ from nsightpy.store import cache, store
 from tests.support.reports import ROOT, Answer, ask
 from tests.support.stored import files, keep_small, leftovers, stores
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
 TRACE = ROOT / "sample_reports" / "torch_2rank" / "train_rank0.pt.trace.json.gz"
 NOT_KEPT = b"What was read is not kept for the next question"

@@ -83,6 +83,7 @@ def write_export(
         for at, text in said:
             export.diagnostic(at, text, source=1)
     domains: dict[tuple[int, str], int] = {}
+    unnamed: dict[str, Any] = {} if mangled else {"mangledName": None}
     for number, one in enumerate(one for one in launches if not one.uncaptured):
         process, called = export.process(one.pid), number * STEP_NS
         start = called + 100 if one.gpu_start_ns is None else one.gpu_start_ns
@@ -99,7 +100,7 @@ def write_export(
             shared=(0, one.shared),
             process=process,
             launch=(called, called + 50),
-            **({} if mangled else {"mangledName": None}),
+            **unnamed,
         )
         for write, opened in (
             (export.nvtx_push_pop, one.nvtx),

@@ -31,7 +31,10 @@ DDP = "ddp_2rank_nccl_rtx3090_2026.3.sqlite"
 needs_reports = pytest.mark.skipif(not NSYS.is_dir(), reason="the real reports are not here")
 exports = pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem) for path in sorted(NSYS.glob("*.sqlite"))]
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow)
+        for path in sorted(NSYS.glob("*.sqlite"))
+    ]
     or [pytest.param(None, marks=needs_reports, id="none")],
 )
 

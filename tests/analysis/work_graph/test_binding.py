@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.idle.gpu_work import Work
@@ -235,6 +236,7 @@ def host_events(ranges: list[Done], os_calls: list[Done], mpi: list[Done]) -> Ho
     return HostEvents(*frames, samples, frames[0].take(none))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(MADE), st.lists(RAN, min_size=1), DONE, DONE, DONE, MOMENTS, LENGTHS, st.booleans())
 def test_causes_add_up_to_the_idle_time(

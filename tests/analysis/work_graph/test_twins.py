@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.twins import order_is_right, random_job, told_of
 
+pytestmark = pytest.mark.slow
+
 
 # `python -m tests.support.twins 60 1000` asks the same of as many jobs as wanted
 @pytest.mark.parametrize("seed", range(1000, 1012))
