@@ -57,6 +57,17 @@ def rows_by_group(codes: NDArray[np.int32] | Ints) -> Ints:
     return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
 
 
+def rows_before(codes: NDArray[np.int32] | Ints, counted: NDArray[np.bool_] | None = None) -> Ints:
+    """For each row the number of rows of its group (code) before it, of those that are counted."""
+    order = rows_by_group(codes)
+    seen = np.ones(len(order), dtype=np.bool_) if counted is None else counted[order]
+    before: Ints = np.cumsum(seen) - seen
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    numbers = np.empty_like(before)
+    numbers[order] = before - np.repeat(before[starts], np.diff(starts, append=len(order)))
+    return numbers
+
+
 def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | str]]:
     data = frame[name]
     if isinstance(data, Labels):

@@ -8,13 +8,13 @@ began in between, a communicator is left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from nsightpy.analysis.mpi import functions
 from nsightpy.analysis.mpi.functions import Mask, is_one_of
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, Ints, distinct, distinct_pairs, last_before
 
 BARRIER, TO_ALL, FROM_ROOT, TO_ROOT, MESSAGE = range(5)
 NONE = -1
@@ -93,16 +93,12 @@ class _Parts:
 
 def _joined(parts: Sequence[Matched], unmatched: Sequence[str]) -> Matched:
     first = np.cumsum([0, *(part.count for part in parts)]).tolist()
-    return Matched(
-        np.concatenate([part.instance + n for part, n in zip(parts, first, strict=False)]),
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.posted for part in parts]),
-        np.concatenate([part.enters for part in parts]),
-        np.concatenate([part.exits for part in parts]),
-        np.concatenate([part.kind for part in parts]),
-        np.concatenate([part.strict for part in parts]),
-        tuple(unmatched),
-    )
+    parts = [
+        replace(part, instance=part.instance + n) for part, n in zip(parts, first, strict=False)
+    ]
+    names = [field.name for field in fields(Matched) if field.name != "unmatched"]
+    columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in names}
+    return Matched(**columns, unmatched=tuple(unmatched))
 
 
 def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
@@ -227,19 +223,13 @@ def _completions(parts: _Parts, receives: Ints) -> Ints:
     waits, asked = parts.among(functions.WAITS), receives[pending]
     request = parts.calls.ints("request")
     waits = waits[request[waits] != 0]
+    # the first wait after a receive is the last before it, backwards in time
+    start, clock = -parts.calls.ints("start_ns"), parts.clock.astype(np.int64)
+    waits = waits[np.lexsort((start[waits], request[waits], clock[waits]))]
     both = np.concatenate([waits, asked])
-    if not len(waits) or not len(asked):
-        return completions
-    start = parts.calls.ints("start_ns")[both]
-    order = np.lexsort((start, request[both], parts.clock[both]))
-    is_wait = order < len(waits)
-    places = np.where(is_wait, np.arange(len(order)), len(order))
-    following = np.minimum.accumulate(places[::-1])[::-1]
-    after = both[order[np.minimum(following, len(order) - 1)]]
-    earlier = both[order]
-    same = (parts.clock[after] == parts.clock[earlier]) & (request[after] == request[earlier])
-    same &= (following < len(order)) & (request[earlier] != 0)
-    completed = np.full(len(both), NONE, dtype=np.int64)
-    completed[order] = np.where(same, after, NONE)
-    completions[pending] = completed[len(waits) :]
+    _, group = distinct_pairs(clock[both], request[both])
+    edge = len(waits)
+    after = last_before((group[:edge], start[waits]), (group[edge:], start[asked]), "left")
+    found = np.where(request[asked] != 0, after, NONE)
+    completions[pending] = np.append(waits, NONE)[found]
     return completions

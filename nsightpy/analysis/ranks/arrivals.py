@@ -8,6 +8,7 @@ may be gone before the last one comes: it waited no longer than it lasted beyond
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,11 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES
 from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
+from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.frames import Ints, distinct
+
+# Report, process and device.
+Device = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -150,3 +155,23 @@ def caused_ns(arrivals: Arrivals) -> Ints:
         return others
     lead = np.minimum.reduceat(others, arrivals.first)[arrivals.instance]
     return np.where(arrivals.last, lead, 0)
+
+
+def exposed_waits(
+    alignment: Alignment, arrivals: Arrivals, exposed: Mapping[Device, Spans]
+) -> dict[Device, int]:
+    """For how long each device's exposed communication waited for others, in ns.
+
+    `exposed` is each one's time in communication with nothing beside it, in its report's own time.
+    Devices without a collective that others share are left out.
+    """
+    ledger, waits = alignment.ledger, {}
+    for unit, participant in enumerate(ledger.units):
+        device = (alignment.clocks[participant.clock].report, participant.pid, participant.device)
+        own = arrivals.unit == unit
+        if device not in exposed or not own.any():
+            continue
+        began = ledger.starts[arrivals.rows[own]] - alignment.ledger_ahead_ns(unit)
+        ended = began + np.asarray(arrivals.waits[own])
+        waits[device] = overlap_total(exposed[device], union(began, ended))
+    return waits

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Signature
+from nsightpy.analysis.collectives.log import UNKNOWN, Signature
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.frames import Frame, Ints, distinct_pairs
@@ -87,23 +88,19 @@ def bus_factor(signature: Signature, ranks: int) -> float:
 def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[GroupedCollective]:
     """All groups, the one with most time first; collectives without counterpart by their unit."""
     ledger = alignment.ledger
-    members = _members(ledger, arrivals)
-    kinds: dict[tuple[int, int], list[int]] = {}
-    signatures = ledger.signature[arrivals.rows[arrivals.first]]
-    for instance, (signature, group) in enumerate(
-        zip(signatures.tolist(), members.codes, strict=True)
-    ):
-        kinds.setdefault((signature, group), []).append(instance)
-    rows_of = np.append(arrivals.first, len(arrivals.rows))
-    groups = []
-    for (signature, group), instances in kinds.items():
-        picked = np.asarray(instances, dtype=np.int64)
-        rows = np.concatenate([np.arange(rows_of[i], rows_of[i + 1]) for i in instances])
-        groups.append(
-            _summed(
-                alignment, arrivals, ledger.signatures[signature], members.of(group), picked, rows
-            )
-        )
+    groups_of = {
+        communicator: (units, ledger.group_sizes[communicator])
+        for communicator, units in members_of(ledger, arrivals).items()
+    }
+    first = arrivals.rows[arrivals.first]
+    kinds: dict[tuple[int, tuple[tuple[int, ...], int]], list[int]] = {}
+    pairs = zip(ledger.signature[first].tolist(), ledger.communicator[first].tolist(), strict=True)
+    for instance, (signature, communicator) in enumerate(pairs):
+        kinds.setdefault((signature, groups_of[communicator]), []).append(instance)
+    groups = [
+        _summed(alignment, arrivals, ledger.signatures[signature], group, np.asarray(instances))
+        for (signature, group), instances in kinds.items()
+    ]
     groups += _alone(alignment)
     return sorted(
         groups,
@@ -115,40 +112,19 @@ def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[Groupe
     )
 
 
-@dataclass(frozen=True)
-class _Members:
-    """Which group each instance belongs to: units and true size by code."""
-
-    codes: list[int]
-    groups: list[tuple[tuple[int, ...], int]]
-
-    def of(self, code: int) -> tuple[tuple[int, ...], int]:
-        return self.groups[code]
-
-
-def _members(ledger: Ledger, arrivals: Arrivals) -> _Members:
-    """Groups are sets of units: all that any instance of a communicator brought together."""
-    places: dict[tuple[tuple[int, ...], int], int] = {}
-    of_communicator = {
-        communicator: places.setdefault((units, ledger.group_sizes[communicator]), len(places))
-        for communicator, units in members_of(ledger, arrivals).items()
-    }
-    communicators = ledger.communicator[arrivals.rows[arrivals.first]]
-    codes = [of_communicator[communicator] for communicator in communicators.tolist()]
-    return _Members(codes, list(places))
-
-
 def _summed(
     alignment: Alignment,
     arrivals: Arrivals,
     signature: Signature,
     group: tuple[tuple[int, ...], int],
     instances: Ints,
-    rows: Ints,
 ) -> GroupedCollective:
+    """What all instances of one operation and size in one group (its units, its size) are like."""
     units, size = group
+    sizes = arrivals.sizes[instances]
+    rows = consecutive(arrivals.first[instances], sizes)
     shortest = arrivals.shortest()
-    whole = arrivals.sizes[instances] == len(units)
+    whole = sizes == len(units)
     counted = instances[whole] if whole.any() else instances
     jitter = arrivals.durations[rows] - shortest[arrivals.instance[rows]]
     last = arrivals.unit[rows[arrivals.last[rows]]]
@@ -177,16 +153,13 @@ def _abnormal(
     lengths = np.asarray([middle(arrivals.durations[span]) for span in spans], dtype=np.int64)
     beyond, usual = beyond_usual(lengths, sized)
     abnormal = []
-    for place in np.flatnonzero(beyond).tolist():
-        span = spans[place]
+    for index in np.flatnonzero(beyond).tolist():
+        span, length = spans[index], int(lengths[index])
         late = arrivals.unit[span][arrivals.last[span]]
-        by_wait = len(late) > 0 and middle(arrivals.waits[span]) > 0.5 * (lengths[place] - usual)
-        rows = arrivals.rows[span]
-        start = int(alignment.starts[rows].min()) + alignment.base_ns
+        by_wait = len(late) > 0 and middle(arrivals.waits[span]) > 0.5 * (length - usual)
         late_unit = int(late[0]) if by_wait else None
-        abnormal.append(
-            Abnormal(start, int(lengths[place]), usual, late_unit, tuple(rows.tolist()))
-        )
+        rows = tuple(arrivals.rows[span].tolist())
+        abnormal.append(_case(alignment, rows, length, usual, late_unit))
     return worst_first(abnormal)
 
 
@@ -194,19 +167,15 @@ def _abnormal_alone(alignment: Alignment, rows: Ints, sized: bool) -> tuple[Abno
     """The same for one rank's collectives without counterpart, each a row of the ledger."""
     lengths = (alignment.ends - alignment.starts)[rows]
     beyond, usual = beyond_usual(lengths, sized)
-    return worst_first(
-        [
-            Abnormal(
-                int(alignment.starts[row]) + alignment.base_ns,
-                length,
-                usual,
-                None,
-                (row,),
-                whole=False,
-            )
-            for row, length in zip(rows[beyond].tolist(), lengths[beyond].tolist(), strict=True)
-        ]
-    )
+    cases = zip(rows[beyond].tolist(), lengths[beyond].tolist(), strict=True)
+    return worst_first([_case(alignment, (row,), length, usual, None) for row, length in cases])
+
+
+def _case(
+    alignment: Alignment, rows: tuple[int, ...], length: int, usual: float, late: int | None
+) -> Abnormal:
+    start = int(alignment.starts[list(rows)].min()) + alignment.base_ns
+    return Abnormal(start, length, usual, late, rows, whole=len(rows) > 1)
 
 
 def _alone(alignment: Alignment) -> list[GroupedCollective]:

@@ -13,8 +13,9 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.grouping import rows_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.frames import Ints, distinct
+from nsightpy.frames import Ints, distinct, last_before
 
 # Work within this is the same: collectives queued behind another begin together.
 SAME_NS = 2_000
@@ -59,23 +60,23 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     The same: as many collectives that look the same after one that the peers had together.
     """
     ledger = alignment.ledger
-    ledger_rows, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
+    ledger_rows, sinces = [NO_INTS], [NO_INTS]
+    unit, part = [NO_INTS], 0
     for group in _by_members(ledger, arrivals, peers):
         rows, instance = arrivals.rows[group], arrivals.instance[group]
         for member in np.unique(arrivals.unit[group]).tolist():
             mine = arrivals.unit[group] == member
             end = int(np.searchsorted(ledger.unit, member, side="right"))
             after = np.arange(int(rows[mine][0]) + 1, end)
-            since = instance[mine][np.searchsorted(rows[mine], after) - 1]
-            signature = ledger.signature[after].astype(np.int64)
             ledger_rows.append(after)
-            sinces.append(since)
-            signatures.append(signature)
-            places.append(_places(since, signature))
-    place = np.concatenate(places)
-    key = np.concatenate(sinces) * len(ledger.signatures) + np.concatenate(signatures)
-    _, piece = distinct(key * (int(place.max(initial=0)) + 1) + place)
-    return np.concatenate(ledger_rows), piece.astype(np.int64)
+            sinces.append(instance[mine][np.searchsorted(rows[mine], after) - 1])
+            unit.append(np.full(len(after), part))
+            part += 1
+    found, owner = np.concatenate(ledger_rows), np.concatenate(unit)
+    kind = np.concatenate(sinces) * len(ledger.signatures) + ledger.signature[found]
+    number = rows_before(distinct(kind * max(part, 1) + owner)[1])
+    _, piece = distinct(kind * (int(number.max(initial=0)) + 1) + number)
+    return found, piece.astype(np.int64)
 
 
 def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
@@ -89,33 +90,17 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     return [rows[np.argsort(arrivals.rows[rows])] for rows in wanted]
 
 
-def _places(since: Ints, signature: Ints) -> Ints:
-    """How many equal pairs come before each one."""
-    order = np.lexsort((signature, since))
-    pairs = np.stack((since[order], signature[order]))
-    fresh = np.append(True, (np.diff(pairs) != 0).any(axis=0))[: len(order)]
-    begin = np.flatnonzero(fresh)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
-    return places
-
-
 def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
     """For each row the time since the unit's last collective ended (ns), and its signature.
 
     Before the first one a unit has worked 0 ns, after nothing known.
     """
-    work = np.zeros(len(ledger), dtype=np.int64)
-    after = np.full(len(ledger), UNKNOWN, dtype=np.int64)
-    for member in np.unique(ledger.unit).tolist():
-        of_member = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
-        starts, ends = ledger.starts[of_member], ledger.ends[of_member]
-        order = np.argsort(ends, kind="stable")
-        before = np.searchsorted(ends[order], starts, side="right") - 1
-        last = order[np.maximum(before, 0)]
-        work[of_member] = np.where(before < 0, 0, starts - ends[last])
-        after[of_member] = np.where(before < 0, UNKNOWN, ledger.signature[of_member][last])
-    return work, after
+    order = np.lexsort((ledger.ends, ledger.unit))
+    ended = (ledger.unit[order], ledger.ends[order])
+    before = last_before(ended, (ledger.unit, ledger.starts))
+    last = order[before]
+    work = np.where(before < 0, 0, ledger.starts - ledger.ends[last])
+    return work, np.where(before < 0, UNKNOWN, ledger.signature[last])
 
 
 def _fresh(ledger: Ledger) -> Mask:

@@ -12,8 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.collectives.log import POINT_TO_POINT, UNKNOWN, Mask
+from nsightpy.analysis.collectives.log import UNKNOWN, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.peers import point_to_point
 from nsightpy.frames import Ints
 
 
@@ -46,12 +47,11 @@ class Exchanges:
 def _is_exchange(alignment: Alignment, arrivals: Arrivals) -> Mask:
     """Which rows of the arrivals are an exchange of two units."""
     ledger = alignment.ledger
-    kinds = [signature.operation in POINT_TO_POINT for signature in ledger.signatures]
     # a payload that names several partners is no exchange of two
     pairs = [UNKNOWN not in communicator.ranks for communicator in ledger.communicators]
-    fits = np.asarray([*kinds, False])[ledger.signature[arrivals.rows]]
-    fits &= np.asarray([*pairs, False])[ledger.communicator[arrivals.rows]]
-    exchanges: Mask = fits & (arrivals.sizes == 2)[arrivals.instance]
+    exchanges: Mask = point_to_point(ledger)[arrivals.rows]
+    exchanges &= np.asarray([*pairs, False])[ledger.communicator[arrivals.rows]]
+    exchanges &= (arrivals.sizes == 2)[arrivals.instance]
     return exchanges
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import Groups, group_by, rows_by_group
+from nsightpy.analysis.grouping import Groups, group_by, rows_before, rows_by_group
 from nsightpy.analysis.ranking import durations
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
@@ -143,7 +143,7 @@ def _named_places(kernels: Frame, seen: Mask) -> Ints:
     for name in NAMES:
         named = left & ~kernels.labels(name).equals(UNKNOWN)
         if named.any():
-            counted = _places(group_by(kernels, ("pid", name)).codes, seen)
+            counted = rows_before(group_by(kernels, ("pid", name)).codes, seen)
             places[named] = counted[named]
         left &= ~named
     return places
@@ -208,17 +208,6 @@ def variant_labels(kernels: Frame) -> Labels:
     return Labels(groups.codes, tuple(variant_of(key).label for key in groups.keys))
 
 
-def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
-    """For each row, the number of visible rows before it with the same code."""
-    order = rows_by_group(codes)
-    seen = visible[order]
-    before: Ints = np.cumsum(seen) - seen
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = before - np.repeat(before[starts], np.diff(starts, append=len(order)))
-    return places
-
-
 def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:
     """The variants of every process, with representative launches.
 
@@ -227,7 +216,7 @@ def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:
     nearest the median of the rest represents it, the earliest of equals.
     """
     groups, length = done.units, durations(done.frame)
-    warm = _places(groups.codes, np.ones(done.frame.rows, dtype=np.bool_)) > 0
+    warm = rows_before(groups.codes) > 0
     order = rows_by_group(groups.codes)
     if weighed is not None:
         order = order[weighed[order]]

@@ -10,8 +10,7 @@ from typing import Annotated
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.stream_waits import StreamWaits, stream_waits
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
-from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.exposed_waits import exposed_waits
+from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.time_budget import TimeBudget, activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
