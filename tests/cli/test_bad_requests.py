@@ -9,22 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from simulator import Export
 
 from nsightpy.cli.main import run
+from tests.support.full_export import small
 from tests.support.reports import COMMANDS, ask, refused, state
 
 
 @pytest.fixture(scope="session")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = Export(tmp_path_factory.mktemp("good") / "good.sqlite")
-    made.gpu()
-    made.cuda_device()
-    for at in range(1_000, 9_000, 1_000):
-        made.kernel(at, at + 600, f"void kernel{at % 3}<int>(float *)", launch=(at - 500, at - 400))
-    made.memcpy(9_000, 9_500, 4096, launch=(8_000, 8_100))
-    made.nvtx_push_pop(0, 9_000, "step")
-    return made.write()
+    return small(tmp_path_factory.mktemp("good") / "good.sqlite").write()
 
 
 @pytest.mark.parametrize(

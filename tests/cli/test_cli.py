@@ -13,15 +13,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import nsightpy
-from nsightpy.cli.main import COMMANDS, run
+from nsightpy.cli.main import run
 from tests.support.documents import ENVELOPE, without_keys
 
 ROOT = Path(__file__).parent.parent.parent
 TRAINING = str(ROOT / "sample_reports" / "training_4rank")
 SINGLE = str(ROOT / "sample_reports" / "single_process.sqlite")
-NCU = str(ROOT / "sample_reports" / "kernels_h100.ncu.csv")
-SNAPSHOT = str(ROOT / "sample_reports" / "training_memory.pickle")
 TIMES = "Total Time (ns),{count},Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 COLUMNS = {
     "info": "report,kind,rank,rank_source,host,gpu,devices,processes,tool_version,schema_version,"
@@ -109,36 +106,6 @@ def test_piped_output_is_whole_and_plain() -> None:
     assert ran.stderr == b""
 
 
-def test_top_and_splits(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    text = output(
-        capsysbinary, "kernels", TRAINING, "--by", "rank,device", "--top", "3", "--format", "csv"
-    )
-    rows = list(csv.reader(io.StringIO(text)))
-    assert rows[0][:3] == ["rank", "device", "Time (%)"]
-    assert len(rows) == 1 + 4 * 3, "of each rank"
-
-
-def test_library_functions_bear_the_commands_names() -> None:
-    for name, columns in COLUMNS.items():
-        table = getattr(nsightpy, name)(SINGLE)
-        assert list(table.columns)[: columns.count(",") + 1] == columns.split(",")
-    report = nsightpy.open_report(SINGLE)
-    assert len(report.kernels) == nsightpy.info(SINGLE).column("kernels")[0]
-    assert "<table" in report._repr_html_()
-
-
-def test_output_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "kernels.csv"
-    command = ["kernels", SINGLE, "--format", "csv", "-o", str(target)]
-    assert run(command) == 0
-    first = target.read_bytes()
-    assert run(command) == 1
-    assert "--force" in capsys.readouterr().err
-    assert run([*command, "--force"]) == 0
-    assert target.read_bytes() == first
-    assert [path.name for path in tmp_path.iterdir()] == ["kernels.csv"]
-
-
 @pytest.mark.parametrize(
     ("suffix", "format_"),
     [
@@ -163,59 +130,3 @@ def test_a_format_that_is_given_overrules_the_suffix(tmp_path: Path) -> None:
     target = tmp_path / "kernels.csv"
     assert run(["kernels", SINGLE, "-o", str(target), "--format", "json"]) == 0
     assert json.loads(target.read_bytes())["schema"] == "nsightpy.kernels/1"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["kernels", NCU], f"`nsightpy roofline {NCU}`"),
-        (["summarize", SNAPSHOT], f"`nsightpy memory-usage {SNAPSHOT}`"),
-        (["roofline", SINGLE], f"`nsightpy summarize {SINGLE}`"),
-    ],
-)
-def test_hints_at_another_command_keep_the_folder(
-    arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(arguments) == 1
-    assert hint in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["kernels"], 2),
-        (["kernels", SINGLE, "--by", "colour"], 2),
-        (["kernels", SINGLE, "--rank", "x"], 2),
-        (["kernels", SINGLE, "--from", "soon"], 2),
-        (["kernels", SINGLE, "--from", "2s", "--to", "1s"], 2),
-        (["kernels", SINGLE, "--rank-regex", "("], 2),
-        (["kernls", SINGLE], 2),
-        (["kernels", SINGLE, "--format", "xml"], 2),
-        (["kernels", "no/such/file.sqlite"], 1),
-    ],
-)
-def test_exit_codes(arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(arguments) == code
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.strip()
-    assert "Traceback" not in said.err
-
-
-def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
-    overview = capsys.readouterr().out
-    for command in COMMANDS:
-        assert re.search(rf"^  {command} ", overview, re.MULTILINE)
-        assert run([command, "--help"]) == 0
-        assert "Usage: nsightpy" in capsys.readouterr().out
-
-
-def test_cache_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path))
-    assert run(["cache"]) == 0
-    assert "0 entries" in capsys.readouterr().out
-    assert run(["cache", "--clear"]) == 0
-    assert "removed 0 entries" in capsys.readouterr().out
