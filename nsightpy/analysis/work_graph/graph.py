@@ -26,7 +26,7 @@ from nsightpy.analysis.work_graph.host_edges import host_of
 from nsightpy.analysis.work_graph.joined import HostMeetings, Joined, joined
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
-from nsightpy.analysis.work_graph.thresholds import SOON_NS
+from nsightpy.analysis.work_graph.thresholds import MOST_TIED, SOON_NS
 from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints, last_before
 
@@ -167,6 +167,25 @@ def _collectives(work: Joined, nodes: Nodes) -> list[Edges]:
     return [arrival, transfer]
 
 
+def _positions(recorded: Ints, edges: Edges) -> Ints:
+    """Where each node comes in time; at one moment what follows another comes after it.
+
+    Else the host's come last, before them collectives, ends, begins.
+    """
+    count = len(recorded)
+    tied = edges.take(recorded[edges.source] == recorded[edges.target])
+    level = np.zeros(count, dtype=np.int64)
+    for _ in range(MOST_TIED):
+        deeper = np.zeros_like(level)
+        np.maximum.at(deeper, tied.target, level[tied.source] + 1)
+        if (deeper == level).all():
+            break
+        level = deeper
+    position = np.empty(count, dtype=np.int64)
+    position[np.lexsort((np.arange(count), level, recorded))] = np.arange(count)
+    return position
+
+
 def _fitted(graph: WorkGraph) -> WorkGraph:
     """The graph with edges in an order that can be walked once, and weights that give the record.
 
@@ -174,9 +193,7 @@ def _fitted(graph: WorkGraph) -> WorkGraph:
     as the record allows. What remains before a node is put on the edge that binds it.
     """
     recorded, count = graph.recorded, len(graph.recorded)
-    # of nodes at one moment the host's come last, before them collectives, ends, begins
-    position = np.empty(count, dtype=np.int64)
-    position[np.lexsort((np.arange(count), recorded))] = np.arange(count)
+    position = _positions(recorded, graph.edges)
     forward = position[graph.edges.source] < position[graph.edges.target]
     edges = graph.edges.take(forward)
     lost = np.ones(count, dtype=np.bool_)

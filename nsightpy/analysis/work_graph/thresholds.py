@@ -30,6 +30,9 @@ MOST_APART = 16
 # Shares of the time beyond which a gain would be a guess.
 MOST_IDENTITY_ERROR = 0.02
 MOST_UNEXPLAINED = 0.10
+# Nodes at one moment that follow each other: work without length is rare; who waits for each other
+# never ends.
+MOST_TIED = 64
 # Nanoseconds: what a collective takes at most that moves next to nothing (nccl-tests: 8 to 20 us
 # within a node).
 MOST_LATENCY_NS = 20_000

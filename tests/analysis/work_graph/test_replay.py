@@ -152,6 +152,21 @@ def test_a_stretch_of_two_periods_holds_two_gaps_wherever_it_begins(offset: int)
     assert path.totals["unexplained"] == 0
 
 
+def test_what_begins_when_a_collective_ends_waited_for_it() -> None:
+    """To the nanosecond: so simulators write it, and traces that round their times."""
+    programs = []
+    for length in (50_000, 90_000):
+        to_network = [Step("record", 7, number=1), Step("wait", 21, number=1)]
+        back = [Step("record", 21, number=2), Step("wait", 7, number=2)]
+        meeting = [*to_network, Step("collective", 21, 200_000), *back]
+        programs.append([Step("launch", 7, length), *meeting, Step("launch", 7, 30_000)])
+    ranks = run(programs)
+    graph = graph_of(programs, ranks)
+    assert ranks[0].operations[2].start == ranks[0].operations[1].end
+    assert graph.contradicted == 0
+    assert replay(graph, edits.operations(collectives(graph), 0.5)).gain_ns == 100_000
+
+
 def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -> None:
     """Launched every 4.5 us before the one of 2 us ended, and 3 us of latency: no gap of queues."""
     queued = [Step("launch", length=90_000), Step("launch", length=30_000), Step("sync")]
