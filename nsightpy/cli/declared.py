@@ -32,14 +32,14 @@ def click_command(
         with faults_raised():
             return run(options) if run else answer(command, options)
 
-    made = kind(
+    declared = kind(
         command.name,
         callback=called,
         params=options_of(command, *more),
         help=f"{command.help}\n\n{command.words}",
     )
-    made.own = frozenset((*command.own, *(option.name or "" for option in more)))
-    return made
+    declared.own = frozenset((*command.own, *(option.name or "" for option in more)))
+    return declared
 
 
 def prepare(options: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ def answer(command: Command[Any], options: dict[str, Any]) -> None:
     if options.get("format_") == "table" and not drawn:
         given |= {name: v for name, v in command.for_people.items() if given[name] in (None, "")}
     if drawn and command.beside:
-        made, *beside = command.with_beside(options["reports"], **given)
-        deliver_answer(command, made, options, beside)
+        result, *beside = command.with_beside(options["reports"], **given)
+        deliver_answer(command, result, options, beside)
     else:
         deliver_answer(command, command(options["reports"], **given), options)

@@ -80,8 +80,8 @@ def _print(command: Command[Any], answer: Any, options: Mapping[str, Any]) -> An
 def suffix_of(command: Command[Any], output: str) -> str:
     """What the file's name says of its kind; the longest suffix that the command knows."""
     name = Path(output).name.lower()
-    known = sorted(command.suffixes, key=len, reverse=True)
-    return next((suffix for suffix in known if name.endswith(suffix)), Path(name).suffix)
+    suffixes = sorted(command.suffixes, key=len, reverse=True)
+    return next((suffix for suffix in suffixes if name.endswith(suffix)), Path(name).suffix)
 
 
 def rows_shown(answer: Any, options: Mapping[str, Any]) -> int | None:
@@ -178,14 +178,14 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
     """Raise UsageError where the name of the file promises what the command does not write."""
     from nsightpy.errors import UsageError
 
-    output, known = options["output"], ", ".join(command.suffixes)
+    output, suffixes = options["output"], ", ".join(command.suffixes)
     if output is None:
-        raise UsageError(f"give -o FILE; the name must end with one of {known}")
+        raise UsageError(f"give -o FILE; the name must end with one of {suffixes}")
     suffix = suffix_of(command, output)
     if suffix in command.suffixes:
         return
     if not (command.layouts or command.formats):
-        raise UsageError(f"{output}: is of no known format; the name must end with {known}")
+        raise UsageError(f"{output}: is of no known format; the name must end with {suffixes}")
     formats = (*FORMATS, *command.formats)
     tables = [ending for ending, kind in FORMAT_OF_SUFFIX.items() if kind in formats]
     texts = (*tables, *TEXTS)

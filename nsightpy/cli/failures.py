@@ -121,10 +121,10 @@ def _of_click(error: click.ClickException) -> Failure:
 
 def _of_system(error: BaseException) -> Failure:
     """What the system said, of a file or of the output."""
-    file, said = getattr(error, "filename", None), getattr(error, "strerror", None) or str(error)
+    file, reason = getattr(error, "filename", None), getattr(error, "strerror", None) or str(error)
     if file is not None:
         name = os.fsdecode(file)
-        return Failure(f"{name}: {said}", 1, said, name)
+        return Failure(f"{name}: {reason}", 1, reason, name)
     give_up(sys.stdout)
-    what = f"the output cannot be written: {said}"
+    what = f"the output cannot be written: {reason}"
     return Failure(what, 1, what)

@@ -47,8 +47,8 @@ class Commands(click.Group):
         if listed is None:
             return None
         if listed.cli:
-            made: click.Command = import_module(f"nsightpy.cli.{listed.function}").command
-            return made
+            command: click.Command = import_module(f"nsightpy.cli.{listed.function}").command
+            return command
         from nsightpy.cli.declared import click_command
 
         return click_command(listed.load())

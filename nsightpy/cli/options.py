@@ -100,11 +100,11 @@ def _click_type(argument: Argument) -> Any:
 def options_of(command: Command[Any], *extra: click.Option) -> list[click.Parameter]:
     """All parameters of a command: reports, its own options, those that commands share."""
     given = [*command.own.values(), *command.shared.values()]
-    made = [option for argument in given if (option := option_of(argument))]
+    options = [option for argument in given if (option := option_of(argument))]
     if not command.positional:
-        return [*extra, *made]
+        return [*extra, *options]
     reports = click.Argument(["reports"], metavar="REPORT...", nargs=-1, required=True)
-    return [reports, *extra, *made, *_ways_out(command)]
+    return [reports, *extra, *options, *_ways_out(command)]
 
 
 def _ways_out(command: Command[Any]) -> Iterable[click.Option]:

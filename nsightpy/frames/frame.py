@@ -67,8 +67,8 @@ class Labels:
 
     def map(self, function: Callable[[str], Any], dtype: DTypeLike) -> NDArray[Any]:
         """What a function says of each row's name; it is called once for each value."""
-        made = np.asarray([function(value) for value in self.values], dtype=dtype)
-        return made[self.codes] if len(made) else np.zeros(len(self.codes), dtype=dtype)
+        mapped = np.asarray([function(value) for value in self.values], dtype=dtype)
+        return mapped[self.codes] if len(mapped) else np.zeros(len(self.codes), dtype=dtype)
 
     def renamed(self, function: Callable[[str], str]) -> Labels:
         """The rows under what a function makes of their names; equal ones share one code."""
@@ -243,8 +243,8 @@ def sort_key(name: str, column: ColumnData, rows: NDArray[Any]) -> NDArray[Any]:
     if isinstance(column, Labels):
         order = {value: rank for rank, value in enumerate(sorted(column.values))}
         return column.take(rows).map(order.__getitem__, np.int64)
-    some: NDArray[Any] = column[rows]
-    return np.invert(some) if name == "end_ns" else some
+    values: NDArray[Any] = column[rows]
+    return np.invert(values) if name == "end_ns" else values
 
 
 def constant(value: int, length: int) -> Ints:

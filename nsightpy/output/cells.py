@@ -22,8 +22,8 @@ def cells(field: Field, values: Sequence[Value]) -> tuple[tuple[str, ...], str]:
         times = [value for value in values if isinstance(value, int | float)]
         unit, scale = time_unit_for(times)
         digits = _MOMENT_DECIMALS[unit]
-        made = (ABSENT if v is None else f"{float(v) / scale:,.{digits}f}" for v in values)
-        return tuple(made), unit
+        texts = (ABSENT if v is None else f"{float(v) / scale:,.{digits}f}" for v in values)
+        return tuple(texts), unit
     return tuple(cell(field, value) for value in values), ""
 
 

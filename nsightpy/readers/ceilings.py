@@ -72,8 +72,8 @@ def _ceiling(path: Path, row: list[str]) -> Ceiling:
     name = row[0].strip().lower()
     if name not in (*LEVELS, *SCALAR) and not name.startswith("tensor_"):
         raise ReportError(path, f"{row[0]!r} is no precision or memory level", _ADVICE)
-    known = _TRAFFIC if name in LEVELS else _WORK
-    unit = known.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
+    units = _TRAFFIC if name in LEVELS else _WORK
+    unit = units.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
     try:
         if len(row) > 2 and row[2].strip() and unit is None:
             raise ValueError

@@ -203,8 +203,8 @@ _GROUP = Path("/sys/fs/cgroup")
 
 def available_memory() -> int | None:
     """Free memory in bytes, as the machine and the control group allow; None where unknown."""
-    known = [size for size in (_of_machine(), _of_group()) if size is not None]
-    return min(known, default=None)
+    sizes = [size for size in (_of_machine(), _of_group()) if size is not None]
+    return min(sizes, default=None)
 
 
 def _of_machine() -> int | None:

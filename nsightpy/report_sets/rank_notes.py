@@ -57,12 +57,12 @@ def other_times(reports: Sequence[SystemReport]) -> list[Note]:
 
 def other_programs(reports: Sequence[SystemReport]) -> list[Note]:
     """Two captures that have no program in common: they are one job only if it ran both."""
-    known = [(programs, report.path) for report in reports if (programs := report.session.programs)]
-    for programs, path in known[1:]:
-        if not programs & known[0][0]:
-            first, other = (", ".join(sorted(names)) for names in (known[0][0], programs))
+    named = [(programs, report.path) for report in reports if (programs := report.session.programs)]
+    for programs, path in named[1:]:
+        if not programs & named[0][0]:
+            first, other = (", ".join(sorted(names)) for names in (named[0][0], programs))
             note = (
-                f"{known[0][1]} is a capture of {first}, {path} of {other}: figures of both "
+                f"{named[0][1]} is a capture of {first}, {path} of {other}: figures of both "
                 "together mean something only if one job ran both programs"
             )
             return [Note(note, kind=kinds.OTHER_PROGRAMS)]

@@ -141,7 +141,7 @@ class ReportSet(Generic[R]):
         """What the function returns, by path; failures are tallied."""
         reports = self.readable
         values: dict[Path, T] = {}
-        for done, (report, outcome) in enumerate(run(function, reports), start=1):
+        for count, (report, outcome) in enumerate(run(function, reports), start=1):
             if isinstance(outcome, ReportError):
                 self._failures[report.path] = outcome
                 log_fault(outcome)
@@ -149,7 +149,7 @@ class ReportSet(Generic[R]):
                 vars(report).update(outcome.facts)
                 values[report.path] = outcome.value
             if progress is not None and len(reports) > 1:
-                progress(done / len(reports), f"reading reports, {done} of {len(reports)}")
+                progress(count / len(reports), f"reading reports, {count} of {len(reports)}")
         raises = self.on_error is FailureHandling.RAISE or len(self.reports) == 1
         if self._failures and raises:
             raise self.failures[0]

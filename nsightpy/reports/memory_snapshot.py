@@ -54,10 +54,10 @@ class MemorySnapshot(OneFile):
     @cached_property
     def devices(self) -> list[int]:
         """The devices that the snapshot knows something of."""
-        known = (
+        numbers = (
             self.frame(name).ints("device") for name in ("allocator_events", "memory_segments")
         )
-        return sorted(set(np.unique(np.concatenate(list(known))).tolist()))
+        return sorted(set(np.unique(np.concatenate(list(numbers))).tolist()))
 
     def frame(self, name: str) -> Frame:
         """A frame in nsightpy's own columnar form."""

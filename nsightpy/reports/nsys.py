@@ -140,8 +140,8 @@ class NsysReport(SystemReport):
     def _read_notes(self) -> list[Note]:
         # which table says something first is chance
         problem = [self.store.problem] if self.store.problem else []
-        said = (*problem, *sorted(self.store.notes))
-        return [*map(Note, self._exported.notes), *self.capture.notes, *map(Note, said)]
+        notes = (*problem, *sorted(self.store.notes))
+        return [*map(Note, self._exported.notes), *self.capture.notes, *map(Note, notes)]
 
     @property
     def capture_start(self) -> CaptureStart:

@@ -270,8 +270,8 @@ class SystemReport(SystemFrames):
         """What a question made of the frames: made once, kept until the report is closed."""
         if key not in self._derived:
             self._derived[key] = make()
-        made: T = self._derived[key]
-        return made
+        value: T = self._derived[key]
+        return value
 
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""

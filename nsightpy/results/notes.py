@@ -74,5 +74,5 @@ def texts(notes: Iterable[Said], tool: str = "nsys") -> tuple[str, ...]:
 
 def abstentions(notes: Sequence[Said], tool: str = "nsys") -> tuple[dict[str, str], ...]:
     """Those of the notes that say what could not be answered, as data."""
-    known = dict.fromkeys(note for note in map(as_note, notes) if note.what_would_help)
-    return tuple(note.record(tool) for note in known)
+    unanswered = dict.fromkeys(note for note in map(as_note, notes) if note.what_would_help)
+    return tuple(note.record(tool) for note in unanswered)

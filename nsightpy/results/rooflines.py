@@ -216,9 +216,9 @@ class RooflineLaunch:
         if not points or self.tensor_pct is not None:
             return None
         busiest = max(points, key=lambda p: p.flops_per_s / (p.peak_flops_per_s or 1)).precision
-        mine = [point for point in points if point.precision == busiest]
-        used = [p for p in mine if (p.traffic_share or 0) >= ALMOST_NO_TRAFFIC]
-        return max(used or mine, key=lambda point: point.roof_fraction or 0.0)
+        busiest_points = [point for point in points if point.precision == busiest]
+        used = [p for p in busiest_points if (p.traffic_share or 0) >= ALMOST_NO_TRAFFIC]
+        return max(used or busiest_points, key=lambda point: point.roof_fraction or 0.0)
 
 
 @dataclass(frozen=True)
@@ -235,15 +235,15 @@ class RooflineVariant:
     @property
     def total_ns(self) -> int | None:
         """Time of all launches; None where no duration is known."""
-        known = [launch.duration_ns for launch in self.launches if launch.duration_ns is not None]
-        return sum(known) if known else None
+        times = [launch.duration_ns for launch in self.launches if launch.duration_ns is not None]
+        return sum(times) if times else None
 
     @property
     def typical(self) -> RooflineLaunch:
         """The launch of median duration, of those of which most was measured."""
         most = max(launch.figures for launch in self.launches)
-        known = (launch for launch in self.launches if launch.figures == most)
-        ordered = sorted(known, key=lambda launch: launch.duration_ns or 0)
+        launches = (launch for launch in self.launches if launch.figures == most)
+        ordered = sorted(launches, key=lambda launch: launch.duration_ns or 0)
         return ordered[(len(ordered) - 1) // 2]
 
     def spread(self, precision: str, level: str) -> tuple[float, float] | None:

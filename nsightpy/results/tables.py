@@ -188,19 +188,19 @@ class Table:
         """
         import pandas as pd
 
-        made = pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
+        frame = pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
         for name in self.columns:
             values = self.column(name)
             if _whole_with_gaps(values):
-                made[name] = pd.Series(values, dtype="Int64")
+                frame[name] = pd.Series(values, dtype="Int64")
         keyed = list(self.keyed()) if self.key_names else []
         for name in self.key_names:
-            made[name] = [row[name] for row in keyed]
-        return made
+            frame[name] = [row[name] for row in keyed]
+        return frame
 
     def _repr_html_(self) -> str:
-        made = self.to_pandas()[list(self.columns)]
-        shown = made.astype(object).where(made.notna(), "")
+        frame = self.to_pandas()[list(self.columns)]
+        shown = frame.astype(object).where(frame.notna(), "")
         return str(shown.to_html(escape=True, index=False))
 
 
@@ -215,8 +215,8 @@ def _first_of_each(values: Sequence[Value], count: int) -> list[bool]:
 
 
 def _whole_with_gaps(values: Sequence[Value]) -> bool:
-    known = [value for value in values if value is not None]
-    return 0 < len(known) < len(values) and all(type(value) is int for value in known)
+    present = [value for value in values if value is not None]
+    return 0 < len(present) < len(values) and all(type(value) is int for value in present)
 
 
 def with_notes(

@@ -168,7 +168,7 @@ def made_folder(entry: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def publish(made: Path, entry: Path) -> None:
+def publish(export: Path, entry: Path) -> None:
     """Put a finished export in its place at once. Raises ReportError when that is impossible.
 
     What lies there is removed with what SQLite would take for the journal of the export.
@@ -179,8 +179,8 @@ def publish(made: Path, entry: Path) -> None:
         for suffix in ("-journal", "-wal", "-shm"):
             entry.with_name(entry.name + suffix).unlink(missing_ok=True)
         with suppress(PermissionError):
-            made.chmod(0o600)
-        made.replace(entry)
+            export.chmod(0o600)
+        export.replace(entry)
     except OSError as error:
         raise unwritable(entry.parent, error) from error
 

@@ -117,13 +117,13 @@ class Store:
         while True:
             try:
                 self._import(source, wanted)
-                made = {column: self._data(name, column, rows) for column in wanted}
+                data = {column: self._data(name, column, rows) for column in wanted}
             except DamagedError:  # a damaged file: what it held is imported again
                 self._drop(name)
                 continue
             for column in ("", *wanted):
                 self.notes |= dict.fromkeys(self._said.get((name, column), ()))
-            return Frame(made)
+            return Frame(data)
 
     def facts(self, kind: type[T], make: Callable[[], T]) -> T:
         """Facts about the report as a dataclass: made once, kept beside the columns."""
@@ -187,34 +187,34 @@ class Store:
         imported = source.read(tuple(dict.fromkeys((*needed, *missing))))
         raw = dict(imported.frame)
         counted = raw.pop(COUNTED, None)
-        made: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         rows: ColumnData | None
         if not first:
             rows = self._column(name, _ROWS).data() if self._has(name, _ROWS) else None
         else:
             rows = _rows(counted, source, raw)
             if rows is not None:
-                made[_ROWS] = narrow(rows)
+                columns[_ROWS] = narrow(rows)
         for column in list(raw):
             data = raw.pop(column)  # one after the other, so that no two orders of all are held
             if not self._has(name, column):
-                made[column] = narrow(_taken(data, rows))
-        notes = {c: told for c, told in imported.notes.items() if c in made or (first and not c)}
-        return made, notes
+                columns[column] = narrow(_taken(data, rows))
+        notes = {c: told for c, told in imported.notes.items() if c in columns or (first and not c)}
+        return columns, notes
 
     def _keep(
-        self, frame: str, made: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
+        self, frame: str, columns: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
     ) -> None:
         """Keep imported columns in a file, else in memory."""
         first = frame not in self._settled
         self._settled.add(frame)
-        if not made:
+        if not columns:
             return
-        named = zlib.crc32("\n".join(sorted(made)).encode())
-        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "first": first}, made):
+        named = zlib.crc32("\n".join(sorted(columns)).encode())
+        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "first": first}, columns):
             self._take(frame, ColumnFile(file, trusted=True))
             return
-        self._imported |= {(frame, column): data for column, data in made.items()}
+        self._imported |= {(frame, column): data for column, data in columns.items()}
         self._said |= {(frame, column): said for column, said in notes.items()}
 
     def _write(self, stem: str, told: Told, columns: Mapping[str, Column]) -> Path | None:
@@ -344,8 +344,8 @@ def _rows(
         return sort_key(name, ties[name], np.searchsorted(at, chosen))
 
     names = sorted(source.schema.names, key=lambda name: name != "end_ns")
-    mine = times if rows is None else times[rows]
-    order = time_order(mine, (partial(key, name=name) for name in names))
+    own_times = times if rows is None else times[rows]
+    order = time_order(own_times, (partial(key, name=name) for name in names))
     return rows if order is None else order if rows is None else rows[order]
 
 

@@ -141,11 +141,11 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
         if export_fault(entry) is None:
             return
         tell(None, doing)
-        made = part / "export.sqlite"
-        run_export(nsys, report, made, export_fault, lambda fraction: tell(fraction, doing))
+        exported = part / "export.sqlite"
+        run_export(nsys, report, exported, export_fault, lambda fraction: tell(fraction, doing))
         if _entry_name(report) != entry.name:
             advice = "Wait until the profiler has finished writing it, then try again."
             raise ReportError(report, "changed while it was being exported", advice)
-        remove_environment(made)
-        cache.publish(made, entry)
+        remove_environment(exported)
+        cache.publish(exported, entry)
     tell(1.0, doing)

@@ -55,39 +55,41 @@ _CAUSES = (
 def run_export(
     nsys: Tool,
     report: Path,
-    made: Path,
+    exported: Path,
     fault: Callable[[Path], str | None],
-    done: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> None:
     """Make an SQLite export with nsys; `fault` judges it, `done` gets the fraction.
 
     Raises ToolFailedError with the last words of nsys, and ReportError when there is no space.
     """
-    run = _attempts(nsys, report, made, done)
+    run = _attempts(nsys, report, exported, progress)
     if run.returncode and _NO_LOCKS in run.output:
         with tempfile.TemporaryDirectory(prefix="nsightpy-") as local:
-            elsewhere = Path(local) / made.name
-            run = _attempts(nsys, report, elsewhere, done)
+            elsewhere = Path(local) / exported.name
+            run = _attempts(nsys, report, elsewhere, progress)
             if run.returncode == 0 and elsewhere.exists():
                 try:
-                    shutil.copyfile(elsewhere, made)
+                    shutil.copyfile(elsewhere, exported)
                 except OSError as error:
-                    raise unwritable(made.parent, error) from error
+                    raise unwritable(exported.parent, error) from error
     if run.returncode:
-        raise _failure(nsys, report, made, run, _ending(run.returncode))
-    flaw = fault(made)
+        raise _failure(nsys, report, exported, run, _ending(run.returncode))
+    flaw = fault(exported)
     if flaw is not None:
-        raise _failure(nsys, report, made, run, f"ended well, but of its export: {flaw}")
+        raise _failure(nsys, report, exported, run, f"ended well, but of its export: {flaw}")
 
 
-def _attempts(nsys: Tool, report: Path, made: Path, done: Callable[[float], None]) -> ToolRun:
+def _attempts(
+    nsys: Tool, report: Path, exported: Path, progress: Callable[[float], None]
+) -> ToolRun:
     """Run nsys, again without each of our options that it is too old for."""
     options = list(OPTIONS)
     while True:
         command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]
-        command += ["--force-overwrite=true", f"--output={made}", *options, report]
+        command += ["--force-overwrite=true", f"--output={exported}", *options, report]
         try:
-            run = run_tool(command, on_output=percentages(done))
+            run = run_tool(command, on_output=percentages(progress))
         except (FileNotFoundError, PermissionError) as error:
             problem = f"cannot be exported: {nsys.path} cannot be run ({error.strerror})"
             advice = "Set NSIGHTPY_NSYS to the nsys of an Nsight Systems installation."
@@ -99,7 +101,7 @@ def _attempts(nsys: Tool, report: Path, made: Path, done: Callable[[float], None
         options = kept
 
 
-def percentages(done: Callable[[float], None]) -> Callable[[bytes], None]:
+def percentages(progress: Callable[[float], None]) -> Callable[[bytes], None]:
     """A listener that finds the percentages of a progress bar and hands on each new fraction."""
     rest, last = b"", -1
 
@@ -111,7 +113,7 @@ def percentages(done: Callable[[float], None]) -> Callable[[bytes], None]:
         for percent in (int(match[1]) for match in matches):
             if last < percent <= 100:
                 last = percent
-                done(percent / 100)
+                progress(percent / 100)
 
     return on_output
 
@@ -132,14 +134,16 @@ def _ending(returncode: int) -> str:
     return f"failed (exit code {returncode})"
 
 
-def _failure(nsys: Tool, report: Path, made: Path, run: ToolRun, ending: str) -> ToolFailedError:
+def _failure(
+    nsys: Tool, report: Path, exported: Path, run: ToolRun, ending: str
+) -> ToolFailedError:
     words = "".join(f"\n  | {line}" for line in last_words(run.output))
     advice = next(
         text.format(
             *(part.replace("@", ".").strip(".") for part in match.groups()),
             nsys=nsys.path,
             version=nsys.version_text,
-            folder=made.parent.parent,
+            folder=exported.parent.parent,
         )
         for pattern, text in _CAUSES
         if (match := re.search(pattern, run.output))

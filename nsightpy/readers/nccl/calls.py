@@ -96,9 +96,9 @@ class Calls:
         order = np.lexsort((is_launch, np.concatenate([ranges.ints("start_ns"), moment]), thread))
         last = np.empty(len(thread), dtype=np.int64)
         last[order] = np.cumsum(~is_launch[order]) - 1
-        mine = last[len(self) :]
-        here = (mine != NONE) & (thread[mine] == thread[len(self) :])
-        return np.where(here, mine, NONE)
+        newest = last[len(self) :]
+        here = (newest != NONE) & (thread[newest] == thread[len(self) :])
+        return np.where(here, newest, NONE)
 
 
 def _parents(ranges: Frame) -> Ints:
@@ -176,8 +176,8 @@ def nccl_calls(export: NsysExport) -> Calls:
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
     kept &= on_host | names.equals(tuple(LAUNCHES))
     communicators = {}
-    made = np.flatnonzero(kept & creates)
-    for pid, index in zip(raw.ints("pid")[made].tolist(), code[made].tolist(), strict=True):
+    creating = np.flatnonzero(kept & creates)
+    for pid, index in zip(raw.ints("pid")[creating].tolist(), code[creating].tolist(), strict=True):
         payload = payloads[index] or NO_PAYLOAD
         if payload.communicator and payload.ranks != UNKNOWN:
             communicators[pid, payload.communicator] = payload
@@ -227,17 +227,17 @@ def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Lab
     """Which call each range names, empty for none; asked once for each text and domain."""
     texts, domains = raw.labels("text"), domain_names(export)
     ids, id_codes = distinct(raw.ints("text_id"))
-    known = [registered.get(identifier, "") for identifier in ids.tolist()]
-    said, codes = distinct(texts.codes * np.int64(len(known)) + id_codes)
+    names = [registered.get(identifier, "") for identifier in ids.tolist()]
+    said, codes = distinct(texts.codes * np.int64(len(names)) + id_codes)
     owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
     pairs, codes = distinct(codes * np.int64(len(owners)) + owner)
     values = []
     for pair in pairs.tolist():
-        own_text, own_id = divmod(int(said[pair // len(owners)]), len(known))
+        own_text, own_id = divmod(int(said[pair // len(owners)]), len(names))
         domain = owners[pair % len(owners)]
         # a domain without a name of its own may be NCCL's
         name = domains.get(domain, NCCL_DOMAIN if domain[1] else "")
-        said_text = texts.values[own_text] or known[own_id]
+        said_text = texts.values[own_text] or names[own_id]
         values.append(call_of(said_text, in_domain=name == NCCL_DOMAIN))
     return Labels(codes, tuple(value or "" for value in values)).merged()
 

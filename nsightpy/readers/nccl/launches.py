@@ -86,9 +86,11 @@ def rows_of_launches(
     for of_launch in launches.values():
         row = int(serving[of_launch[0].row])
         members = calls.members[calls.first[row] : calls.first[row + 1]].tolist()
-        made = [_Call(names[member], calls.payloads[int(payload[member])]) for member in members]
-        grouped = len(made) > 1 or names[row] == GROUP_END
-        yield from _of_launch(made, of_launch, known, BY_GROUP if grouped else BY_RANGE)
+        member_calls = [
+            _Call(names[member], calls.payloads[int(payload[member])]) for member in members
+        ]
+        grouped = len(member_calls) > 1 or names[row] == GROUP_END
+        yield from _of_launch(member_calls, of_launch, known, BY_GROUP if grouped else BY_RANGE)
 
 
 def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[int, int, int], str]:
@@ -111,20 +113,20 @@ def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[in
 
 
 def _of_launch(
-    made: Sequence[_Call], kernels: Sequence[_Kernel], known: _Known, evidence: str
+    calls: Sequence[_Call], kernels: Sequence[_Kernel], known: _Known, evidence: str
 ) -> Iterator[Row]:
     """The operations of one launch: its kernels by device, stream and operation."""
     parts: dict[tuple[int, int, str], list[_Kernel]] = {}
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
-    ordered = list(dict.fromkeys(call.payload.communicator for call in made))
+    ordered = list(dict.fromkeys(call.payload.communicator for call in calls))
     for index, part in enumerate(parts.values()):
-        mine = _calls_of(made, part[0], known)
-        if len(ordered) > 1 and not mine and len(parts) == len(ordered):
-            mine = [c for c in made if c.payload.communicator == ordered[index]]
+        chosen = _calls_of(calls, part[0], known)
+        if len(ordered) > 1 and not chosen and len(parts) == len(ordered):
+            chosen = [c for c in calls if c.payload.communicator == ordered[index]]
         extent = (min(call.start for call in part), max(call.end for call in part))
         row = Row(kernels[0].row, part[0].row, *extent, part[0].operation)
-        yield _with_calls(row, mine, evidence) if mine else row
+        yield _with_calls(row, chosen, evidence) if chosen else row
 
 
 def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence[_Call]:

@@ -68,30 +68,31 @@ _OF_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 
 def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -> list[Note]:
     """Notes on one export with these active processes, most important first, each on one line."""
-    said: list[Note] = []
+    notes: list[Note] = []
     if not any(export.has(table) for table in GPU_TABLES):
-        said.append(NOT_TRACED if export.holds_rows(RUNTIME) else NO_WORK)
+        notes.append(NOT_TRACED if export.holds_rows(RUNTIME) else NO_WORK)
     elif not export.holds_rows(KERNEL):
-        said.append(Note("The capture holds no kernels of their own."))
+        notes.append(Note("The capture holds no kernels of their own."))
     if launches := export.count(GRAPH_TRACE):
         reason = f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
         reason += "recorded one by one."
-        said.append(Note(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
+        notes.append(Note(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
     if any(export.has(table) for table in GPU_TABLES):
         if not export.has(RUNTIME):
-            said.append(NO_CALLS)
+            notes.append(NO_CALLS)
         if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
             reason = "The export does not describe its GPUs: model and limits are unknown."
-            said.append(Note(reason))
+            notes.append(Note(reason))
     if not export.has("StringIds"):
         reason = "The export has no StringIds table: names are shown by number, and what "
-        said.append(Note(f"{reason}communicates counts as compute."))
-    return said + diagnostic_notes(diagnostics, pids)
+        notes.append(Note(f"{reason}communicates counts as compute."))
+    return notes + diagnostic_notes(diagnostics, pids)
 
 
-def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[Note]:
+def diagnostic_notes(diagnostics: Frame, pids: Sequence[int]) -> list[Note]:
     """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
-    severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
+    severity, text = diagnostics.labels("severity"), diagnostics.labels("text")
+    about = diagnostics.ints("pid")
     lines = [" ".join(value.split()) for value in text.values]
     relevant = [bool(_RELEVANT.search(line)) and not _NOT_USED.search(line) for line in lines]
     worth = severity.equals(_WORTH) & np.asarray([*relevant, False])[text.codes]

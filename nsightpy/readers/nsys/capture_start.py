@@ -32,7 +32,7 @@ class CaptureStart:
 
 def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
     """What the profiler itself said of the start (the diagnostics frame, else the strings)."""
-    said = list(diagnostics.labels("text"))
+    texts = list(diagnostics.labels("text"))
     launched = [
         at for at, words in diagnostics.tuples("time_ns", "text") if words.startswith(_LAUNCHED)
     ]
@@ -40,8 +40,8 @@ def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
     if launched and late < _AT_ONCE_NS:
         return CaptureStart()
     for start, trigger in _TRIGGERS:
-        if any(words.startswith(start) for words in said):
+        if any(words.startswith(start) for words in texts):
             return CaptureStart(trigger, late)
-        if not said and export.strings.starting(start):
+        if not texts and export.strings.starting(start):
             return CaptureStart(trigger)
     return CaptureStart("", late)

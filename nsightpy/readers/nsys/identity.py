@@ -52,8 +52,8 @@ class Evidence:
 def recorded_ranks(export: NsysExport) -> tuple[list[Evidence], list[Evidence]]:
     """What an export says of the ranks of its processes, and of its own, strongest first."""
     mpi = [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(mpi_ranks(export))]
-    known = [item for item in mpi if is_rank(item.rank)]
-    return [*known, *_nvtx_ranks(export)], _environment_ranks(export)
+    ranked = [item for item in mpi if is_rank(item.rank)]
+    return [*ranked, *_nvtx_ranks(export)], _environment_ranks(export)
 
 
 def evidence(

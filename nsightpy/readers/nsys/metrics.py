@@ -64,8 +64,8 @@ def nic_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     query = sa.select(*(stored(table, raw, 0).label(name) for name, raw in _OF_NIC.items()))
     ended = query.where(table.c["end"].is_not(None)) if "end" in table.c else query
     raw = Frame(export.file.arrays(ended, split=table))
-    known = _names(export, NIC_NAMES, ("metricsListId", "metricsIdx", "name"))
-    metric, unit = _labels(known, raw.ints("list"), raw.ints("place"))
+    names = _names(export, NIC_NAMES, ("metricsListId", "metricsIdx", "name"))
+    metric, unit = _labels(names, raw.ints("list"), raw.ints("place"))
     called, guid = _interfaces(export, raw.ints("nic"))
     every = {**raw, "metric": metric, "metric_unit": unit, "nic_name": called, "guid": guid}
     return Frame({name: every[name] for name in wanted})

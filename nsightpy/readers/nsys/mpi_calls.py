@@ -82,7 +82,7 @@ class _Communicator(NamedTuple):
 
 def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
     """Name, size and own rank of the communicator of each call."""
-    known = _communicators(export)
+    communicator_of = _communicators(export)
     pids, pid = distinct(calls.ints("pid"))
     handles, handle = distinct(calls.ints("communicator"))
     keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
@@ -90,12 +90,12 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
     index = np.zeros(calls.rows, dtype=np.int64)
     for code, key in enumerate(keys.tolist()):
         owner, own = divmod(key, len(handles))
-        if mine := known.get((int(pids[owner]), int(handles[own]))):
+        if recorded := communicator_of.get((int(pids[owner]), int(handles[own]))):
             rows = np.flatnonzero(codes == code)
-            since = np.asarray([communicator.since for communicator in mine])
+            since = np.asarray([communicator.since for communicator in recorded])
             latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
             index[rows] = len(communicators) + np.maximum(latest, 0)
-            communicators += mine
+            communicators += recorded
     _, names, sizes, ranks = zip(*communicators, strict=True)
     return {
         "communicator_id": Labels(index.astype(np.int32), names).merged(),
@@ -141,14 +141,14 @@ def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:
 
 def mpi_ranges(ranges: Frame) -> Frame:
     """MPI calls of an export that has them as NVTX ranges of domain MPI only (2022 and before)."""
-    mine = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
-    kinds = tuple(_kind_of(name) for name in mine.labels("name").values)
-    made: dict[str, ColumnData] = {
-        **Frame.blank(frames.MPI_CALLS, mine.rows),
-        **{name: mine[name] for name in MPI_COLUMNS if name != "domain"},
-        "kind": Labels(mine.labels("name").codes, kinds).merged(),
+    ranges_of_mpi = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
+    kinds = tuple(_kind_of(name) for name in ranges_of_mpi.labels("name").values)
+    columns: dict[str, ColumnData] = {
+        **Frame.blank(frames.MPI_CALLS, ranges_of_mpi.rows),
+        **{name: ranges_of_mpi[name] for name in MPI_COLUMNS if name != "domain"},
+        "kind": Labels(ranges_of_mpi.labels("name").codes, kinds).merged(),
     }
-    return Frame({name: made[name] for name in frames.MPI_CALLS.names})
+    return Frame({name: columns[name] for name in frames.MPI_CALLS.names})
 
 
 def _kind_of(name: str) -> str:

@@ -91,10 +91,10 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
-    known = domain_names(export)
+    names = domain_names(export)
     keys, codes = distinct_pairs(pid, domain_id)
     fallbacks = (f"domain {domain}" if domain else DEFAULT_DOMAIN for _, domain in keys)
-    return Labels(codes, tuple(map(known.get, keys, fallbacks))).merged()
+    return Labels(codes, tuple(map(names.get, keys, fallbacks))).merged()
 
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:

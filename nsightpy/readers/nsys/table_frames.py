@@ -102,16 +102,16 @@ def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequ
     among = (source.where(table), export.moments_of(table))
     conditions = [condition for condition in among if condition is not None]
     no_id = UNKNOWN if source.table in GPU_TABLES else 0
-    asked: dict[str, sa.ColumnElement[Any]] = {}
+    expressions: dict[str, sa.ColumnElement[Any]] = {}
     for name in names:
         if name in source.ids:
-            asked[source.ids[name]] = stored(table, source.ids[name], no_id)
+            expressions[source.ids[name]] = stored(table, source.ids[name], no_id)
         elif name in source.texts:
-            asked[name] = text(table, source.texts[name])
+            expressions[name] = text(table, source.texts[name])
         elif name not in source.same:
-            asked[name] = _column(export, schema, source, name)
-    made = [value.label(name) for name, value in asked.items()]
-    query = sa.select(*(made or [literal(0).label("no_column")])).select_from(table)
+            expressions[name] = _column(export, schema, source, name)
+    labelled = [value.label(name) for name, value in expressions.items()]
+    query = sa.select(*(labelled or [literal(0).label("no_column")])).select_from(table)
     raw = Frame(export.file.arrays(query.where(*conditions), table))
     owners = {name: raw.ints(source.ids[name]) for name in names if name in source.ids}
     parts = {name: _PARTS[name](ids) for name, ids in owners.items()}
@@ -160,19 +160,20 @@ def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa
 
 def named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     """The columns of a table as its frame has them: ids named, and what must be said of them."""
-    made = dict(raw)
+    columns = dict(raw)
     note_missing(export, source.table, raw)
     if source.table in GPU_TABLES:
         for name in filter(raw.__contains__, _ZERO_IF_UNKNOWN):
-            made[name] = np.where(_missing(source.table, name, raw.ints(name)), 0, raw.ints(name))
-        check_places(export.file.path, Frame(made))
+            values = raw.ints(name)
+            columns[name] = np.where(_missing(source.table, name, values), 0, values)
+        check_places(export.file.path, Frame(columns))
     for name in raw:
         if name in source.names:
             names = export.strings.labels(raw.ints(name))
-            made[name] = note_absent(export, source.table, name, names)
+            columns[name] = note_absent(export, source.table, name, names)
         elif name in source.codes:
-            made[name] = coded(raw.ints(name), source.codes[name][1])
-    return Frame(made)
+            columns[name] = coded(raw.ints(name), source.codes[name][1])
+    return Frame(columns)
 
 
 def note_missing(export: NsysExport, table: str, raw: Frame) -> None:

@@ -249,14 +249,14 @@ def _placed(table: Frame, pid: Ints) -> dict[str, ColumnData]:
 def devices(gpus: tuple[Gpu, ...], used: set[int]) -> Frame:
     """The devices frame. A device that the header does not list is one of those it lists: ROCm
     numbers the GPUs of the host, the header those that the process sees."""
-    known = {gpu.number: gpu for gpu in gpus}
+    gpu_of = {gpu.number: gpu for gpu in gpus}
     if len({gpu.name for gpu in gpus}) == 1:
-        known = dict.fromkeys(used, gpus[0]) | known
-    numbers = sorted(known)
+        gpu_of = dict.fromkeys(used, gpus[0]) | gpu_of
+    numbers = sorted(gpu_of)
     columns: dict[str, ColumnData] = {
-        name: np.asarray([getattr(known[number], name) for number in numbers], dtype=np.int64)
+        name: np.asarray([getattr(gpu_of[number], name) for number in numbers], dtype=np.int64)
         for name in ("sm_count", "memory_bytes", "compute_major", "compute_minor")
     }
     device = np.asarray(numbers, dtype=np.int64)
-    names = Labels.of(known[number].name for number in numbers)
+    names = Labels.of(gpu_of[number].name for number in numbers)
     return Frame({**columns, "device": device, "gpu_id": device, "name": names})

@@ -82,10 +82,10 @@ def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     says anything counts."""
     merged: dict[str, Any] = {}
     for name, value in pairs:
-        known = merged.get(name)
-        if isinstance(known, dict) and isinstance(value, dict):
-            merged[name] = value | known
-        elif known in (None, "", []):
+        earlier = merged.get(name)
+        if isinstance(earlier, dict) and isinstance(value, dict):
+            merged[name] = value | earlier
+        elif earlier in (None, "", []):
             merged[name] = value
     return merged
 

@@ -86,13 +86,13 @@ def decode(path: Path) -> Columns:
     program = [sys.executable, "-I", "-S", snapshot_decoder.__file__]
     arguments = [str(path.absolute()), str(need), str(seconds)]
     try:
-        done = subprocess.run([*program, *arguments], capture_output=True, check=False)
+        process = subprocess.run([*program, *arguments], capture_output=True, check=False)
     except OSError as error:
         problem = f"cannot be decoded: {sys.executable} cannot be started: {error.strerror}"
         raise ReportError(path, problem, "check this Python installation.") from None
-    if done.returncode:
-        raise _failure(path, done.returncode, done.stderr, need, seconds)
-    return _columns(path, done.stdout)
+    if process.returncode:
+        raise _failure(path, process.returncode, process.stderr, need, seconds)
+    return _columns(path, process.stdout)
 
 
 def _columns(path: Path, output: bytes) -> Columns:
@@ -107,9 +107,9 @@ def _columns(path: Path, output: bytes) -> Columns:
     return Columns(numbers, {name: tuple(texts) for name, texts in header["texts"].items()})
 
 
-def _failure(path: Path, code: int, said: bytes, need: int, seconds: int) -> ReportError:
+def _failure(path: Path, code: int, message: bytes, need: int, seconds: int) -> ReportError:
     """The message about a file that was not decoded."""
-    detail = said.decode("utf-8", "replace").strip().strip("'\"")
+    detail = message.decode("utf-8", "replace").strip().strip("'\"")
     if code == snapshot_decoder.OUT_OF_MEMORY:
         problem = f"asks for more than the {format_bytes(need)} of memory that a snapshot of its"
         return ReportError(path, f"{problem} size may need: it is damaged or harmful", _AGAIN)

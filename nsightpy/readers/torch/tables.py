@@ -51,8 +51,8 @@ class _Threads(dict[int, int]):
         self._free = _LAST_THREAD
 
     def of(self, tids: Ints) -> Ints:
-        known, codes = distinct(tids)
-        return np.asarray([self[tid] for tid in known.tolist()], dtype=np.int64)[codes]
+        threads, codes = distinct(tids)
+        return np.asarray([self[tid] for tid in threads.tolist()], dtype=np.int64)[codes]
 
     def __missing__(self, tid: int) -> int:
         code = tid & _LAST_THREAD

@@ -211,8 +211,8 @@ def _owner(path: Path, tables: TraceTables, raw: dict[str, Frame]) -> int:
 
 def _pids(table: Frame, owner: int, calls: Frame) -> Ints:
     """The process of GPU operations: that of the call that launched them, else the trace's."""
-    known, _ = distinct(calls.ints("pid"))
-    if len(known) <= 1:
+    pids, _ = distinct(calls.ints("pid"))
+    if len(pids) <= 1:
         return constant(owner, table.rows)
     order = np.argsort(calls.ints("correlation_id"), kind="stable")
     keys = calls.ints("correlation_id")[order]

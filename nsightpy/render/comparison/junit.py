@@ -41,14 +41,14 @@ def comparison_junit(result: Comparison) -> bytes:
         "testcase",
         {"classname": "nsightpy.compare", "name": xml_text(name), "time": seconds},
     )
-    said = sentences.gate_line(gate) if gate is not None else "no gate was asked for (--gate)"
+    message = sentences.gate_line(gate) if gate is not None else "no gate was asked for (--gate)"
     if failed:
-        failure = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
+        failure = ET.SubElement(case, "failure", {"message": xml_text(message), "type": on.verdict})
         failure.text = xml_text(
-            f"{sentences.answer(result)}\n{sentences.confidence(result)}\n{said}"
+            f"{sentences.answer(result)}\n{sentences.confidence(result)}\n{message}"
         )
     elif skipped:
-        ET.SubElement(case, "skipped", {"message": xml_text(said)})
+        ET.SubElement(case, "skipped", {"message": xml_text(message)})
     ET.SubElement(case, "system-out").text = _screen(result)
     ET.indent(suites)
     data: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)

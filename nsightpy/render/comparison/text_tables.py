@@ -50,10 +50,10 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     ]
     if width >= WIDE:
         columns += _confidence(every, tuple(map(sentences.interval, every)))
-    made = lines(columns, width - BAR - 4, rule=False, fold=False)
-    longest = max(map(_width_of, made))
-    texts = [Text("  ") + made[0]]
-    for part, line in zip(every, made[1:], strict=True):
+    rows = lines(columns, width - BAR - 4, rule=False, fold=False)
+    longest = max(map(_width_of, rows))
+    texts = [Text("  ") + rows[0]]
+    for part, line in zip(every, rows[1:], strict=True):
         text = Text("  ") + line
         text.append(" " * (longest - _width_of(line) + 2))
         if part is result.step:

@@ -47,9 +47,9 @@ class Column:
 
 def columns_of(table: Table) -> list[Column]:
     """The columns that hold something, the most important ones first."""
-    known = [f for f in in_order(table.fields) if set(table.column(f.name)) - {None, ""}]
-    main = by_importance(known)[:MOST_COLUMNS]
-    fields = sorted(known, key=lambda field: field.name not in main)
+    filled = [f for f in in_order(table.fields) if set(table.column(f.name)) - {None, ""}]
+    main = by_importance(filled)[:MOST_COLUMNS]
+    fields = sorted(filled, key=lambda field: field.name not in main)
     return [_column(f, table.column(f.name), more=f.name not in main) for f in fields]
 
 

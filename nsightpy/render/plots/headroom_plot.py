@@ -95,8 +95,8 @@ def spots_of(table: Table) -> list[Spot]:
         )
         if not isinstance(share, float) or not isinstance(fraction, int | float) or share <= 0:
             continue
-        said = str(row["classification"] or "").lower()
-        kind = next(kind for word, kind in KINDS.items() if word in said) if said else NO_CLASS
+        limit = str(row["classification"] or "").lower()
+        kind = next(kind for word, kind in KINDS.items() if word in limit) if limit else NO_CLASS
         doubtful = row["matched_by"] == "loose"
         worth = float(ceiling or 0)
         spots.append(

@@ -29,8 +29,8 @@ def draw_heat_map(
 
     `ends` are those of the scale; it runs from 0 to the highest value, with `log` from the lowest.
     """
-    known = values[np.isfinite(values)]
-    low, high = ends or (known.min(initial=np.inf) if log else 0.0, known.max(initial=0.0))
+    finite = values[np.isfinite(values)]
+    low, high = ends or (finite.min(initial=np.inf) if log else 0.0, finite.max(initial=0.0))
     high = max(float(high), float(low) * 1.01, 1e-9)
     axes.set_facecolor("#d9d9d9")
     image = axes.imshow(

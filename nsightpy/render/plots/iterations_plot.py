@@ -123,9 +123,9 @@ def _heat_map(axes: Axes, devices: Devices, name: str, unit: str, scale: int) ->
     """One figure of every device and iteration; the scale holds what is not cut off."""
     values = _matrix(devices, name) / scale
     steady = values[_matrix(devices, "steady") == 1]
-    known = steady if len(steady) else values[~np.isnan(values)]
+    drawn = steady if len(steady) else values[~np.isnan(values)]
     at = _numbers(devices)
-    ends = (float(known.min()), float(known.max()))
+    ends = (float(drawn.min()), float(drawn.max()))
     across = (at[0] - 0.5, at[-1] + 0.5)
     draw_heat_map(axes, values, device_names(list(devices)), across, unit, ends=ends)
     axes.set_title(f"{name} of each device")

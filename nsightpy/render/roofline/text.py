@@ -72,8 +72,8 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
         out.print(Text(f"{name}  {fact}".rstrip(), style="bold"))
-        for said in (printable(variant.verdict), *kernel_lines(variant.typical)):
-            for text in wrapped(said, width - 2):
+        for paragraph in (printable(variant.verdict), *kernel_lines(variant.typical)):
+            for text in wrapped(paragraph, width - 2):
                 out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
         out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))

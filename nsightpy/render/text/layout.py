@@ -217,9 +217,9 @@ def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
     left = available - sum(size for index, size in enumerate(widths) if index not in texts)
     # the shortest texts are served first, so that only the long ones are cut; names last
     served = sorted(texts, key=lambda index: (columns[index].is_name, widths[index]))
-    for done, index in enumerate(served):
-        reserved = sum(columns[later].least for later in served[done + 1 :])
-        share = max(left // (len(served) - done), columns[index].least)
+    for before, index in enumerate(served):
+        reserved = sum(columns[later].least for later in served[before + 1 :])
+        share = max(left // (len(served) - before), columns[index].least)
         widths[index] = min(widths[index], max(min(share, left - reserved), 1))
         left -= widths[index]
     return widths

@@ -63,11 +63,11 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 
 def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
-    known = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
+    filled = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
     view = view_of(table)
     shown = [
         shown_column(field, indented(values) if field.name == view.tree else values)
-        for field in in_order(known)
+        for field in in_order(filled)
         for values in [table.column(field.name)]
     ]
     if not view.once:

@@ -47,8 +47,8 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
         return table.rows[:shown], more
     index = table.fields.index(worst)
     chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][index]))[:shown]
-    said = f" (shown: where {heading(worst)} is largest)"
-    return [table.rows[row] for row in sorted(chosen)], more + said
+    which = f" (shown: where {heading(worst)} is largest)"
+    return [table.rows[row] for row in sorted(chosen)], more + which
 
 
 def _size(value: Value) -> float:

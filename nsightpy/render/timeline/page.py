@@ -48,8 +48,8 @@ class _Table:
         self.numbers: dict[str, int] = {}
 
     def codes(self, labels: Labels) -> NDArray[np.int64]:
-        known = [self.numbers.setdefault(v, len(self.numbers)) for v in labels.values]
-        return np.asarray(known, dtype=np.int64)[labels.codes]
+        numbers = [self.numbers.setdefault(v, len(self.numbers)) for v in labels.values]
+        return np.asarray(numbers, dtype=np.int64)[labels.codes]
 
     @property
     def texts(self) -> list[str]:

@@ -121,8 +121,8 @@ class _Writer:
         names = self._intern(lane.names, self._names, packet.interned_data.event_names)
         details = None
         if lane.details is not None:
-            known = packet.interned_data.debug_annotation_string_values
-            details = self._intern(lane.details, self._texts, known, encode=True)
+            interned = packet.interned_data.debug_annotation_string_values
+            details = self._intern(lane.details, self._texts, interned, encode=True)
         self._add(packet)
         self._slices(thread, names, details)
 
@@ -144,19 +144,19 @@ class _Writer:
             self._add(packet)
 
     def _intern(
-        self, labels: Labels, known: dict[str, int], table: Any, *, encode: bool = False
+        self, labels: Labels, interned: dict[str, int], table: Any, *, encode: bool = False
     ) -> NDArray[np.int64]:
         """The number of each name, 0 for the empty one; new ones go into the packet."""
         for text in labels.values:
-            if text and text not in known:
-                known[text] = len(known) + 1
+            if text and text not in interned:
+                interned[text] = len(interned) + 1
                 plain = text.encode("utf-8", "backslashreplace")
-                entry = table.add(iid=known[text])
+                entry = table.add(iid=interned[text])
                 if encode:
                     entry.str = plain
                 else:
                     entry.name = plain.decode()
-        return np.asarray([known.get(text, 0) for text in labels.values], dtype=np.int64)
+        return np.asarray([interned.get(text, 0) for text in labels.values], dtype=np.int64)
 
     def _slices(
         self, thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None

@@ -68,7 +68,7 @@ class Directory:
         key = (place.report, place.pid)
         process = self.processes[key].number
         lanes = sorted(track.lanes, key=lambda lane: (_SORT[lane.kind], lane.number, lane.label))
-        made = []
+        traced = []
         for lane in lanes:
             name = lane.label
             if lane.kind == tracks.STREAM and place.device is not None:
@@ -81,8 +81,8 @@ class Directory:
                     threads[lane.number] = (tid, piece.flows)
                 flows, callers = self._launches(key, piece)
                 title = name if part == 0 else f"{name}, beside ({part + 1})"
-                made.append(TraceThread(process, tid, title, tid, piece, flows, callers))
-        return made
+                traced.append(TraceThread(process, tid, title, tid, piece, flows, callers))
+        return traced
 
     def marks(self, origin: int) -> tuple[TraceProcess, list[TraceThread]] | None:
         """The marks of the timeline that have times, as a process of their own; None without any.
@@ -126,8 +126,8 @@ class Directory:
             return None, None
         callers = np.zeros(len(lane), dtype=np.int64)
         for tid, (thread, calls) in self._callers.get(key, {}).items():
-            mine = (lane.launch_tid == tid) & np.isin(lane.flows, calls)
-            callers[mine] = thread
+            shown = (lane.launch_tid == tid) & np.isin(lane.flows, calls)
+            callers[shown] = thread
         return callers > 0, callers
 
 
