@@ -203,6 +203,12 @@ def busy(program: Program) -> None:
         program.kernel("scatter", 250 * US)
 
 
+def launched_behind_work_of_before(program: Program) -> None:
+    """The capture begins while the GPU does what was launched before it."""
+    program.free = 300 * MS
+    busy(program)
+
+
 @pytest.mark.parametrize(
     ("write", "share", "there", "absent"),
     [
@@ -223,6 +229,7 @@ def busy(program: Program) -> None:
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
         (sizes_that_nobody_knows, 1.0, "exposed-communication", {"slow-collectives"}),
         (waits_of_others, 0.72, "capture-incomplete", {"launch-bound", "host-gap"}),
+        (launched_behind_work_of_before, None, "", {"startup-dominates"}),
         (busy, None, "healthy", {"exposed-h2d", "launch-bound"}),
     ],
 )
@@ -285,6 +292,18 @@ def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:
     repeats, once = severities(False), severities(True)
     assert (repeats["startup-dominates"], once["startup-dominates"]) == ("info", "info")
     assert repeats["first-launch"] == once["first-launch"] == "info"
+
+
+def test_calls_that_last_beyond_the_capture_are_cut(tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    program.call("cuModuleLoadData", 300 * MS)
+    busy(program)
+    program.export.duration_ns = 400 * MS
+    program.export.library("OSRT_API", 0, 2_000 * MS, "sem_wait")
+    rows = {str(row["id"]): row for row in findings(program.export.write()).records()}
+    assert "of the 400 ms in which device 0 was captured" in str(
+        rows["startup-dominates"]["evidence"]
+    )
 
 
 def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:

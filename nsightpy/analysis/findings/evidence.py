@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from nsightpy.analysis.findings.groups import NONE, Gpu, Group, Latency, Place
 from nsightpy.analysis.findings.thresholds import (
+    BEGUN,
     FEW_NAMES,
     MOMENT_NS,
     SHORT_SHARE,
@@ -242,9 +243,13 @@ class Evidence:
 
     @property
     def late_ns(self) -> int:
-        """The time until a tenth of the kernels' work is done, where that is not waiting."""
+        """The time until a tenth of the kernels' work is done, and that takes no such time itself.
+
+        None where it is waiting.
+        """
         waits = 2 * self.idle.overdue_ns >= self.begun_ns
-        return 0 if waits or self.iterations is not None else self.begun_ns
+        late = self.begun_ns - round(BEGUN * self["kernels"].work_ns)
+        return 0 if waits or self.iterations is not None else max(late, 0)
 
     @property
     def startup_ns(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,12 +27,12 @@ from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.overlap_cost import OverlapCost, overlap_costs
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.commands.findings.host_evidence import idle_evidence, without_causes
-from nsightpy.frames import API_CALLS, Frame, Ints
+from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
 from nsightpy.query.device_time import RankedBudget, memory_events
 from nsightpy.query.idle_time import FollowedWork
 from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
-from nsightpy.reports.system import SystemReport
+from nsightpy.reports.system import HOST_FRAMES, SystemReport
 from nsightpy.units import format_time
 
 Place = tuple[int, int]
@@ -189,27 +189,38 @@ def _repetition(
     steady = source.steady.get(row.place)
     begin = first if steady is None else int(steady.window.starts[0])
     loading, call = _loading(calls, called, begin)
+    queued = _queued(source, place=row.place, first=first)
     return Repetition(
         None if steady is None else steady.count,
         outside="" if steady is None else _outside(frames, row.budget.window),
-        lead_ns=None if called is None else max(first - called, 0),
+        lead_ns=None if called is None else max(first - queued - called, 0),
         loading_ns=loading,
         loading_call=call,
         first_ns=first,
         whole_ns=last - first,
-        capture_ns=_captured(source.events.values(), called, bounds),
+        capture_ns=_captured(source.report) - queued,
     )
 
 
-def _captured(events: Iterable[HostEvents], called: int | None, bounds: tuple[int, int]) -> int:
-    """How long anything was recorded, in ns."""
-    first, last = min(bounds[0], bounds[0] if called is None else called), bounds[1]
-    for of_process in events:
-        for frame in (of_process.ranges, of_process.os_calls, of_process.mpi_calls):
-            if frame.rows:
-                first = min(first, int(frame.ints("start_ns").min()))
-                last = max(last, int(frame.ints("end_ns").max()))
-    return last - first
+def _queued(source: DeviceSource, place: Place, first: int) -> int:
+    """How long the first operation of a device had been launched before it began, in ns.
+
+    The device did what was launched before the capture.
+    """
+    if source.followed is None:
+        return 0
+    launched = source.followed.launched
+    work, by = launched.work, launched.launched_by
+    rows = (work.place == work.places.index(place)) & (work.start == first) & (by >= 0)
+    return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)
+
+
+def _captured(report: SystemReport) -> int:
+    """How long anything was recorded, in ns: calls may last beyond the capture."""
+    names = (*GPU_FRAMES, *HOST_FRAMES, "os_calls", "mpi_calls")
+    first, last = bounds_of(report.frame(name, ("start_ns", "end_ns")) for name in names) or (0, 0)
+    whole = report.session.duration_ns
+    return last - first if whole is None else min(last, whole) - max(first, 0)
 
 
 def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
