@@ -13,6 +13,8 @@ from nsightpy.units import counted, format_time
 
 # Sections are added at the end of the document.
 ADDED_SECTIONS = ("idle", "gaps", "categories")
+# The finding that stands in the header.
+NO_STEPS = "no-steady-state"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,17 @@ class Summary:
     notes: tuple[str, ...] = ()
     abstentions: tuple[Mapping[str, str], ...] = ()
     command: ClassVar[str] = "summarize"
+
+    @property
+    def own_findings(self) -> list[Finding]:
+        """The findings that are no part of another one, nor a line of the header."""
+        return [one for one in self.findings if not one.part_of and one.id != NO_STEPS]
+
+    @property
+    def stands_out(self) -> list[Finding]:
+        """Those of them that matter, else the first one."""
+        own = self.own_findings
+        return [one for one in own if not one.minor] or own[:1]
 
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
@@ -51,6 +64,7 @@ class Summary:
             ("Ran", f"{', '.join(ran)}{hosts}"),
             ("Capture", ", ".join(filter(None, capture)) or "no times or versions in the export"),
             *([("Critical path", str(path))] if (path := head.get("critical_path")) else []),
+            *(("Steps", one.text) for one in self.findings if one.id == NO_STEPS),
         ]
 
     @property

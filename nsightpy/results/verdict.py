@@ -24,7 +24,7 @@ def verdict_of(summary: Summary) -> str:
     """How the devices spent their time, and the first finding, in two sentences."""
     records = summary.sections["breakdown"].records()
     whole = sum(number(record["window_ns"]) for record in records)
-    first = next(iter(summary.findings), None)
+    first = next(iter(summary.stands_out), None)
     if not whole:
         if first:
             return f"{first.text[:1].upper()}{first.text[1:]}."

@@ -178,6 +178,24 @@ def test_one_of_few_kernels_dominates_whatever_it_does() -> None:
     assert judged(replace(ROW, groups=groups, names=2))["dominating-kernel"].severity == "info"
 
 
+@pytest.mark.parametrize(("waits", "severity"), [(600, "info"), (300, "warning")])
+def test_kernels_of_a_device_that_waits_for_launches_are_minor(waits: int, severity: str) -> None:
+    row = idle(launch_bound=waits)
+    work = of_kernels(kernels={"a": 100, "b": 100}, small_grid={"a": 100})
+    found = judged(replace(row, groups={**work, "kernels": replace(work["kernels"], count=100)}))
+    assert found["small-grid"].severity == severity
+    assert found["small-grid"].minor == (severity == "info")
+    assert not found["launch-bound"].minor
+
+
+@pytest.mark.parametrize(("start", "said"), [(5, True), (500, False)])
+def test_what_was_launched_before_the_capture_is_said_to_be(start: int, said: bool) -> None:
+    row = idle(queued=400)
+    worst = {"queued": Place(start * MS, 390 * MS)}
+    row = replace(row, idle=replace(row.idle, overdue_ns=400 * MS, worst=worst))
+    assert ("record from earlier on" in judged(row)["capture-incomplete"].text) == said
+
+
 def test_a_collective_for_each_tensor_is_said_to_be_one() -> None:
     budget = replace(ROW.budget, exposed_communication_ns=40 * MS)
     calls = Group(44 * MS, 40 * MS, 44 * MS, count=4040)

@@ -58,6 +58,23 @@ def test_one_kernel_in_a_long_capture_is_no_busy_gpu() -> None:
     assert "no GPU work in the other 605 ms, over 99.9 % of the capture" in shown
 
 
+def test_what_stands_out_is_what_matters(tmp_path: Path) -> None:
+    """Launches come late; the kernels' grids are small, and nothing repeats: both matter little."""
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    for place, start in enumerate(range(MS, 21 * MS, MS)):
+        export.kernel(start, start + 50 * US, f"k{place}", launch=(start - 10 * US, start - 5 * US))
+    path = export.write()
+    assert {"small-grid", "no-steady-state"} < set(nsightpy.findings(path).column("id"))
+    shown = ask("summarize", path).text
+    assert "Steps    fewer than three steps that repeat were found, so no step" in shown
+    said = shown[shown.index("What stands out") :]
+    assert said.count("  ! ") == 1
+    assert "launch-bound" in said
+    assert "more: nsightpy findings" in said
+
+
 @needs_reports
 def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
     report = NSYS / "mordred_rtx6000_2021.sqlite"

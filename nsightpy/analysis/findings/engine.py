@@ -63,6 +63,7 @@ def has_edit(finding: Finding) -> bool:
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:
     """What hides most first, then by what mending gains, then facts; parts follow their whole."""
+    findings = [replace(finding, minor=_minor(finding)) for finding in findings]
     best = {finding.id: _order(finding) for finding in findings if not finding.part_of}
     for finding in findings:
         if finding.part_of in best:
@@ -145,6 +146,8 @@ def _finding(rule: Rule, row: Evidence, share: float, job: JobEvidence) -> Findi
         evidence["iterations"] = row.iterations
     if row.moment:
         evidence["moment"] = True
+    if row.waits_for_launches:
+        evidence["waits_for_launches"] = True
     command = rule.next if isinstance(rule.next, str) else rule.next(row, job)
     group = rule.group(row)
     name = group.name if rule.kernel and group.name in group.by_name else ""
@@ -205,9 +208,22 @@ def _order(finding: Finding) -> tuple[int, float]:
         return 2, -finding.share
     if rule is None or rule.fact:
         return {WARNING: 1}.get(finding.severity, 4 if rule is None else 3), 0.0
+    return 4 if finding.minor else 2, -round(_gain(rule, finding), 4)
+
+
+def _gain(rule: Rule, finding: Finding) -> float:
+    """What mending is worth as a share of the window, as far as that is known."""
     # a ceiling beyond the window itself cannot be had
     share = min(finding.share or 0.0, 1.0)
-    gain = rule.saved * share if finding.gain_share is None else finding.gain_share
+    return rule.saved * share if finding.gain_share is None else finding.gain_share
+
+
+def _minor(finding: Finding) -> bool:
+    """Whether mending gains nothing that matters, or is about kernels that do not."""
+    rule = _BY_NAME.get(finding.name)
+    if rule is None or rule.fact or finding.severity == ERROR:
+        return False
     # kernels of one moment may never run again
-    slight = gain < LEAST_SHARE or ("moment" in finding.evidence and rule.edit is None)
-    return 4 if slight else 2, -round(gain, 4)
+    passing = "moment" in finding.evidence and rule.edit is None
+    slight = rule.kernel and "waits_for_launches" in finding.evidence
+    return passing or slight or _gain(rule, finding) < LEAST_SHARE

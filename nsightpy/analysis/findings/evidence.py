@@ -13,6 +13,7 @@ from nsightpy.analysis.findings.groups import NONE, Gpu, Group, Latency, Place
 from nsightpy.analysis.findings.thresholds import (
     BEGUN,
     FEW_NAMES,
+    LAUNCHES_BIND,
     MOMENT_NS,
     SHORT_SHARE,
     STARTUP_SHARE,
@@ -240,6 +241,11 @@ class Evidence:
     def moment(self) -> bool:
         """Whether what it did may never be done again: one moment, and no iterations."""
         return self.short and self.iterations is None
+
+    @property
+    def waits_for_launches(self) -> bool:
+        """Whether faster kernels would only wait longer for the next launch."""
+        return self.caused("launch-bound") > LAUNCHES_BIND * self.window_ns
 
     @property
     def late_ns(self) -> int:

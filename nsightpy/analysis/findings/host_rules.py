@@ -53,6 +53,13 @@ def _loading_place(row: Evidence) -> Place:
     return Place((first if row.iterations is None else row.budget.start_ns) - lasted, lasted)
 
 
+def _early(row: Evidence) -> bool:
+    """Whether most of what did not begin is one interval where the window begins."""
+    worst = row.idle.worst["queued"]
+    late = worst.start_ns - row.budget.start_ns > LEAST_SHARE * row.window_ns
+    return not late and 2 * worst.duration_ns > row.idle.overdue_ns
+
+
 def _unknown_host(row: Evidence) -> bool:
     """Whether nothing says what the host did in host gaps."""
     named = row.idle.host and not row.idle.host.startswith(ON_CPU)
@@ -86,7 +93,7 @@ WHOLE_RULES = (
             "outside of its steady iterations ({window_ns:time})|no repeated work: it worked "
             "within {whole_ns:time}><late|, and of that {late_ns:time} pass before a tenth of its "
             "kernels' work is done><repetition.outside| ({repetition.outside})>: totals over the "
-            "capture mislead"
+            "capture mislead<iterations||; record what repeats, after a warm-up>"
         ),
         next=lambda row, job: (
             "iterations" if row.iterations else "api" if job.has_calls else "kernels"
@@ -228,10 +235,12 @@ HOST_RULES = (
         text=(
             "work had been launched for 1 ms or more and did not begin, with nothing else on the "
             "GPU: {loss}; what it waited for is not in the capture: an event, work from before the "
-            "capture, or another process on this GPU"
+            "capture, or another process on this GPU<early|; most of it is where the capture begins"
+            ": record from earlier on>"
         ),
         next="gaps",
         place=lambda row: row.idle.worst.get("queued"),
+        when={"early": _early},
         most=lambda _: INFO,
     ),
 )

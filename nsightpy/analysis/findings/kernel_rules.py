@@ -15,8 +15,8 @@ from nsightpy.analysis.findings.thresholds import (
 
 
 def _severity(row: Evidence) -> str:
-    """How kernels use a GPU is info where it worked once, for a moment only."""
-    return INFO if row.moment else WARNING
+    """How kernels use a GPU is info where it mostly waits for launches, or worked for a moment."""
+    return INFO if row.moment or row.waits_for_launches else WARNING
 
 
 def _severity_of(row: Evidence, part_ns: int) -> str:

@@ -48,6 +48,8 @@ SHORT_NS = 10_000
 FEW_LAUNCHES = 10
 # Operations: fewer copies, or short kernels, cost nothing that is worth a change of code.
 MANY = 100
+# Share of a window in which a device waits for launches: faster kernels would only wait longer.
+LAUNCHES_BIND = 0.5
 # Share of a window, or of the kernels' work: what decides how long it takes (captures: 25 to 97 %).
 DOMINANT_SHARE = 0.25
 # Names: one of so few kernels dominates whatever it does.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from nsightpy.render.text.summary_bars import (
 )
 from nsightpy.render.text.terminal import people_columns
 from nsightpy.render.text.views import by_importance
-from nsightpy.results import Finding, Summary, Table, number
+from nsightpy.results import Summary, Table, number
 from nsightpy.results.findings import unsaid
 from nsightpy.results.verdict import verdict_of, worth_of
 
@@ -69,7 +68,7 @@ def _sections(
         _header(summary, width),
         _devices(summary, width),
         *tables,
-        _findings([one for one in summary.findings if not one.part_of], width, findings),
+        _findings(summary, width, findings),
         _notes(summary, width, notes),
         [f"Next: {printable(command)}" for command, _ in first],
     ]
@@ -147,16 +146,17 @@ def _worth_saying(summary: Summary, name: str) -> Table:
     return replace(table, rows=tuple(compress(table.rows, keep)))
 
 
-def _findings(findings: Sequence[Finding], width: int, whole: int) -> list[Any]:
+def _findings(summary: Summary, width: int, whole: int) -> list[Any]:
     """The first findings in full, of the next what they could give back."""
+    findings = summary.stands_out[:MOST_FINDINGS]
     texts = [
         (finding.name, finding.text if index < whole else worth_of(finding))
-        for index, finding in enumerate(findings[:MOST_FINDINGS])
+        for index, finding in enumerate(findings)
     ]
     lines = [_bold("What stands out")] if findings else []
     for text in texts:
         lines += _wrapped(printable(": ".join(filter(None, text))), width, "  ! ", "    ")
-    more = len(findings) - MOST_FINDINGS
+    more = len(summary.own_findings) - len(findings)
     return [*lines, f"  - {more} more: nsightpy findings"] if more > 0 else lines
 
 
