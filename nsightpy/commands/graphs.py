@@ -145,9 +145,8 @@ def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
 
 def _narrowed(report: SystemReport, scope: Scope, name: str) -> Frame:
     if name == "graph_launches":
-        columns = (*OPERATION_COLUMNS[:-1], "graph_exec_id")
-        return scope.narrow(report, report.frame(name, columns))
-    frame = scope.narrow(report, report.frame(name, (*OPERATION_COLUMNS, _WORK[name])))
+        return scope.read(report, name, (*OPERATION_COLUMNS[:-1], "graph_exec_id"))
+    frame = scope.read(report, name, (*OPERATION_COLUMNS, _WORK[name]))
     return Frame({**frame.select(OPERATION_COLUMNS), "name": frame[_WORK[name]]})
 
 

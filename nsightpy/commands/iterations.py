@@ -20,7 +20,6 @@ from nsightpy.analysis.iterations.budgets import (
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
-from nsightpy.commands.findings.replayed import Replayed, job_of_work, replayed
 from nsightpy.frames import Ints
 from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
@@ -28,6 +27,7 @@ from nsightpy.query.engine import Parts, Question
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.iteration_search import work_to_search
 from nsightpy.query.options import Communication, Option
+from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
 from nsightpy.query.work_reading import Recorded, recorded

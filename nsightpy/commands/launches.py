@@ -8,9 +8,8 @@ from functools import partial
 from typing import Annotated, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork, Work
+from nsightpy.analysis.idle.gpu_work import GpuWork
 from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
@@ -102,8 +101,7 @@ def _statistics(
     report: SystemReport, scope: Scope, *, label: str
 ) -> tuple[list[LaunchStatistics], int]:
     """The phases by process, device, name and API function; how many kernels have no known call."""
-    columns = tuple(dict.fromkeys((*_SPAN, "device", label, *scope.columns)))
-    kernels = scope.narrow(report, report.frame("kernels", columns))
+    kernels = scope.read(report, "kernels", (*_SPAN, "device", label))
     calls = report.frame("api_calls", (*_SPAN, "name", "event_class"))
     keyed = Frame({**kernels, "label": kernels[label]})
     unmatched = int(np.count_nonzero(launch_rows(kernels, calls) == NO_LAUNCH))
@@ -135,7 +133,8 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
     idle = idle_report(report, scope, ())
     if not report.calls.recorded:
         return [], 0, not len(idle.launched)
-    work, counted = idle.launched.work, _in_scope(report, scope, idle.work)
+    work = idle.launched.work
+    counted = np.concatenate([scope.mask(report, frame) for frame in idle.work])
     queues = stream_queues(work, counted)
     bound = _launch_bound(idle)
     curves = _curves(work, queues)
@@ -145,15 +144,6 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
         for queue in queues
     ]
     return rows, unlaunched, True
-
-
-def _in_scope(report: SystemReport, scope: Scope, work: Work) -> NDArray[np.bool_]:
-    """Mask of the operations that began in what is asked about."""
-    masks = [np.zeros(frame.rows, dtype=np.bool_) for frame in work]
-    for frame, mask in zip(work, masks, strict=True):
-        numbered = Frame({**frame, "row": np.arange(frame.rows)})
-        mask[scope.narrow(report, numbered).ints("row")] = True
-    return np.concatenate(masks)
 
 
 def _launch_bound(idle: IdleReport) -> Ints:

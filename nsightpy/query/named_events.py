@@ -6,7 +6,7 @@ The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import Frame, Labels, constant
+from nsightpy.frames import GPU_FRAMES, Frame, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.device_time import rank_budgets, read_work
@@ -41,7 +41,6 @@ MEASURED: Mapping[str, Said] = {
 }
 KINDS = ("kernel", "collective", "range", "projection", IDLE, LAUNCH_DELAY)
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
-_GPU = ("kernels", "memory_operations", "graph_launches")
 CLOSE = 5
 _ON_HOST = -1
 
@@ -70,7 +69,7 @@ def close_names(of: str, names: Iterable[str]) -> list[str]:
 def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> Frame:
     label = NAME_COLUMNS[name]
     names = tuple(NAME_COLUMNS.values()) if of is not None else (label,)
-    frame = _narrowed(report, scope, "kernels", names)
+    frame = scope.read(report, "kernels", ("pid", "device", *names))
     if of is not None:
         hits = np.zeros(frame.rows, dtype=np.bool_)
         for column in names:
@@ -81,7 +80,7 @@ def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> F
 
 
 def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
-    frame = _narrowed(report, scope, "collectives", ("operation", "bytes"))
+    frame = scope.read(report, "collectives", ("pid", "device", "operation", "bytes"))
     groups = group_by(frame, ("operation", "bytes"))
     sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
     texts = Labels(
@@ -106,7 +105,7 @@ def _ranges(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame
 def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     """The intervals in which what a range launched ran, a row for each range and device."""
     ranges = _chosen_ranges(report, scope, of)
-    parts = [scope.narrow(report, report.frame(kind, OPERATION_COLUMNS)) for kind in _GPU]
+    parts = [scope.read(report, kind, OPERATION_COLUMNS) for kind in GPU_FRAMES]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
     projected = []
     for pid, device in places_of(operations):
@@ -142,7 +141,7 @@ def _idle(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
 
 def _launch_delays(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     """From the begin of a launching call to that of the first kernel it launched, by the call."""
-    kernels = _narrowed(report, scope, "kernels", ())
+    kernels = scope.read(report, "kernels", ("pid", "device", "correlation_id"))
     if not _is_called(LAUNCH_DELAY, of):
         kernels = kernels.take(_none(kernels))
     kernels = kernels.ordered()
@@ -160,7 +159,7 @@ def _is_called(name: str, of: str | None) -> bool:
 
 
 def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:
-    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
     if of is None:
         return ranges
     meant = named(of, ranges)
@@ -169,11 +168,6 @@ def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:
 
 def _none(frame: Frame) -> np.typing.NDArray[np.bool_]:
     return np.zeros(frame.rows, dtype=np.bool_)
-
-
-def _narrowed(report: SystemReport, scope: Scope, frame: str, more: Sequence[str]) -> Frame:
-    columns = ("start_ns", "end_ns", "pid", "device", "correlation_id", *more)
-    return scope.narrow(report, report.frame(frame, tuple(dict.fromkeys(columns))))
 
 
 def _framed(frame: Frame, names: Labels) -> Frame:

@@ -44,9 +44,7 @@ def rank_part(report: SystemReport, scope: Scope) -> RankPart:
     marked.
     """
     collectives = report.frame("collectives", COLLECTIVES.names)
-    numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
-    shown = np.zeros(collectives.rows, dtype=np.bool_)
-    shown[scope.everybody.narrow(report, numbered).ints("row")] = True
+    shown = scope.everybody.mask(report, collectives)
     return RankPart(tuple(clocks_in(report)), log_of(collectives, shown), mpi_log(report))
 
 

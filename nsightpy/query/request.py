@@ -48,14 +48,8 @@ class Request:
 
         The stretch of time of several reports is found in each one's own time.
         """
-        scope = Scope.of(
-            common.get("rank"),
-            common.get("device"),
-            common.get("from_time"),
-            common.get("to_time"),
-            common.get("nvtx"),
-            common.get("iteration"),
-        )
+        given: Any = common
+        scope = Scope.of(**{key: given[key] for key in Scoping.__annotations__ if key in given})
         use_cache = common.get("use_cache", True)
         ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))
         if (scope.from_ns, scope.to_ns) != (None, None):

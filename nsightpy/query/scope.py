@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import and_
+from typing import Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, clip
+from nsightpy.analysis.iterations.steady import STEADY, Chosen
 from nsightpy.errors import UsageError
 from nsightpy.frames import SCHEMAS, Frame
+from nsightpy.query.iteration_filter import chosen_iterations
+from nsightpy.query.nvtx_filter import named_ranges
+from nsightpy.query.options import Scoping
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import checked_time_ns
-
-if TYPE_CHECKING:
-    from nsightpy.analysis.iterations.steady import Chosen
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000
@@ -45,23 +49,15 @@ class Scope:
     alone: bool = False
 
     @classmethod
-    def of(
-        cls,
-        rank: str | int | None = None,
-        device: str | int | None = None,
-        from_time: str | int | None = None,
-        to_time: str | int | None = None,
-        nvtx: str | None = None,
-        iteration: str | int | None = None,
-    ) -> Scope:
+    def of(cls, **given: Unpack[Scoping]) -> Scope:
         """A scope from what users write: "0,2-5", "1.5s", "forward". Raises UsageError."""
         scope = cls(
-            numbers(rank, "rank"),
-            numbers(device, "device"),
-            _time(from_time),
-            _time(to_time),
-            nvtx,
-            _chosen(iteration),
+            numbers(given.get("rank"), "rank"),
+            numbers(given.get("device"), "device"),
+            _time(given.get("from_time")),
+            _time(given.get("to_time")),
+            given.get("nvtx"),
+            _chosen(given.get("iteration")),
         )
         if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
             raise UsageError("--to must be later than --from")
@@ -100,12 +96,16 @@ class Scope:
 
         Raises MissingDataError when the report has no such NVTX range or iteration.
         """
-        frame = self.in_iterations(report, self.within(report, frame))
-        if self.nvtx is None:
-            return frame
-        from nsightpy.query.nvtx_filter import named_ranges
+        return _taken(frame, self.mask(report, frame))
 
-        return frame.take(named_ranges(report, self.nvtx).mask(frame))
+    def mask(self, report: SystemReport, frame: Frame) -> NDArray[np.bool_]:
+        """Which rows are inside the scope."""
+        keep = self._mask_within(report, frame)
+        if self.iteration is not None:
+            keep &= chosen_iterations(report, self.iteration).mask(frame)
+        if self.nvtx is not None:
+            keep &= named_ranges(report, self.nvtx).mask(frame)
+        return keep
 
     def narrow_any(self, report: SystemReport, frame: Frame) -> Frame:
         """The same of any frame: one without times or processes is left whole."""
@@ -137,47 +137,28 @@ class Scope:
         """Whether the question is about less than all that the reports hold."""
         return self.is_part or self.ranks is not None or self.devices is not None
 
-    def in_iterations(self, report: SystemReport, frame: Frame) -> Frame:
-        """The rows that began in the chosen iterations of their process."""
-        if self.iteration is None:
-            return frame
-        from nsightpy.query.iteration_filter import chosen_iterations
-
-        return frame.take(chosen_iterations(report, self.iteration).mask(frame))
-
     def windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
         """Per process and device the time that range and iterations leave, ns; None for all."""
-        ranges, chosen = self._range_windows(report), None
+        parts: list[Mapping[tuple[int, int], Spans]] = []
+        if self.nvtx is not None:
+            parts.append(named_ranges(report, self.nvtx).windows)
         if self.iteration is not None:
-            from nsightpy.query.iteration_filter import chosen_iterations
-
-            chosen = chosen_iterations(report, self.iteration).by_place()
-        if ranges is None or chosen is None:
-            return self._clipped(report, chosen if ranges is None else ranges)
-        both = ranges.keys() & chosen.keys()
-        return self._clipped(
-            report, {place: ranges[place] & chosen[place] for place in sorted(both)}
-        )
-
-    def _clipped(
-        self, report: SystemReport, windows: dict[tuple[int, int], Spans] | None
-    ) -> dict[tuple[int, int], Spans] | None:
-        """The same between --from and --to."""
-        if windows is None:
+            parts.append(chosen_iterations(report, self.iteration).by_place())
+        if not parts:
             return None
         start, end = self.bounds(report)
         low, high = -(2**62) if start is None else start, 2**62 if end is None else end
-        return {place: clip(spans, low, high) for place, spans in windows.items()}
-
-    def _range_windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
-        if self.nvtx is None:
-            return None
-        from nsightpy.query.nvtx_filter import named_ranges
-
-        return dict(named_ranges(report, self.nvtx).windows)
+        shared = [place for place in parts[0] if place in parts[-1]]
+        return {
+            place: clip(reduce(and_, (part[place] for part in parts)), low, high)
+            for place in shared
+        }
 
     def within(self, report: SystemReport, frame: Frame) -> Frame:
-        """The rows of the ranks, devices and time in scope, whatever the NVTX range."""
+        """The rows of the ranks, devices and time in scope, whatever range and iterations."""
+        return _taken(frame, self._mask_within(report, frame))
+
+    def _mask_within(self, report: SystemReport, frame: Frame) -> NDArray[np.bool_]:
         keep = np.ones(frame.rows, dtype=np.bool_)
         if self.ranks is not None:
             pids = [pid for pid in report.pids if report.rank_of(pid)[0] in self.ranks]
@@ -189,15 +170,11 @@ class Scope:
             keep &= frame.ints("end_ns") > low
         if high is not None:
             keep &= frame.ints("start_ns") < high
-        return frame if keep.all() else frame.take(keep)
+        return keep
 
     def notes_on(self, report: SystemReport) -> tuple[str, ...]:
         """What must be said of the NVTX ranges of a report, as far as they were looked at."""
-        if self.nvtx is None:
-            return ()
-        from nsightpy.query.nvtx_filter import named_ranges
-
-        return tuple(named_ranges(report, self.nvtx).notes)
+        return () if self.nvtx is None else tuple(named_ranges(report, self.nvtx).notes)
 
     def missed(self, report: SystemReport) -> tuple[int, int] | None:
         """From when to when the GPU work of a report is, if none is between --from and --to."""
@@ -227,6 +204,10 @@ class Scope:
                 "the union of their projected intervals, with all that ran in it."
             )
         return said
+
+
+def _taken(frame: Frame, keep: NDArray[np.bool_]) -> Frame:
+    return frame if keep.all() else frame.take(keep)
 
 
 def _iterations_text(chosen: Chosen) -> str:
@@ -259,10 +240,6 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
 
 
 def _chosen(iteration: str | int | None) -> Chosen | None:
-    if iteration is None:
-        return None
-    from nsightpy.analysis.iterations.steady import STEADY
-
     return STEADY if iteration == STEADY else numbers(iteration, "iteration")
 
 

@@ -17,13 +17,13 @@ from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.rank_evidence import with_waits
-from nsightpy.commands.findings.replayed import Job, Replayed, replayed
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.errors import ReportError
 from nsightpy.query.command import command
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Communication, Option
+from nsightpy.query.replayed import Job, Replayed, replayed
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.report_files import find_reports

@@ -14,7 +14,6 @@ from nsightpy.analysis.selection.headroom import StepParts, step_parts
 from nsightpy.analysis.selection.headroom_join import LOOSE, match
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.findings.replayed import Replayed, job_of_work, replayed
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
 from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.roofline.command import roofline
@@ -22,6 +21,7 @@ from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common, Communication, Option, Top
+from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.request import Request, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
@@ -134,8 +134,7 @@ def _part_of(
 ) -> Part:
     """What one report adds to the step; `whole`: warm-up counts, too."""
     states = {} if whole or scope.nvtx is not None else steady_states(report, scope)
-    columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
-    kernels = scope.narrow(report, report.frame("kernels", columns))
+    kernels = scope.read(report, "kernels", (*COLUMNS, "device"))
     kernels = kernels.take(is_steady(kernels, states))
     kernels = kernels.take(~is_communication(kernels.labels("name"), communication))
 
@@ -156,9 +155,8 @@ def _windows(
 ) -> Mapping[tuple[int, int], Spans]:
     """Per process and device the time that counts: steady state, else first start to last end."""
     chosen = scope.windows(report)
-    columns = tuple(dict.fromkeys((*PLACED, *scope.columns)))
-    frames = [scope.within(report, report.frame(name, columns)) for name in GPU_FRAMES]
-    done = Frame.concatenate([frame.select(PLACED) for frame in frames])
+    frames = [scope.within(report, report.frame(name, PLACED)) for name in GPU_FRAMES]
+    done = Frame.concatenate(frames)
     first, last = scope.bounds(report)
     windows = {}
     for pid, device in places_of(done):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import format_count
 
 BEFORE = "(before the capture)"
+_OF_SNAPSHOTS = ("rank", "device", "from_time", "to_time")
 _MIXED = "memory snapshots of PyTorch and other reports are not read together"
 
 
@@ -105,7 +106,8 @@ def _of_snapshots(given: Sequence[object], by: str, diff: bool, common: Common) 
     """The same of memory snapshots; raises ReportError for one alone that cannot be read."""
     if common.get("nvtx") is not None:
         raise NsightpyError("--nvtx: memory snapshots hold no NVTX ranges; leave it out.")
-    scope = Scope.of(*(common.get(name) for name in ("rank", "device", "from_time", "to_time")))  # type: ignore[arg-type]
+    wanted_part: Any = {name: common.get(name) for name in _OF_SNAPSHOTS}
+    scope = Scope.of(**wanted_part)
     opened = open_snapshots(given, rank_regex=common.get("rank_regex"))  # type: ignore[arg-type]
     if not diff:
         opened.sort(key=lambda snapshot: natural(str(snapshot.path)))

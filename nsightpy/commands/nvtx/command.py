@@ -127,7 +127,7 @@ def _shown_names(
 
 
 def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> RangeTallies:
-    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    frames = [scope.read(report, name, OPERATION_COLUMNS) for name in GPU_FRAMES]
     operations = Frame.concatenate([frame for frame in frames if frame.rows] or frames[:1])
     whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = scope.narrow(report, whole)

@@ -111,9 +111,9 @@ def _metrics(
 def _windows(report: SystemReport, scope: Scope) -> dict[Key, dict[int, Spans]]:
     """Per range, and GPU of the host, the union of the projected intervals of its instances."""
     gpus = gpus_of(report)
-    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    frames = [scope.read(report, name, OPERATION_COLUMNS) for name in GPU_FRAMES]
     operations = Frame.concatenate(frames)
-    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
     by_range: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):

@@ -140,9 +140,7 @@ def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> Opera
         frame = Frame({**frame, "module": path_around(module_calls(functions), frame)})
     calls = report.frame("api_calls", CALL_COLUMNS)
     devices = Scope(devices=scope.devices)
-    work = [
-        devices.narrow(report, report.frame(name, (*WORK_COLUMNS, "device"))) for name in GPU_FRAMES
-    ]
+    work = [devices.read(report, name, (*WORK_COLUMNS, "device")) for name in GPU_FRAMES]
     times = operator_times(frame, calls, work)
     flop = operator_flop(frame)
     ideal_s = flop / _peaks(frame, _gpu(report, work))

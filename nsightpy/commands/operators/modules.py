@@ -80,8 +80,7 @@ def time_of_modules(depth: int | None) -> Question[Table]:
 
 def _sums(report: SystemReport, scope: Scope) -> ModuleSums:
     narrowed = Scope(devices=scope.devices)
-    columns = (*WORK_COLUMNS, "device")
-    work = [narrowed.narrow(report, report.frame(name, columns)) for name in GPU_FRAMES]
+    work = [narrowed.read(report, name, (*WORK_COLUMNS, "device")) for name in GPU_FRAMES]
     modules, times, attributed = (_of_trace if report.kind == "torch" else _of_ranges)(report, work)
     below = with_callees(attributed, modules.ints("parent"), modules.ints("depth"))
     calls = {"calls": np.ones(modules.rows, dtype=np.int64), "attributed": below}

@@ -86,9 +86,7 @@ def _part_of(report: SystemReport, scope: Scope) -> tuple[RankPart, IdleInCalls]
     everybody = scope.everybody
     part = rank_part(report, everybody)
     calls = part.mpi
-    numbered = Frame({**calls, "row": np.arange(calls.rows)})
-    shown = np.zeros(calls.rows, dtype=np.int64)
-    shown[everybody.narrow(report, numbered).ints("row")] = 1
+    shown = everybody.mask(report, calls).astype(np.int64)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(~ranges.labels("domain").equals([MPI_DOMAIN]))
     around = path_around(range_calls(ranges), calls)

@@ -71,16 +71,11 @@ def _part_of(
 ) -> tuple[RankPart, Compute]:
     """The clocks and collectives of a report, and how long its devices computed, ns."""
     everybody = scope.everybody
-
-    def frame(name: str, *columns: str) -> Frame:
-        wanted = tuple(dict.fromkeys((*PLACED, *columns, *everybody.columns)))
-        return everybody.narrow(report, report.frame(name, wanted))
-
     low, high = scope.bounds(report)
     budgets = device_budgets(
-        frame("kernels", "name"),
+        everybody.read(report, "kernels", ("pid", "device", "name")),
         Frame.empty(MEMORY_OPERATIONS, PLACED),
-        frame("graph_launches"),
+        everybody.read(report, "graph_launches", ("pid", "device")),
         communication=communication,
         start_ns=low,
         end_ns=high,

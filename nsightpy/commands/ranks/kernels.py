@@ -60,8 +60,7 @@ def _profiles(
     report: SystemReport, scope: Scope, *, label: str, communication: tuple[str, ...]
 ) -> Profiles:
     """Instances and total time of every compute kernel on each device of each process."""
-    columns = dict.fromkeys(("start_ns", "end_ns", "pid", "device", "name", label, *scope.columns))
-    kernels = scope.narrow(report, report.frame("kernels", tuple(columns)))
+    kernels = scope.read(report, "kernels", ("pid", "device", "name", label))
     kernels = kernels.take(~is_communication(kernels.labels("name"), communication))
     statistics = tally_durations(kernels, ("pid", "device", label)).statistics()
     totals: Profiles = {}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import COLUMNS, Portion, portions, variant_launches
 from nsightpy.commands.select.nvtx_filter import range_filter
-from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.query.iteration_search import PLACED
 from nsightpy.query.scope import Scope
@@ -47,21 +44,18 @@ def offers_of(
     """The variants of one report, each process's with the launch that represents them."""
     states = {} if whole else steady_states(report, scope)
     include, visible = range_filter(report, report.frame("kernels", PLACED), scope.nvtx)
-    columns = tuple(dict.fromkeys((*PLACED, *COLUMNS, *scope.columns)))
+    columns = tuple(dict.fromkeys((*PLACED, *COLUMNS)))
     launches = variant_launches(report.frame("kernels", columns), visible)
     frame = launches.frame
-    numbered = Frame({**frame, "row": np.arange(frame.rows, dtype=np.int64)})
-    inside = scope.in_iterations(report, scope.within(report, numbered)).ints("row")
-    weighed = np.zeros(frame.rows, dtype=np.bool_)
-    weighed[inside] = True
-    weighed &= launches.visible & is_steady(frame, states)
+    inside = replace(scope, nvtx=None).mask(report, frame)
+    weighed = inside & launches.visible & is_steady(frame, states)
     talking = is_communication(frame.labels("name"), communication) & weighed
-    graphs = report.frame("graph_launches", ("start_ns", "end_ns", "pid", "device"))
+    graphs = scope.read(report, "graph_launches", PLACED)
     return Offers(
         portions(launches, weighed if with_communication else weighed & ~talking),
         int(durations(frame)[talking].sum()),
         int(durations(frame)[weighed].sum()),
-        int(durations(scope.narrow(report, graphs)).sum()),
+        int(durations(graphs).sum()),
         include,
         len(report.pids),
         report.session.host,

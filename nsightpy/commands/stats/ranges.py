@@ -88,7 +88,7 @@ def _projections(report: SystemReport, scope: Scope) -> tuple[Frame, Ints]:
     """
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
-    parts = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in _OPERATIONS]
+    parts = [scope.read(report, name, OPERATION_COLUMNS) for name in _OPERATIONS]
     done = launched(Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS))
     projected = project(ranges, done)
     whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)

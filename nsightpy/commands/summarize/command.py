@@ -15,7 +15,6 @@ from nsightpy.analysis.findings.next_command import next_command
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown.command import budget_row
 from nsightpy.commands.findings.command import gained, job_of
-from nsightpy.commands.findings.replayed import Replayed, replayed
 from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
@@ -36,6 +35,7 @@ from nsightpy.query.device_time import suspect_note
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.idle_time import NO_CALLS
 from nsightpy.query.options import Option
+from nsightpy.query.replayed import Replayed, replayed
 from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, rank_order
 from nsightpy.results.keys import KERNEL, row_keys
 from nsightpy.results.notes import abstentions, texts

@@ -114,7 +114,7 @@ class Part:
 
 def read_part(report: SystemReport, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
-    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
     work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
     facts = report_evidence(report, scope, work, ranges)
     extent = extent_of_frames(work.kernels.rows, work)

@@ -16,7 +16,6 @@ from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks, pat
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.analysis.work_graph.critical_path import legs
 from nsightpy.commands.findings import command as checks
-from nsightpy.commands.findings.replayed import Replayed, path_question
 from nsightpy.commands.timeline.tracks import TrackReader
 from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES, Frame
@@ -26,6 +25,7 @@ from nsightpy.query.engine import Parts, Question, answer, answers
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.replayed import Replayed, path_question
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
@@ -104,8 +104,7 @@ def _survey(report: SystemReport, scope: Scope) -> Survey | None:
         gpu = (extent.start_ns, extent.end_ns)
         places: tuple[tuple[int, int | None], ...] = extent.places
     else:
-        columns = tuple(dict.fromkeys((*_PLACED, *scope.columns)))
-        frames = [scope.narrow(report, report.frame(name, columns)) for name in GPU_FRAMES]
+        frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
         gpu = bounds_of(frames) or (None, None)
         places = tuple(places_of(Frame.concatenate(frames)))
     if gpu[0] is not None and gpu[1] is not None:

@@ -105,8 +105,7 @@ class TrackReader:
         scope = self.scope
 
         def gpu_frame(name: str, *columns: str) -> Frame:
-            wanted = tuple(dict.fromkeys((*_STREAM, *columns, *scope.columns)))
-            return scope.narrow(report, report.frame(name, wanted))
+            return scope.read(report, name, (*_STREAM, *columns))
 
         def host_frame(name: str, columns: tuple[str, ...]) -> Frame:
             return scope.within(report, report.frame(name, columns))

@@ -1,4 +1,4 @@
-"""The graph of the work that findings are about: which stretches of it, and whether it is sure."""
+"""The work graph of a job: which stretches of its work are looked at, and whether it is sure."""
 
 from __future__ import annotations
 
