@@ -27,7 +27,7 @@ from nsightpy.results.series import Instances
 from nsightpy.units import format_time, listed, significant
 
 if TYPE_CHECKING:
-    from nsightpy.query.common_clock import CommonClock
+    from nsightpy.query.rank_alignment import CommonClock
 
 ANY = "any"
 FIELDS = (

@@ -24,8 +24,7 @@ from nsightpy.frames import Ints
 from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.iteration_search import work_to_search
+from nsightpy.query.iteration_filter import places_in, work_to_search
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.scope import Scope

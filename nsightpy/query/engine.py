@@ -22,8 +22,7 @@ from nsightpy.results import Table
 from nsightpy.workers.outcomes import LOG
 
 if TYPE_CHECKING:
-    from nsightpy.query.common_clock import CommonClock
-    from nsightpy.query.rank_alignment import RankPart
+    from nsightpy.query.rank_alignment import CommonClock, RankPart
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -74,7 +73,7 @@ class Parts(Generic[T]):
     @property
     def clock(self) -> CommonClock:
         """The clock that all reports share."""
-        from nsightpy.query.common_clock import common_clock
+        from nsightpy.query.rank_alignment import common_clock
 
         return common_clock(self.ranks)
 

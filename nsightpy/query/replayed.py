@@ -18,9 +18,9 @@ from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
-from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
+    CommonClock,
     RankPart,
     align_parts,
     aligned_sample,

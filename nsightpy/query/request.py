@@ -118,7 +118,7 @@ class Request:
 
 def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
     """The scope with its stretch of time in the own time of each of several reports."""
-    from nsightpy.query.common_clock import common_clock
+    from nsightpy.query.rank_alignment import common_clock
 
     clock = common_clock(ranks)
     low, high = (0 if ns is None else ns for ns in (scope.from_ns, scope.to_ns))

@@ -13,7 +13,7 @@ from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_
 from nsightpy.analysis.iterations.windows import owner_of
 from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.iteration_search import search
+from nsightpy.query.iteration_filter import search
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed

@@ -29,7 +29,7 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.common_clock import common_clock
+from nsightpy.query.rank_alignment import common_clock
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of

@@ -16,10 +16,9 @@ import pytest
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.bounds import bounded
 from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import Roots
-from nsightpy.commands.mcp.tools import WITHHELD, Tool, tools
+from nsightpy.commands.mcp.tools import WITHHELD, Tool, bounded, tools
 from nsightpy.errors import UsageError
 from nsightpy.output.formats import document_of
 from tests.support.reports import REPORTS, ROOT, needs_reports, refused, state

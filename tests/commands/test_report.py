@@ -13,8 +13,8 @@ from simulator import TrainingJob
 import nsightpy
 from nsightpy.analysis.findings.rules import SECTIONS
 from nsightpy.cli.report import command
-from nsightpy.commands.report.catalogue import ENTRIES, Entry
 from nsightpy.commands.report.comparison import with_comparison
+from nsightpy.commands.report.sections import ENTRIES, Entry
 from nsightpy.errors import ReportError
 from nsightpy.output.sentences import answer
 from nsightpy.query import engine

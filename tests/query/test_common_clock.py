@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import nsightpy
-from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.query.rank_alignment import CommonClock, common_clock
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.units import format_time
 

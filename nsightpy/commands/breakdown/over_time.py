@@ -16,9 +16,9 @@ from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.query.capture_advice import not_recorded
-from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.device_time import doubtful_names, read_work, suspect_note
 from nsightpy.query.engine import Parts, Question
+from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import (
     NO_SAMPLES,
     RATES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, Unpack
@@ -10,19 +10,23 @@ from typing import Annotated, TypeAlias, Unpack
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
 from nsightpy.analysis.comparison.gate import gated, noise_floor
 from nsightpy.analysis.comparison.verdicts import FEWEST_RUNS
-from nsightpy.commands.compare.promise import promises
 from nsightpy.commands.compare.runs import (
     OneRun,
+    OpenRun,
     Runs,
     listed,
     open_run,
     same_kind,
     summaries,
 )
+from nsightpy.commands.findings.command import findings
 from nsightpy.errors import NsightpyError, OutputError, UsageError
 from nsightpy.query.command import command
+from nsightpy.query.engine import answer
 from nsightpy.query.options import Common, Option
+from nsightpy.query.request import Request
 from nsightpy.readers.baseline import read_baseline
+from nsightpy.results import Table
 from nsightpy.results.comparison import (
     COMPARE_FIELDS,
     GONE,
@@ -33,7 +37,7 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.results.run_summary import RunSummary
-from nsightpy.units import checked_time_ns
+from nsightpy.units import checked_time_ns, format_time
 
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
 Gate: TypeAlias = Annotated[
@@ -50,6 +54,17 @@ NewBaseline: TypeAlias = Annotated[
     Path | str | None, Option("Keep the last side's runs in a new file.", "FILE")
 ]
 SAME_FILE = "{name} is on both sides: a run is the same as itself."
+# The findings about each part of the time, beside that of the idle cause it is.
+FINDINGS = {
+    "exposed communication": ("exposed-communication", "straggler"),
+    "copies alone": ("exposed-h2d", "exposed-d2h"),
+}
+# What the gains of findings are of, where they are of the unit that is compared.
+WINDOWS = {"step": "steady", "window": "whole"}
+PROMISED = (
+    "A replay of {run} without {finding} promised {gain} less a {unit}: {part} now takes {less} "
+    "less, and the {unit} {change}."
+)
 
 
 @command(
@@ -204,4 +219,36 @@ def _require_common(comparison: Comparison) -> None:
         raise NsightpyError(
             f"{names[0]} and {names[1]} have no kernel in common: they are not runs of one program."
             "\n  `nsightpy kernels` lists what each of them ran."
+        )
+
+
+def promises(run: OpenRun, comparison: Comparison) -> Iterator[str]:
+    """A sentence for each finding of a run before whose part of the unit has become smaller."""
+    unit, step = comparison.unit, comparison.step
+    least = comparison.limits.at(step.before_ns or 0)
+    less = {part.name: -part.delta_ns for part in comparison.parts if -part.delta_ns > least}
+    if unit not in WINDOWS or not less or not isinstance(run.reports, Request):
+        return
+    try:
+        found: Table = answer(run.reports, findings.question())
+    except NsightpyError:
+        return
+    change = f"{format_time(abs(step.delta_ns))} {'less' if step.delta_ns < 0 else 'more'}"
+    for row in found.records():
+        known = (
+            f"idle: {row['id']}",
+            *(name for name in less if row["id"] in FINDINGS.get(name, ())),
+        )
+        part = next((name for name in known if name in less), None)
+        gain = row["gain_ns"]
+        if part is None or not isinstance(gain, int) or row["window"] != WINDOWS[unit]:
+            continue
+        yield PROMISED.format(
+            run=run.name,
+            finding=row["id"],
+            gain=format_time(gain),
+            unit=unit,
+            part=part,
+            less=format_time(less[part]),
+            change=change,
         )

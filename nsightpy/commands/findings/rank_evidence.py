@@ -22,8 +22,7 @@ from nsightpy.analysis.ranks.links import slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
-from nsightpy.query.common_clock import CommonClock
-from nsightpy.query.rank_alignment import UnitNames, aligned_sample, once
+from nsightpy.query.rank_alignment import CommonClock, UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 

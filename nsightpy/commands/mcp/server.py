@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from nsightpy import __version__
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.bounds import bounded
 from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
-from nsightpy.commands.mcp.tools import Json, tools
+from nsightpy.commands.mcp.tools import Json, bounded, tools
 from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice, unforeseen
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import error_document

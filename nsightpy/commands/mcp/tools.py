@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.bounds import ROWS, bounded, row_count
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.errors import UsageError
 from nsightpy.output.formats import document_of
@@ -20,12 +19,17 @@ from nsightpy.results import Table
 
 Json = dict[str, Any]
 
+# How many rows an agent gets unasked, and at most; how many characters of a text.
+USUAL_ROWS, MOST_ROWS = 50, 1_000
+MOST_TEXT = 2_000
+
 # No tool takes these: where work is done, what is kept or written, what only a program can give.
 WITHHELD = frozenset(("dask", "jobs", "progress", "use_cache", "overwrite", "save_baseline"))
 _REPORTS = Option("Paths in the allowed folders: reports, folders of them, or globs.")
-_TOP = f"First N rows: {ROWS.usual} without it, {ROWS.most} at most; total_rows says how many."
+_TOP = f"First N rows: {USUAL_ROWS} without it, {MOST_ROWS} at most; total_rows says how many."
 _TYPES = {"boolean": bool, "integer": int, "number": int | float, "string": str, "array": list}
 _PYTHON = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
+_CUT = "..."
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,9 @@ class Tool:
         answer = self.command(**given)
         counted = "top" in given  # by the command: of each rank where it splits by it
         if isinstance(answer, Table):
-            answer = answer.first(ROWS.most if counted else rows)
+            answer = answer.first(MOST_ROWS if counted else rows)
         document = document_of(answer)
-        return bounded(document, max(len(document.get("rows", ())), rows, ROWS.usual))
+        return bounded(document, max(len(document.get("rows", ())), rows, USUAL_ROWS))
 
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""
@@ -150,3 +154,37 @@ def _require_type(name: str, value: Any, wanted: Sequence[str]) -> None:
     )
     if not fits or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
         raise UsageError(f"{name} must be {' or '.join(wanted)}, not {value!r:.80}")
+
+
+def row_count(wanted: int | None) -> int:
+    """How many rows to give. Raises UsageError for more than there may be."""
+    if wanted is None:
+        return USUAL_ROWS
+    if not 1 <= wanted <= MOST_ROWS:
+        raise UsageError(f"top must be 1 to {MOST_ROWS}, not {wanted}: narrow the question")
+    return wanted
+
+
+def bounded(document: dict[str, Any], rows: int) -> dict[str, Any]:
+    """The document with lists of at most so many entries and texts of at most 2,000 characters.
+
+    Lists other than rows that were cut are named in a note.
+    """
+    cut: list[str] = []
+    made = {name: _bounded(value, rows, name, cut) for name, value in document.items()}
+    if cut:
+        said = f"Cut to the first {rows} entries: {', '.join(dict.fromkeys(cut))}."
+        made["notes"] = [*made["notes"], said]
+    return made
+
+
+def _bounded(value: Any, rows: int, name: str, cut: list[str]) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= MOST_TEXT else value[: MOST_TEXT - len(_CUT)] + _CUT
+    if isinstance(value, dict):
+        return {key: _bounded(inner, rows, f"{name}.{key}", cut) for key, inner in value.items()}
+    if isinstance(value, list):
+        if len(value) > rows:
+            cut.append(name)
+        return [_bounded(inner, rows, name, cut) for inner in value[:rows]]
+    return value

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
+from nsightpy.analysis.findings.rules import SECTIONS
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again
@@ -16,8 +17,9 @@ from nsightpy.commands.info.command import info
 from nsightpy.commands.instances import instances
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage, of_systems
-from nsightpy.commands.report import overview
-from nsightpy.commands.report.catalogue import (
+from nsightpy.commands.report.comparison import with_comparison
+from nsightpy.commands.report.inputs import Inputs
+from nsightpy.commands.report.sections import (
     BREAKDOWN,
     CAPTURE,
     ENTRIES,
@@ -27,11 +29,11 @@ from nsightpy.commands.report.catalogue import (
     ROOFLINE,
     SELECT,
     TIMELINE,
+    Context,
     Entry,
+    section_of_finding,
+    shortened,
 )
-from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.inputs import Inputs
-from nsightpy.commands.report.sections import Context, shortened
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.errors import NsightpyError, ReportError, UsageError
@@ -41,11 +43,12 @@ from nsightpy.query.options import Common, Option
 from nsightpy.query.request import Request, reading_options, typed_options
 from nsightpy.report_sets.by_tool import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.results import Summary, Table, findings_table
+from nsightpy.results import Finding, Summary, Table, findings_table
 from nsightpy.results.notes import texts
-from nsightpy.results.page import Page, Section
+from nsightpy.results.page import Card, Page, Section
 from nsightpy.results.tracks import Timeline
-from nsightpy.results.verdict import verdict_of
+from nsightpy.results.verdict import verdict_of, worth_of
+from nsightpy.units import format_time
 
 # Of more instances of a kernel only the distribution is drawn.
 MOST_INSTANCES, BINS = 20_000, 60
@@ -114,10 +117,10 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
         title=title_of(ranks.inputs),
         inputs=(*ranks.inputs, *inputs.others),
         verdict=verdict_of(summary),
-        facts=overview.facts_of(summary),
-        cards=overview.cards_of(summary),
+        facts=facts_of(summary),
+        cards=cards_of(summary),
         sections=tuple(found[entry.id] for entry in ENTRIES),
-        passed=overview.passed_checks(summary),
+        passed=passed_checks(summary),
         notes=shortened(general),
         header=dict(summary.header),
         timeline=_marked(answer_of[TIMELINE], summary) if embedded else None,
@@ -218,3 +221,43 @@ def title_of(inputs: Sequence[str]) -> str:
     folders = {path.parent for path in paths}
     where = f"{paths[0].parent.name}: " if len(folders) == 1 and paths[0].parent.name else ""
     return f"{where}{len(paths)} reports, {paths[0].name} to {paths[-1].name}"
+
+
+def passed_checks(summary: Summary) -> dict[str, str]:
+    """What the rules that found nothing say, by id, where there was something to look at."""
+    found = {finding.id for finding in summary.findings}
+    looked_at = {name for name in SECTIONS if summary.sections[name].rows}
+    if len(set(summary.sections["ranks"].column("rank"))) < 2:
+        looked_at.discard("ranks")
+    return {
+        rule.id: rule.passed
+        for name, rules in SECTIONS.items()
+        for rule in rules
+        if name in looked_at and rule.id not in found and rule.passed
+    }
+
+
+def facts_of(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """The lines of the header: which GPUs, who ran, the capture, what the figures are about."""
+    head = summary.header
+    about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
+    return (*summary.header_lines(), *([("Overview of", about)] if about else []))
+
+
+def cards_of(summary: Summary) -> tuple[Card, ...]:
+    """The findings, each with its bound and place in words, and the section that shows more."""
+    return tuple(
+        Card(finding, worth_of(finding), where_of(finding), section_of_finding(finding))
+        for finding in summary.findings
+    )
+
+
+def where_of(finding: Finding) -> str:
+    """Rank, device, start and length of its worst place, as far as they are known."""
+    parts = (
+        ("rank {}", finding.rank),
+        ("device {}", finding.device),
+        ("at {}", None if finding.start_ns is None else format_time(finding.start_ns)),
+        ("for {}", None if finding.duration_ns is None else format_time(finding.duration_ns)),
+    )
+    return ", ".join(text.format(value) for text, value in parts if value is not None)

@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from nsightpy.commands.report.catalogue import MOST_ROWS, Entry
+from nsightpy.command_table import COMMANDS
 from nsightpy.errors import NsightpyError
-from nsightpy.results import Table
+from nsightpy.results import Finding, Table
 from nsightpy.results.page import PagePicture, PageTable, Section
 from nsightpy.results.tracks import Timeline
 
+MOST_ROWS = 100
+MOMENTS = 240
 MOST_NOTES = 12
 NOTHING = "The reports hold nothing of it."
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A section: the command that answers it with these of its own options.
+
+    `rows` of its table are shown at most, 0: only the picture; `keeps` of them even where the page
+    is too large.
+    """
+
+    id: str
+    title: str
+    name: str = ""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = MOST_ROWS
+    keeps: int = 0
+
+    @property
+    def command(self) -> Any:
+        """The command itself."""
+        return COMMANDS[self.name or self.id].load()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What it is asked with, as people ask."""
+        return {**self.command.for_people, **self.own}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its own options as they are typed."""
+        typed = ((self.command.own[name].typed, value) for name, value in self.own.items())
+        return tuple(option if value is True else f"{option} {value}" for option, value in typed)
+
+
+BREAKDOWN = Entry("breakdown", "Where the time went", rows=256, keeps=128)
+TIMELINE = Entry("timeline", "Timeline")
+INSTANCES = Entry("instances", "The kernel with the most time")
+ROOFLINE = Entry("roofline", "Rooflines (Nsight Compute)", own={"by": "variant"})
+HEADROOM = Entry("headroom", "What there is to gain")
+MEMORY_USAGE = Entry("memory-usage", "Allocated memory")
+SELECT = Entry("select", "Kernels to measure")
+CAPTURE = Entry("capture", "About the capture", "info")
+ENTRIES = (
+    BREAKDOWN,
+    TIMELINE,
+    Entry("utilization", "Utilization over time", "breakdown", {"bins": MOMENTS}, rows=0),
+    Entry("iterations", "Iterations"),
+    Entry("ranks", "Ranks", rows=256, keeps=128),
+    Entry("collectives", "Collectives"),
+    Entry("imbalance", "Kernels by rank", "ranks", {"by": "kernel"}),
+    Entry("kernels", "Kernels"),
+    Entry("categories", "Kernels by what they compute", "kernels", {"by": "category"}),
+    Entry("lines", "Kernels by line of the program", "kernels", {"by": "line"}),
+    HEADROOM,
+    ROOFLINE,
+    INSTANCES,
+    Entry("operators", "PyTorch operators"),
+    Entry("modules", "Modules", "operators", {"by": "module"}),
+    Entry("nvtx", "Code ranges"),
+    Entry("metrics", "GPU metrics of code ranges", "nvtx", {"metrics": True}),
+    Entry("gaps", "Why devices were idle"),
+    Entry("intervals", "Longest idle intervals", "gaps", {"by": "gap"}),
+    Entry("waits", "Synchronising calls", "gaps", {"by": "call"}),
+    Entry("launches", "Launches"),
+    Entry("queues", "Launch queues", "launches", {"by": "stream"}),
+    Entry("graphs", "CUDA graphs"),
+    Entry("api", "CUDA API calls"),
+    Entry("memory", "Copies and memory sets", own={"by": "memory"}),
+    MEMORY_USAGE,
+    CAPTURE,
+)
+
+
+def section_of_finding(finding: Finding) -> str:
+    """The section that answers a finding's next command; what no section answers is the capture."""
+    words = finding.next_command.split()
+    alike = [entry for entry in ENTRIES if (entry.name or entry.id) in words[1:2]]
+    exact = [entry for entry in alike if all(str(value) in words for value in entry.own.values())]
+    return next((entry.id for entry in (*exact, *alike)), CAPTURE.id)
 
 
 @dataclass(frozen=True)

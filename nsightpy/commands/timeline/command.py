@@ -20,11 +20,10 @@ from nsightpy.commands.timeline.tracks import TrackReader
 from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.command import command
-from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.engine import Parts, Question, answer, answers
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.options import Communication, Option
-from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
