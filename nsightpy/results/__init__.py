@@ -25,5 +25,6 @@ from nsightpy.results.tables import (
     Table as Table,
     View as View,
     fields_in as fields_in,
+    rows_of as rows_of,
     with_notes as with_notes,
 )

@@ -6,7 +6,7 @@ A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -62,6 +62,19 @@ class Field:
 def fields_in(kind: str, *names: str, decimals: int | None = None) -> tuple[Field, ...]:
     """Columns that stand beside each other and are of one kind."""
     return tuple(Field(name, kind, decimals) for name in names)
+
+
+def rows_of(
+    fields: Sequence[Field], subjects: Iterable[object], **made: Callable[[Any], Value]
+) -> tuple[Row, ...]:
+    """A row for each subject: the attributes that columns are named after, or what is `made`."""
+    return tuple(
+        tuple(
+            made[field.name](subject) if field.name in made else getattr(subject, field.name)
+            for field in fields
+        )
+        for subject in subjects
+    )
 
 
 @dataclass(frozen=True, slots=True)

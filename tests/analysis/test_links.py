@@ -54,7 +54,7 @@ def test_what_a_slow_link_costs() -> None:
     group = all_reduce(671_088.64)
     (slow,) = slow_groups([group], ["node", "node"], [H100, H100])
     assert (slow.link.name, slow.across) == ("NVLink", False)
-    assert slow.collective.busbw == pytest.approx(100.0)
+    assert slow.collective.busbw_gb_per_s == pytest.approx(100.0)
     assert slow.lost_ns == pytest.approx(10 * 671_088.64 * (1 - 100 / 450))
 
 

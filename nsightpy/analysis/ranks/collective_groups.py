@@ -29,7 +29,7 @@ _KIND = ("unit", "signature", "communicator")
 class GroupedCollective:
     """The instances of one operation and size in one group of units; times are medians in ns.
 
-    `size` is the group's true size (0: not known), `bytes` one rank's buffer (-1: unknown).
+    `size` is the group's true size (0: not known).
     Without a counterpart in another report only durations are known.
     """
 
@@ -37,9 +37,9 @@ class GroupedCollective:
     units: tuple[int, ...]
     size: int
     instances: int
-    duration_ns: float
-    transfer_ns: float | None
-    jitter_ns: float | None
+    duration_med_ns: float
+    transfer_med_ns: float | None
+    jitter_med_ns: float | None
     last_unit: int | None
     last_share: float | None
     abnormal: tuple[Abnormal, ...]
@@ -49,30 +49,34 @@ class GroupedCollective:
         return self.size or len(self.units)
 
     @property
-    def total_bytes(self) -> int | None:
+    def bytes(self) -> int | None:
         """The bytes of the whole operation; None where the payload does not say."""
         if self.signature.bytes < 0:
             return None
         return self.signature.bytes * (self.ranks if self.signature.operation in SHARED else 1)
 
     @property
-    def algbw(self) -> float | None:
+    def algbw_gb_per_s(self) -> float | None:
         """Bytes per ns, that is GB/s."""
-        if self.total_bytes is None or not self.transfer_ns:
+        if self.bytes is None or not self.transfer_med_ns:
             return None
-        return self.total_bytes / self.transfer_ns
+        return self.bytes / self.transfer_med_ns
 
     @property
-    def busbw(self) -> float | None:
+    def busbw_gb_per_s(self) -> float | None:
         """The bandwidth of the bus, as nccl-tests counts it, in GB/s."""
-        return None if self.algbw is None else self.algbw * bus_factor(self.signature, self.ranks)
+        return (
+            None
+            if self.algbw_gb_per_s is None
+            else self.algbw_gb_per_s * bus_factor(self.signature, self.ranks)
+        )
 
     @property
-    def busbw_with_wait(self) -> float | None:
+    def busbw_with_wait_gb_per_s(self) -> float | None:
         """The same of the whole duration on a rank, in GB/s: what arrived late counts as slow."""
-        if self.total_bytes is None or not self.duration_ns:
+        if self.bytes is None or not self.duration_med_ns:
             return None
-        return self.total_bytes / self.duration_ns * bus_factor(self.signature, self.ranks)
+        return self.bytes / self.duration_med_ns * bus_factor(self.signature, self.ranks)
 
 
 def bus_factor(signature: Signature, ranks: int) -> float:
@@ -105,7 +109,7 @@ def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[Groupe
     return sorted(
         groups,
         key=lambda group: (
-            -group.duration_ns * group.instances * len(group.units),
+            -group.duration_med_ns * group.instances * len(group.units),
             group.signature,
             group.units,
         ),

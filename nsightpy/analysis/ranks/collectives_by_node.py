@@ -36,7 +36,7 @@ class NodeTraffic:
     duration_ns: int
 
     @property
-    def busbw(self) -> float | None:
+    def busbw_gb_per_s(self) -> float | None:
         """Bytes per ns, that is GB/s."""
         if self.bus_bytes is None or not self.transfer_ns:
             return None

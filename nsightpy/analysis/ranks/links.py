@@ -80,7 +80,7 @@ def slow_groups(
     """
     by_units: dict[tuple[int, ...], list[GroupedCollective]] = {}
     for group in groups:
-        if group.busbw and (group.total_bytes or 0) >= LARGE_BYTES:
+        if group.busbw_gb_per_s and (group.bytes or 0) >= LARGE_BYTES:
             by_units.setdefault(group.units, []).append(group)
     found = []
     for units, large in by_units.items():
@@ -89,8 +89,8 @@ def slow_groups(
         if "" in nodes or len(models) > 1 or not (whole or len(nodes) > 1):
             continue
         link = link_of(models.pop(), across=len(nodes) > 1)
-        fastest = max(large, key=lambda group: group.busbw or 0.0)
-        if link is None or (fastest.busbw or 0.0) >= SLOW_SHARE * link.gb_per_s:
+        fastest = max(large, key=lambda group: group.busbw_gb_per_s or 0.0)
+        if link is None or (fastest.busbw_gb_per_s or 0.0) >= SLOW_SHARE * link.gb_per_s:
             continue
         lost = sum(_beyond(group, link) for group in large)
         found.append(SlowLink(fastest, link, len(nodes) > 1, lost))
@@ -99,5 +99,5 @@ def slow_groups(
 
 def _beyond(group: GroupedCollective, link: Link) -> float:
     """What the instances of a group took beyond the time that the link needs, in ns."""
-    transfer, rate = group.transfer_ns or 0.0, group.busbw or 0.0
+    transfer, rate = group.transfer_med_ns or 0.0, group.busbw_gb_per_s or 0.0
     return group.instances * transfer * (1.0 - rate / link.gb_per_s)

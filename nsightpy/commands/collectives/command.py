@@ -6,7 +6,7 @@ from typing import Annotated
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
 from nsightpy.commands.collectives import pairs
 from nsightpy.commands.collectives.notes import doubtful_note, notes_on, unmatched_note
@@ -15,7 +15,7 @@ from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Option
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.results import Field, Note, Row, Table
+from nsightpy.results import Field, Note, Table, rows_of
 from nsightpy.results.keys import COLLECTIVE, row_keys
 
 FIELDS = (
@@ -97,7 +97,14 @@ def _by_group(parts: Parts[RankPart]) -> Table:
         for collective in found
         if any(_is_shown(parts.scope, alignment, unit) for unit in collective.units)
     ]
-    rows = tuple(_row(collective, names) for collective in shown)
+    rows = rows_of(
+        FIELDS,
+        shown,
+        operation=lambda collective: collective.signature.operation,
+        group=lambda collective: names.group(collective.units, collective.size),
+        last_rank=lambda c: None if c.last_unit is None else names.names[c.last_unit],
+        abnormal=lambda collective: len(collective.abnormal),
+    )
     notes = (*notes_on(shown, alignment, names), *alignment.notes)
     return Table("collectives", FIELDS, rows, notes=notes)
 
@@ -107,21 +114,7 @@ def _by_node(parts: Parts[RankPart]) -> Table:
     units = range(len(alignment.ledger.units))
     shown = frozenset(unit for unit in units if _is_shown(parts.scope, alignment, unit))
     by_node = traffic_by_node(alignment, arrivals_of(alignment), shown)
-    rows = tuple(
-        (
-            traffic.place,
-            traffic.operation,
-            traffic.groups,
-            traffic.nodes,
-            traffic.instances,
-            traffic.bytes,
-            traffic.transfer_ns,
-            traffic.busbw,
-            traffic.wait_ns,
-            traffic.wait_share,
-        )
-        for traffic in by_node
-    )
+    rows = rows_of(NODE_FIELDS, by_node)
     notes = (
         *([UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []),
         *([] if rows else [NO_SHARED]),
@@ -135,22 +128,3 @@ def _by_node(parts: Parts[RankPart]) -> Table:
 def _is_shown(scope: Scope, alignment: Alignment, place: int) -> bool:
     unit = alignment.ledger.units[place]
     return scope.includes(alignment.clocks[unit.clock].rank, unit.device)
-
-
-def _row(collective: GroupedCollective, names: UnitNames) -> Row:
-    return (
-        collective.signature.operation,
-        names.group(collective.units, collective.size),
-        collective.ranks,
-        collective.instances,
-        collective.total_bytes,
-        collective.duration_ns,
-        collective.transfer_ns,
-        collective.jitter_ns,
-        collective.algbw,
-        collective.busbw,
-        None if collective.last_unit is None else names.names[collective.last_unit],
-        collective.last_share,
-        len(collective.abnormal),
-        collective.busbw_with_wait,
-    )

@@ -35,7 +35,7 @@ def notes_on(
 
 def called(collective: GroupedCollective, names: UnitNames) -> str:
     """A collective as notes call it: operation, size and group."""
-    size = "" if collective.total_bytes is None else f" of {format_bytes(collective.total_bytes)}"
+    size = "" if collective.bytes is None else f" of {format_bytes(collective.bytes)}"
     group = names.group(collective.units, collective.size)
     return f"{collective.signature.operation}{size} in {group}"
 
@@ -70,17 +70,17 @@ def _slower_groups(seen: Sequence[GroupedCollective], names: UnitNames) -> list[
     """Groups in which the same operation of the same size takes much longer than in others."""
     alike: dict[tuple[object, int], list[GroupedCollective]] = {}
     for collective in seen:
-        if collective.transfer_ns and collective.signature.bytes >= 0:
+        if collective.transfer_med_ns and collective.signature.bytes >= 0:
             alike.setdefault((collective.signature, collective.ranks), []).append(collective)
     notes = []
     for groups in alike.values():
-        usual = float(np.median([group.transfer_ns or 0.0 for group in groups]))
-        fastest = min(group.transfer_ns or 0.0 for group in groups)
+        usual = float(np.median([group.transfer_med_ns or 0.0 for group in groups]))
+        fastest = min(group.transfer_med_ns or 0.0 for group in groups)
         base = usual if len(groups) > 2 else fastest
-        slow = max(groups, key=lambda group: group.transfer_ns or 0.0)
-        if (slow.transfer_ns or 0.0) >= SLOWER_GROUP * base:
+        slow = max(groups, key=lambda group: group.transfer_med_ns or 0.0)
+        if (slow.transfer_med_ns or 0.0) >= SLOWER_GROUP * base:
             notes.append(
-                f"{called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
+                f"{called(slow, names)} takes {(slow.transfer_med_ns or 0.0) / base:.3g} times as "
                 f"long as in other groups of {slow.ranks}."
             )
     return notes[:MOST_NOTES]

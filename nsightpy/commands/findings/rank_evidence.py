@@ -132,7 +132,7 @@ def _links(
     found: dict[int, SlowLink] = {}
     for slow in slow_groups(groups, hosts, gpus):
         where = f"{slow.link.name} {'between nodes' if slow.across else 'within a node'}"
-        called_so, rate = called(slow.collective, names), slow.collective.busbw or 0.0
+        called_so, rate = called(slow.collective, names), slow.collective.busbw_gb_per_s or 0.0
         link = SlowLink(called_so, rate, where, slow.link.gb_per_s, round(slow.lost_ns))
         for unit in slow.collective.units:
             found.setdefault(unit, link)

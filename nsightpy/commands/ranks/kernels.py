@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
-from nsightpy.analysis.ranks.imbalance import Imbalance, KernelImbalance, imbalance_of
+from nsightpy.analysis.ranks.imbalance import Imbalance, imbalance_of
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import NAME_COLUMNS
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Row, Table
+from nsightpy.results import Field, Note, Table, rows_of
 from nsightpy.results.notes import Said
 from nsightpy.units import group_text, listed
 
@@ -52,7 +52,14 @@ def _table(parts: Parts[Profiles]) -> Table:
     profiles.sort(key=lambda pair: (isinstance(pair[0], str), pair[0]))
     names = [called for called, _ in profiles]
     result = imbalance_of([profile for _, profile in profiles])
-    rows = tuple(_row(row, names) for row in result.kernels)
+    rows = rows_of(
+        FIELDS,
+        result.kernels,
+        ranks=lambda kernel: len(kernel.ranks),
+        total_max_ns=lambda kernel: round(kernel.total_max_ns),
+        slowest_rank=lambda kernel: names[kernel.slowest],
+        compared=lambda kernel: group_text([names[rank] for rank in kernel.ranks]),
+    )
     return Table("ranks", FIELDS, rows, notes=tuple(_notes(result, names)))
 
 
@@ -78,20 +85,6 @@ def _called(report: SystemReport, pid: int, device: int, part: Profiles) -> int 
     if sum(owner == pid for owner, _ in part) > 1:
         return f"{whose}/{device}"
     return whose if rank is None else rank
-
-
-def _row(row: KernelImbalance, names: Sequence[int | str]) -> Row:
-    return (
-        row.name,
-        len(row.ranks),
-        row.total_med_ns,
-        round(row.total_max_ns),
-        names[row.slowest],
-        row.max_over_mean,
-        row.instances_min,
-        row.instances_max,
-        group_text([names[place] for place in row.ranks]),
-    )
 
 
 def _notes(result: Imbalance, names: Sequence[int | str]) -> list[Said]:

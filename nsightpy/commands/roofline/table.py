@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from nsightpy.results import Field, Value, fields_in
+from nsightpy.results import Field, Value, fields_in, rows_of
 from nsightpy.results.rooflines import Point, RooflineLaunch, RooflineVariant
 
 Row: TypeAlias = "tuple[Value, ...]"
@@ -69,27 +69,12 @@ def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row
 
 
 def _head(launch: RooflineLaunch, name: str) -> Row:
-    return (
-        launch.launch,
-        launch.named(name),
-        launch.grid or None,
-        launch.block or None,
-        launch.device,
-    )
+    shape = (launch.grid or None, launch.block or None)
+    return (launch.launch, launch.named(name), *shape, launch.device)
 
 
 def _figures(point: Point) -> Row:
-    return (
-        point.precision,
-        point.level or None,
-        point.flops_per_s,
-        point.peak_flops_per_s,
-        point.bytes_per_s,
-        point.peak_bytes_per_s,
-        point.arithmetic_intensity,
-        point.roof_flops_per_s,
-        point.roof_fraction,
-    )
+    return rows_of(FIELDS[5:14], [point], level=lambda point: point.level or None)[0]
 
 
 def _tail(launch: RooflineLaunch) -> Row:
