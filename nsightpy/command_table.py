@@ -53,7 +53,7 @@ GROUPS = {
             cli=True,
             answers=False,
         ),
-        Listed("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
+        Listed("info", "What each report is: rank, host, GPU, versions, warnings."),
         Listed(
             "compare",
             "Runs before against runs after: slower, by how much, why; gates.",

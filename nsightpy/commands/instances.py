@@ -17,7 +17,8 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.names import brief
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.named_events import KINDS, MEASURED, close_names, named_events
+from nsightpy.query.named_events import KINDS, MEASURED, named_events
+from nsightpy.query.nvtx_filter import close_names
 from nsightpy.query.options import NameStyle, Option
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport

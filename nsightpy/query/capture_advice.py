@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.results import notes
-from nsightpy.results.notes import Note
+from nsightpy.results import Note, notes
 
 CUDA, CUDA_NVTX = "-t cuda", "-t cuda,nvtx"
 # What records in PyTorch's profiler what these options of `nsys profile` record.

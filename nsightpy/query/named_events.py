@@ -5,8 +5,7 @@ The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -41,7 +40,6 @@ MEASURED: Mapping[str, Said] = {
 }
 KINDS = ("kernel", "collective", "range", "projection", IDLE, LAUNCH_DELAY)
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
-CLOSE = 5
 _ON_HOST = -1
 
 
@@ -55,15 +53,6 @@ def named_events(
     """
     events = _READERS[kind](report, scope, of, name)
     return events.ordered()
-
-
-def close_names(of: str, names: Iterable[str]) -> list[str]:
-    """The names most like the one that was asked for, best first."""
-    lower = {name.lower(): name for name in sorted(set(names), reverse=True) if name}
-    wanted = of.replace("*", "").lower()
-    inside = sorted((low for low in lower if wanted and wanted in low), key=len)
-    near = difflib.get_close_matches(wanted, lower, n=CLOSE, cutoff=0.4)
-    return [lower[low] for low in dict.fromkeys([*inside[:CLOSE], *near])][:CLOSE]
 
 
 def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> Frame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -21,7 +22,8 @@ from nsightpy.query.capture_advice import CUDA_NVTX, not_recorded
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, as_note
 
-CLOSE_NAMES = 5
+# So many names are proposed for one that is not there.
+CLOSE = 5
 
 
 @dataclass
@@ -106,13 +108,33 @@ def named_ranges(report: SystemReport, text: str) -> NamedRanges:
     return report.derived(("named ranges", text), partial(_find, report, text))
 
 
-def _find(report: SystemReport, text: str) -> NamedRanges:
+def ranges_called(report: SystemReport, text: str) -> Frame:
+    """The ranges that `text` means in a report. Raises MissingDataError, naming similar ones."""
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     meant = membership.named(text, ranges)
-    if meant is None:
-        problem, advice = f"has no range {text!r}", _advice(text, ranges)
-        raise MissingDataError(report.path, problem, as_note(advice).text(report.kind))
-    chosen = ranges.take(meant.matches(ranges))
+    if meant is not None:
+        return ranges.take(meant.matches(ranges))
+    names = folded(ranges.labels("name")).values
+    similar = list(dict.fromkeys([*close_names(text, names), *filter(None, names)]))[:CLOSE]
+    advice: Said = (
+        f"similar ones: {', '.join(similar)}. `nsightpy nvtx` lists all; * stands for anything."
+        if ranges.rows
+        else not_recorded("the capture holds no ranges.", CUDA_NVTX)
+    )
+    raise MissingDataError(report.path, f"has no range {text!r}", as_note(advice).text(report.kind))
+
+
+def close_names(wanted: str, names: Iterable[str]) -> list[str]:
+    """The names most like the one that was asked for, best first."""
+    lower = {name.lower(): name for name in sorted(set(names), reverse=True) if name}
+    wanted = wanted.replace("*", "").lower()
+    holding = sorted((low for low in lower if wanted and wanted in low), key=len)
+    near = difflib.get_close_matches(wanted, lower, n=CLOSE, cutoff=0.4)
+    return [lower[low] for low in dict.fromkeys([*holding[:CLOSE], *near])][:CLOSE]
+
+
+def _find(report: SystemReport, text: str) -> NamedRanges:
+    chosen = ranges_called(report, text)
     on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
     if not on_thread.rows:
         raise MissingDataError(
@@ -121,19 +143,6 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
             "what they launched is not known; name a range of one thread.",
         )
     return NamedRanges(report, text, on_thread)
-
-
-def _advice(text: str, ranges: Frame) -> Said:
-    names = [name for name in dict.fromkeys(folded(ranges.labels("name")).values) if name]
-    if not ranges.rows:
-        return not_recorded("the capture holds no ranges.", CUDA_NVTX)
-    lower = {name.lower(): name for name in reversed(names)}
-    wanted = text.lower()
-    parts = [name for low, name in lower.items() if wanted in low]
-    close = difflib.get_close_matches(wanted, lower, n=CLOSE_NAMES, cutoff=0.5)
-    similar = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
-    shown = ", ".join(list(similar)[:CLOSE_NAMES])
-    return f"similar ones: {shown}. `nsightpy nvtx` lists all; * stands for anything."
 
 
 def _overlapping(frame: Frame, time: Spans) -> NDArray[np.bool_]:

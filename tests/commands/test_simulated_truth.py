@@ -15,7 +15,7 @@ from simulator import PRESETS
 
 from nsightpy import frames
 from nsightpy.commands.breakdown.command import BUDGET as BUDGET_FIELDS, breakdown
-from nsightpy.commands.info.command import info
+from nsightpy.commands.info import info
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.launches import launches
 from nsightpy.commands.memory import memory

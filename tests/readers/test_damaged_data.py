@@ -12,7 +12,7 @@ import pytest
 from simulator import Export
 
 from nsightpy.commands.findings.command import findings
-from nsightpy.commands.info.command import report_info
+from nsightpy.commands.info import report_info
 from nsightpy.commands.memory import memory
 from nsightpy.errors import FAULTS, FaultError
 from nsightpy.readers.export.environment import remove_environment

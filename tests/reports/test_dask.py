@@ -12,7 +12,7 @@ import pytest
 from simulator import PRESETS
 
 from nsightpy.commands.headroom.command import headroom
-from nsightpy.commands.info.command import info
+from nsightpy.commands.info import info
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.ranks.command import ranks

@@ -10,8 +10,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
 from nsightpy.query.rank_alignment import UnitNames
-from nsightpy.results import Note
-from nsightpy.results.notes import Said
+from nsightpy.results import Note, Said
 from nsightpy.units import format_bytes, format_time, listed, significant
 
 # The same operation and size in another group is called slower from this ratio on.

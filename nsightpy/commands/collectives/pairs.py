@@ -19,8 +19,7 @@ from nsightpy.analysis.ranks.pairs import (
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Table
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Note, Said, Table
 from nsightpy.units import group_text, significant
 
 FIELDS = (

@@ -19,7 +19,7 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
-from nsightpy.commands.info.command import used_gpus
+from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
 from nsightpy.query.idle_time import FollowedWork, followed_work, host_events

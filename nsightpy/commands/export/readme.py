@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from nsightpy.frames import SCHEMAS
-from nsightpy.frames.columns import Column, Schema
+from nsightpy.frames import SCHEMAS, Column, Schema
 from nsightpy.output.formats import SCHEMA_VERSION
 
 RANKED = (

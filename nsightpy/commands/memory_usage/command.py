@@ -38,8 +38,7 @@ from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import View, with_notes
-from nsightpy.results.notes import Said
+from nsightpy.results import Said, View, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import format_count
 

@@ -22,7 +22,7 @@ from nsightpy.errors import MissingDataError
 from nsightpy.frames import Ints
 from nsightpy.query.scope import Scope
 from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.results.notes import Said
+from nsightpy.results import Said
 from nsightpy.results.series import MemoryGrowth, MemorySeries
 from nsightpy.units import counted, format_bytes, format_time
 

@@ -32,9 +32,8 @@ from nsightpy.query.options import Option
 from nsightpy.query.request import without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, View
+from nsightpy.results import Field, Said, Table, Value, View
 from nsightpy.results.keys import RANGE, row_keys
-from nsightpy.results.notes import Said
 from nsightpy.units import counted, format_time
 
 FIELDS = (

@@ -32,9 +32,8 @@ from nsightpy.query.request import without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.splits import Shown, in_processes, parse_splits, split_field
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table
+from nsightpy.results import Field, Note, Row, Said, Table
 from nsightpy.results.keys import MODULE, OPERATOR, row_keys
-from nsightpy.results.notes import Note, Said
 from nsightpy.units import format_time
 
 _SPLITS = {

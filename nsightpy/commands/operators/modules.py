@@ -24,15 +24,13 @@ from nsightpy.analysis.operators.device_time import (
 from nsightpy.analysis.operators.modules import backward_times, module_calls, range_calls
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx.launching import NO_CALLS, launching
-from nsightpy.frames import GPU_FRAMES, Frame, Ints
-from nsightpy.frames.frame import constant
+from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant
 from nsightpy.query.capture_advice import MODULES
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.request import without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table, View
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Row, Said, Table, View
 from nsightpy.units import format_time
 
 FIELDS = (

@@ -23,8 +23,7 @@ from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import RankPart, align_parts, aligned_calls, once, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Said, Table
 from nsightpy.units import format_time
 
 FIELDS = (

@@ -17,8 +17,7 @@ from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Row, Table
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Note, Row, Said, Table
 from nsightpy.units import counted, format_time
 
 FIELDS = (

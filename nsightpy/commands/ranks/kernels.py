@@ -13,8 +13,7 @@ from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import NAME_COLUMNS
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Table, rows_of
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Note, Said, Table, rows_of
 from nsightpy.units import group_text, listed
 
 FIELDS = (

@@ -28,8 +28,7 @@ from nsightpy.query.rank_alignment import (
 )
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Row, Table
-from nsightpy.results.notes import Said
+from nsightpy.results import Field, Note, Row, Said, Table
 
 FIELDS = (
     Field("stage", "id", importance=1),

@@ -13,7 +13,7 @@ from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.headroom.command import headroom
-from nsightpy.commands.info.command import info
+from nsightpy.commands.info import info
 from nsightpy.commands.instances import instances
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage, of_systems

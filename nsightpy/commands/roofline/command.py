@@ -32,10 +32,9 @@ from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.report_sets.one_file_sets import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
+from nsightpy.results import Note, Said, with_notes
 from nsightpy.results.keys import VARIANT, row_keys
-from nsightpy.results.notes import Note, Said
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
-from nsightpy.results.tables import with_notes
 
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
-from nsightpy.results import Field, Value, fields_in, rows_of
+from nsightpy.results import Field, Row, fields_in, rows_of
 from nsightpy.results.rooflines import Point, RooflineLaunch, RooflineVariant
-
-Row: TypeAlias = "tuple[Value, ...]"
 
 FIELDS = (
     Field("id", "id"),

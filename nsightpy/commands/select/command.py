@@ -24,8 +24,8 @@ from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Communication, Option
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
+from nsightpy.results import Note
 from nsightpy.results.keys import VARIANT, row_keys
-from nsightpy.results.notes import Note
 
 # The sets that versions of ncu have had (ncu --list-sets).
 SETS = (

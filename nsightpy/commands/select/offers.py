@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.iterations.steady import SteadyState
-from nsightpy.analysis.nvtx.membership import belongs, call_keys, launch_key, named
+from nsightpy.analysis.nvtx.membership import belongs, call_keys, launch_key
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import COLUMNS, Portion, portions, variant_launches
-from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.ncu_command.filters import nvtx_filter
 from nsightpy.query.iteration_filter import PLACED
+from nsightpy.query.nvtx_filter import ranges_called
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
 
-CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
-RANGES = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain", "style")
 START_END = "StartEnd"
 MOST_RANGES = 100
 
@@ -88,22 +88,14 @@ def range_filter(
     """
     if text is None:
         return (), None
-    ranges = report.frame("nvtx_ranges", RANGES)
-    meant = named(text, ranges)
-    if meant is None:
-        raise MissingDataError(
-            report.path,
-            f"has no range {text!r}",
-            "see `nsightpy nvtx` for the ranges there are.",
-        )
-    ranges = ranges.take(meant.matches(ranges))
+    ranges = ranges_called(report, text)
     kinds = group_by(ranges, ("name", "domain", "style")).keys
     if len(kinds) > MOST_RANGES:
         raise UsageError(f"--nvtx {text!r} means {len(kinds)} different ranges: too many for ncu")
     include = [
         nvtx_filter(str(name), str(domain), style=str(style)) for name, domain, style in kinds
     ]
-    calls = report.frame("api_calls", CALLS)
+    calls = report.frame("api_calls", CALL_COLUMNS)
     is_open = ranges.labels("style").equals([START_END])
     seen = belongs(kernels, call_keys(calls, ranges.take(~is_open)))
     for row in np.flatnonzero(is_open).tolist():

@@ -19,7 +19,7 @@ from nsightpy.analysis.tally import Statistics, Tally, merge, tally
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
-from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
+from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
@@ -290,14 +290,14 @@ def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:
     return {
         "reports": len(infos),
         "gpu": gpu_text(gpus) or None,
-        "devices": sum(info.devices for info in infos),
-        "processes": sum(len(info.pids) for info in infos),
+        "devices": sum(info.devices or 0 for info in infos),
+        "processes": sum(info.processes or 0 for info in infos),
         "ranks": sum(rank is not None for info in infos for rank in info.ranks),
         "hosts": ", ".join(hosts) or None,
         "tool_version": ", ".join(versions) or None,
         "start_utc": min(starts, default=None),
         "duration_ns": max(durations, default=None),
-        "kernels": sum(info.kernels for info in infos),
+        "kernels": sum(info.kernels or 0 for info in infos),
         "outside_ns": _outside_ns(request, parts),
     }
 

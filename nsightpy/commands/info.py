@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -15,8 +15,8 @@ from nsightpy.report_sets.one_file_sets import open_ncu_reports
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table, Value
-from nsightpy.results.notes import Note, texts
+from nsightpy.results import Field, Note, Row, Table, rows_of
+from nsightpy.results.notes import texts
 
 FIELDS = (
     Field("report", "text", importance=1, width=30),
@@ -40,19 +40,38 @@ FIELDS = (
 class ReportInfo:
     """What one report is; times in ns, None where the export does not say."""
 
+    report: str
     kind: str
     ranks: tuple[int | None, ...]
     rank_sources: tuple[str, ...]
-    host: str
-    gpus: tuple[str, ...]
-    devices: int
-    pids: tuple[int, ...]
-    tool_version: str
-    schema_version: str
-    start_utc: str | None
-    duration_ns: int | None
-    kernels: int
-    notes: tuple[Note, ...]
+    notes: Sequence[object]
+    host: str = ""
+    gpus: tuple[str, ...] = ()
+    devices: int | None = None
+    processes: int | None = None
+    tool_version: str = ""
+    schema_version: str = ""
+    start_utc: str | None = None
+    duration_ns: int | None = None
+    kernels: int | None = None
+
+    @property
+    def rank(self) -> int | str:
+        """The only rank of its processes, or all of them."""
+        ranks = sorted(rank for rank in self.ranks if rank is not None)
+        return ranks[0] if len(ranks) == 1 else ",".join(map(str, ranks))
+
+    @property
+    def row(self) -> Row:
+        """Its row of FIELDS; an empty text is not known."""
+        (row,) = rows_of(
+            FIELDS,
+            [self],
+            rank_source=lambda info: "; ".join(info.rank_sources),
+            gpu=lambda info: gpu_text(info.gpus),
+            warnings=lambda info: " | ".join(map(str, info.notes)),
+        )
+        return tuple(None if value == "" else value for value in row)
 
 
 @command(*FIELDS, text="nsightpy.render.text.terminal:print_cards")
@@ -66,16 +85,14 @@ def info(reports: AnyPaths, *, top: Top = None, **common: Unpack[Common]) -> Tab
     left_out: list[Note] = []
     if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
-        facts = request.map(report_info, ranked=True).results
-        rows = [_row(str(report.path), **_system_values(each)) for report, each in facts]
+        rows = [info.row for info in request.map(report_info, ranked=True).values]
         inputs, left_out = [*request.ranks.inputs], [*request.ranks.failure_notes]
     if compute:
         opened = open_ncu_reports(compute, **reading_options(common))
-        values = opened.map(_ncu_values).results
-        rows += [_row(str(report.path), **each) for report, each in values]
+        rows += [info.row for info in opened.map(_ncu_info).values]
         inputs, left_out = [*inputs, *opened.inputs], [*left_out, *opened.failure_notes]
     for snapshot in snapshots:
-        rows.append(_row(str(snapshot.path), **_snapshot_values(snapshot)))
+        rows.append(_snapshot_info(snapshot).row)
         inputs.append(str(snapshot.path))
     return Table("info", FIELDS, tuple(rows), tuple(inputs), texts(left_out)).first(top or None)
 
@@ -88,19 +105,20 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
     if duration is None and extent.start_ns is not None and extent.end_ns is not None:
         duration = extent.end_ns - extent.start_ns
     return ReportInfo(
+        report=str(report.path),
         kind=report.kind,
         ranks=tuple(rank for rank, _ in ranks),
         rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
+        notes=tuple(report.notes),
         host=report.session.host,
         gpus=used_gpus(report, extent.places),
         devices=len(extent.places),
-        pids=tuple(report.pids),
+        processes=len(report.pids),
         tool_version=report.tool_version,
         schema_version=report.session.schema_version,
         start_utc=report.session.start_utc,
         duration_ns=duration,
         kernels=extent.kernels,
-        notes=tuple(report.notes),
     )
 
 
@@ -120,49 +138,22 @@ def gpu_text(names: tuple[str, ...]) -> str:
     return ", ".join(f"{n}x {name}" if n > 1 else name for name, n in counts.items())
 
 
-def _row(report: str, **values: Value) -> Row:
-    """A row of a report; an empty text is not known."""
-    given = {"report": report, **values}
-    return tuple(None if (value := given.get(f.name)) == "" else value for f in FIELDS)
-
-
-def _system_values(facts: ReportInfo) -> dict[str, Value]:
-    ranks = [rank for rank in facts.ranks if rank is not None]
-    return {
-        "kind": facts.kind,
-        "rank": ranks[0] if len(ranks) == 1 else ",".join(map(str, sorted(ranks))),
-        "rank_source": "; ".join(facts.rank_sources),
-        "host": facts.host,
-        "gpu": gpu_text(facts.gpus),
-        "devices": facts.devices,
-        "processes": len(facts.pids),
-        "tool_version": facts.tool_version,
-        "schema_version": facts.schema_version,
-        "start_utc": facts.start_utc,
-        "duration_ns": facts.duration_ns,
-        "kernels": facts.kernels,
-        "warnings": " | ".join(map(str, facts.notes)),
-    }
-
-
-def _ncu_values(report: NcuReport) -> dict[str, Value]:
+def _ncu_info(report: NcuReport) -> ReportInfo:
     launches = report.frame("launches")
-    return {
-        "kind": "ncu",
-        "rank": report.rank,
-        "rank_source": report.rank_source,
-        "gpu": ", ".join(name for name in launches.labels("gpu").values if name),
-        "tool_version": report.tool_version,
-        "kernels": launches.rows,
-        "warnings": " | ".join(report.notes),
-    }
+    return ReportInfo(
+        str(report.path),
+        "ncu",
+        (report.rank,),
+        (report.rank_source,),
+        report.notes,
+        gpus=tuple(name for name in launches.labels("gpu").values if name),
+        tool_version=report.tool_version,
+        kernels=launches.rows,
+    )
 
 
-def _snapshot_values(snapshot: MemorySnapshot) -> dict[str, Value]:
-    return {
-        "kind": "snapshot",
-        "rank": snapshot.rank,
-        "rank_source": snapshot.rank_source,
-        "devices": len(snapshot.devices),
-        "warnings": " | ".join([*snapshot.facts, *snapshot.notes]),
-    }
+def _snapshot_info(snapshot: MemorySnapshot) -> ReportInfo:
+    of_rank = ((snapshot.rank,), (snapshot.rank_source,))
+    notes = (*snapshot.facts, *snapshot.notes)
+    devices = len(snapshot.devices)
+    return ReportInfo(str(snapshot.path), "snapshot", *of_rank, notes, devices=devices)

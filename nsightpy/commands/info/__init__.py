@@ -1,1 +1,0 @@
-"""info: what each report is."""
