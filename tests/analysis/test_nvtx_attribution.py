@@ -103,7 +103,7 @@ def test_siblings_never_share_an_operation() -> None:
     )
     done = launched(operations, launches)
     found = range_tallies(ranges, operations, done, project(ranges, done))
-    assert 0 < sum(found.operations.values()) <= launches.rows
+    assert 0 < sum(operations for operations, *_ in found.work.values()) <= launches.rows
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -132,15 +132,15 @@ def test_a_range_was_busy_with_what_any_thread_launched_for_it(seed: int) -> Non
     theirs = launched(operations, as_launched_by(calls, waiting))
     attributed = theirs, project(ranges, theirs)
     found = range_tallies(ranges, operations, done, project(ranges, done), attributed)
-    for key in found.busy_ns:
+    for key, (_, _, attributed_ns, busy_ns) in found.work.items():
         mine, others = set[int](), set[int]()
         for (low, high), tid, name in zip(places, tids, names, strict=True):
             inside = (low <= at) & (at < high)
             if name == key[0]:
                 mine |= set(np.flatnonzero(inside & (calls.ints("tid") == tid)).tolist())
                 others |= set(np.flatnonzero(inside & (waiting == tid)).tolist())
-        assert found.busy_ns[key] == moments(operations, mine | others)
-        assert found.attributed_ns[key] == moments(operations, others)
+        assert busy_ns == moments(operations, mine | others)
+        assert attributed_ns == moments(operations, others)
 
 
 def moments(operations: Frame, rows: set[int]) -> int:

@@ -61,8 +61,8 @@ def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
     assert found.whole_busy_ns == busy(case.operations)
     for key in {one[5:] for one in case.ranges}:
         instances = [members(case, one) for one in case.ranges if one[5:] == key]
-        assert found.operations[key] == sum(map(len, instances))
-        assert found.busy_ns[key] == busy([op for mine in instances for op in mine])
+        assert found.work[key][0] == sum(map(len, instances))
+        assert found.work[key][3] == busy([op for mine in instances for op in mine])
         lengths = [max(o[1] for o in m) - min(o[0] for o in m) for m in instances if m]
         assert whole.get(key, 0) == sum(lengths)
 
@@ -188,8 +188,7 @@ def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(seed: int) -> None
         range_tallies(odd, operations, done, project(odd, done), fold=True),
         range_tallies(renamed, operations, done, project(renamed, done)),
     )
-    assert found.busy_ns == wanted.busy_ns
-    assert found.operations == wanted.operations
+    assert found.work == wanted.work
     for one, other in ((found.ranges, wanted.ranges), (found.projected, wanted.projected)):
         mine, theirs = one.statistics(), other.statistics()
         assert mine.keys == theirs.keys

@@ -31,8 +31,8 @@ _KINDS = (
 
 def kinds_of_calls(names: Labels) -> NDArray[np.int8]:
     """The kind of each call by its name; an asynchronous free or allocation is one, too."""
-    return names.map(_kind, np.int8)
 
+    def kind_of(name: str) -> int:
+        return next((kind for kind, pattern in _KINDS if pattern.search(name)), OTHER)
 
-def _kind(name: str) -> int:
-    return next((kind for kind, pattern in _KINDS if pattern.search(name)), OTHER)
+    return names.map(kind_of, np.int8)

@@ -49,8 +49,6 @@ def holders(
         )
         for code in np.flatnonzero(made).tolist()
     ]
-    return sorted(held, key=_most_at_peak)
-
-
-def _most_at_peak(holder: Holder) -> tuple[int, int, str]:
-    return -holder.at_peak_bytes, -(holder.largest_bytes or 0), str(holder.name)
+    return sorted(
+        held, key=lambda one: (-one.at_peak_bytes, -(one.largest_bytes or 0), str(one.name))
+    )

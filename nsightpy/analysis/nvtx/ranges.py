@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
 from nsightpy.analysis.nvtx.projection import Launched, Projection
-from nsightpy.analysis.tally import Key, Tally, merge, tally
+from nsightpy.analysis.tally import Key, Tally, merge, summed, tally
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
 BY = ("name", "domain", "style")
@@ -48,21 +48,18 @@ def folded(names: Labels) -> Labels:
 class RangeTallies:
     """Ranges by (name or path, domain, style); what several reports merge. Times in ns.
 
-    `ranges` and `projected` tally lengths; the latter only of instances with operations.
-    By key: `operations` and `attributed`, how many the range's own thread and others launched;
-    `attributed_ns` for how long any of the latter ran, `busy_ns` any of both. `whole_busy_ns`: for
-    how long anything ran. `unlaunched`: operations without a recorded call;
-    `crossing`: ranges that end on another thread. `members`: where numbered ranges are folded, the
-    names (or paths) that each folded one stands for. `known`: whether calls that launch were
-    recorded; `outside_ns` of the `work_ns` of all operations was launched inside no range.
+    `ranges` and `projected` tally lengths; the latter only of instances with operations. `work` by
+    key: how many operations the range's own thread launched, and how many others did; for how long
+    any of the latter ran, and any of both. `whole_busy_ns`: for how long anything ran.
+    `unlaunched`: operations without a recorded call; `crossing`: ranges that end on another thread.
+    `members`: where numbered ranges are folded, the names (or paths) that each folded one stands
+    for. `known`: whether calls that launch were recorded; `outside_ns` of the `work_ns` of all
+    operations was launched inside no range.
     """
 
     ranges: Tally
     projected: Tally
-    operations: dict[Key, int]
-    attributed: dict[Key, int]
-    attributed_ns: dict[Key, int]
-    busy_ns: dict[Key, int]
+    work: Mapping[Key, Sequence[float]]
     whole_busy_ns: int
     unlaunched: int
     crossing: int
@@ -107,22 +104,17 @@ def range_tallies(
     attributed_ns, _ = busy_by_group(groups, operations, *waited)
     busy, whole = busy_by_group(groups, operations, (done, projection), *waited)
 
-    def by_key(values: Ints) -> dict[Key, int]:
-        return dict(zip(groups.keys, values.tolist(), strict=True))
-
-    def counted(projections: Iterable[Projection]) -> dict[Key, int]:
+    def counted(projections: Iterable[Projection]) -> Ints:
         found = np.zeros(len(groups.keys), dtype=np.int64)
         for each in projections:
             np.add.at(found, groups.codes, each.operations)
-        return by_key(found)
+        return found
 
+    figures = (counted([projection]), counted(each for _, each in waited), attributed_ns, busy)
     return RangeTallies(
         tally(groups.codes, lengths, groups.keys),
         tally(groups.codes[some], projection.length[some], groups.keys),
-        counted([projection]),
-        counted(each for _, each in waited),
-        by_key(attributed_ns),
-        by_key(busy),
+        dict(zip(groups.keys, np.column_stack(figures).tolist(), strict=True)),
         whole,
         operations.rows - len(done.rows),
         int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
@@ -147,20 +139,10 @@ def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
         for name, those in part.members.items():
             members[name] = members.get(name, frozenset()) | those
 
-    def added(name: str) -> dict[Key, int]:
-        sums: dict[Key, int] = {}
-        for part in parts:
-            for key, value in getattr(part, name).items():
-                sums[key] = sums.get(key, 0) + value
-        return sums
-
     return RangeTallies(
         merge([part.ranges for part in parts]),
         merge([part.projected for part in parts]),
-        added("operations"),
-        added("attributed"),
-        added("attributed_ns"),
-        added("busy_ns"),
+        summed(part.work for part in parts),
         sum(part.whole_busy_ns for part in parts),
         sum(part.unlaunched for part in parts),
         sum(part.crossing for part in parts),

@@ -47,7 +47,9 @@ def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     """What the processes of a report sent, by process and communicator."""
     sent: dict[tuple[int, Sender], Sent] = {}
     texts = collectives.labels(SENT)
-    messages = [_messages(text) for text in texts.values]
+    messages = [
+        [tuple(map(int, part.split(":"))) for part in text.split()] for text in texts.values
+    ]
     columns = [collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank")]
     operations, groups = (collectives.labels(name) for name in ("operation", "communicator"))
     for row, (code, pid, size, place) in enumerate(
@@ -60,11 +62,6 @@ def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
                 count, total, most = mine.get(peer, (0, 0, 0))
                 mine[peer] = (count + 1, total + length, max(most, length))
     return sent
-
-
-def _messages(text: str) -> list[tuple[int, int]]:
-    pairs = (part.split(":") for part in text.split())
-    return [(int(peer), int(size)) for peer, size in pairs]
 
 
 def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:

@@ -73,7 +73,9 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     if len(arrivals.rows) == 0:
         return None
     peers = peer_rows(alignment, arrivals)
-    keep = np.flatnonzero(peers & _waited_for(arrivals)[arrivals.instance])
+    # collectives queued behind another begin together: nobody waited in them
+    waited_for = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
+    keep = np.flatnonzero(peers & waited_for[arrivals.instance])
     if len(keep) == 0:
         return None
     units = len(alignment.ledger.units)
@@ -164,12 +166,6 @@ def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mas
     spread = spread * np.sqrt((1.0 + alike) / (1.0 - alike))
     beyond_chance: Mask = beyond > (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
     return beyond_chance
-
-
-def _waited_for(arrivals: Arrivals) -> Mask:
-    """The instances in which somebody waited; collectives queued behind another begin together."""
-    waited_for: Mask = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
-    return waited_for
 
 
 def _lasting(caused: Ints, unit: Codes, units: int) -> Floats:

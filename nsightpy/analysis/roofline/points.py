@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nsightpy.analysis.roofline.chips import Chip
-from nsightpy.analysis.roofline.readings import Readings, readings
+from nsightpy.analysis.roofline.readings import Rate, Readings, readings
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
 from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
-from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
+from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
-from nsightpy.analysis.roofline.work import FlopRate, scalar_work
+from nsightpy.analysis.roofline.work import scalar_work
 from nsightpy.frames import Frame
 from nsightpy.results import Note
 from nsightpy.results.rooflines import (
@@ -106,29 +105,21 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
     return tuple(sorted(variants, key=lambda variant: -(variant.total_ns or 0)))
 
 
-def points(works: Sequence[FlopRate], levels: Sequence[Traffic]) -> tuple[Point, ...]:
+def points(works: Sequence[Rate], levels: Sequence[Rate]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
-    works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
-    levels = [level for level in levels if _possible(level.bytes_per_s, level.peak_bytes_per_s)]
+    works, levels = ([rate for rate in rates if _possible(rate)] for rates in (works, levels))
     if not levels:
-        return tuple(Point(w.precision, "", w.flops_per_s, w.peak_flops_per_s) for w in works)
+        return tuple(Point(work.of, "", work.per_s, work.peak_per_s) for work in works)
     return tuple(
-        Point(
-            work.precision,
-            level.level,
-            work.flops_per_s,
-            work.peak_flops_per_s,
-            level.bytes_per_s,
-            level.peak_bytes_per_s,
-        )
+        Point(work.of, level.of, work.per_s, work.peak_per_s, level.per_s, level.peak_per_s)
         for work in works
         for level in levels
     )
 
 
-def _possible(*rates: float | None) -> bool:
+def _possible(rate: Rate) -> bool:
     """Whether rates can be of a machine, and are not what a damaged file left."""
-    return all(rate is None or 0 <= rate < ABSURD for rate in rates)
+    return 0 <= rate.per_s < ABSURD and (rate.peak_per_s is None or 0 <= rate.peak_per_s < ABSURD)
 
 
 def _launch(
@@ -140,7 +131,7 @@ def _launch(
     measured = speed_of_light(r)
     speed = measured if measured.classification else replace(measured, classification=title)
     active = tensor_active_pct(r)
-    has_tensor = any(work.precision not in SCALAR for work in works)
+    has_tensor = any(work.of not in SCALAR for work in works)
     uncounted = active is not None and active > ACTIVE_PCT and not has_tensor
     device = int(launches.ints("device")[row])
     return RooflineLaunch(
@@ -174,7 +165,7 @@ def _machine(launches: Frame, row: int, r: Readings, clock: str | float) -> tupl
 
 
 def _missing(
-    r: Readings, works: Sequence[FlopRate], levels: Sequence[Traffic], tensor: bool, no_class: bool
+    r: Readings, works: Sequence[Rate], levels: Sequence[Rate], tensor: bool, no_class: bool
 ) -> tuple[Note, ...]:
     """Why points are absent, and what would collect them."""
     missing = []
@@ -182,9 +173,9 @@ def _missing(
         counted = any(_FLOP_COUNT.match(name) for name in r.numbers)
         missing.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
     else:
-        known = {level.level for level in levels}
+        known = {level.of for level in levels}
         if "dram" not in known:
-            missing.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
+            missing.append(_NO_DRAM if r.has_dram_roofline else _INTEGRATED)
         if not known & {"l2", "l1"}:
             missing.append(_NO_LEVELS)
     if tensor:
@@ -195,25 +186,25 @@ def _missing(
 
 
 def _remarks(
-    works: Sequence[FlopRate],
-    levels: Sequence[Traffic],
+    works: Sequence[Rate],
+    levels: Sequence[Rate],
     title: str | None,
     classification: str | None,
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
     remarks = [work.remark for work in works if work.remark]
     for level in levels:
-        if level.level == "dram" and level.peak_bytes_per_s and works:
-            share = level.bytes_per_s / level.peak_bytes_per_s
+        if level.of == "dram" and level.peak_per_s and works:
+            share = level.per_s / level.peak_per_s
             if share < ALMOST_NO_TRAFFIC:
                 remarks.append(
                     f"DRAM was hardly used (below {100 * ALMOST_NO_TRAFFIC:.0f} % of its peak): "
                     "the caches held the data, and the DRAM roofline says little."
                 )
-        if level.level in ("l2", "l1") and works:
-            what = "reads and writes" if level.counted == ALL_TRAFFIC else "read returns only"
-            remarks.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
-    if any(work.precision == "fp16" and work.flops_per_s > 0 for work in works):
+        if level.of in ("l2", "l1") and works:
+            what = "reads and writes" if level.remark == ALL_TRAFFIC else "read returns only"
+            remarks.append(f"{level.of.upper()} traffic counts {what} in this version of ncu.")
+    if any(work.of == "fp16" and work.per_s > 0 for work in works):
         remarks.append("fp16 counts every instruction as a pair (half2): an upper bound.")
     if title and classification and title != classification:
         remarks.append(f"ncu's own rule calls it {title!r}.")

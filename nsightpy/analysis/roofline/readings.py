@@ -1,4 +1,8 @@
-"""The metrics of one launch, by name; what was not measured is None."""
+"""The metrics of one launch by name, and what is known of its GPU; what was not measured is None.
+
+What a report does not say is known by compute capability, as measured on V100, T4, A100, A40, H100,
+GH200 and GB200 counters; FP64 lanes of 8.9 and 12.x were never measured and are not guessed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,27 @@ from dataclasses import dataclass, field
 from nsightpy.frames import Frame
 
 NS_PER_S = 1e9
+# Thread instructions per SM and cycle.
+_FP32_LANES = {
+    **dict.fromkeys([(7, 0), (7, 2), (7, 5), (8, 0)], 64),
+    **dict.fromkeys([(8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0)], 128),
+    **dict.fromkeys([(12, 0), (12, 1)], 128),
+}
+_FP64_LANES = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64, (7, 5): 2, (8, 6): 2}
+_LANES = {"fp32": _FP32_LANES, "fp64": _FP64_LANES}
+# Integrated memory: no DRAM counters, and so no DRAM roofline.
+_INTEGRATED = ((8, 7), (11, 0), (12, 1))
+_VOLTA = ((7, 0), (7, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """FLOP/s of a precision or bytes/s of a memory level: achieved, at most, what to know of it."""
+
+    of: str
+    per_s: float
+    peak_per_s: float | None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,27 @@ class Readings:
     @property
     def sm_count(self) -> float | None:
         return self.get("device__attribute_multiprocessor_count", "launch__sm_count")
+
+    def lanes(self, precision: str) -> int | None:
+        """The thread instructions of a precision per SM and cycle."""
+        return _LANES.get(precision, {}).get(self.capability)
+
+    @property
+    def has_dram_roofline(self) -> bool:
+        return self.capability not in _INTEGRATED
+
+    @property
+    def is_volta(self) -> bool:
+        """Whether a tensor instruction is 512 operations: there only."""
+        return self.capability in _VOLTA
+
+    @property
+    def l1_writeback(self) -> str:
+        """The counter of L1 read returns: what it counts changed with the generation."""
+        if self.capability <= (7, 2):
+            return "l1tex__lsu_writeback_active"
+        suffix = "lg" if self.capability < (9, 0) else "lgds"
+        return f"l1tex__lsu_writeback_active_mem_{suffix}"
 
 
 def readings(launches: Frame, metrics: Frame) -> Iterator[Readings]:

@@ -12,14 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.analysis.roofline.chips import (
-    VOLTA_OPS_PER_INSTRUCTION,
-    VOLTA_TENSOR_OPS_PER_SM,
-    Chip,
-)
-from nsightpy.analysis.roofline.readings import Readings
-from nsightpy.analysis.roofline.work import FlopRate
+from nsightpy.analysis.roofline.readings import Rate, Readings
 
+VOLTA_TENSOR_OPS_PER_SM = 1024
+VOLTA_OPS_PER_INSTRUCTION = 512
 ACTIVE_PCT = 1.0
 _PATH = re.compile(
     r"sm__ops_path_tensor_(?:op_(?P<op>\w+?)_)?src_(?P<type>\w+?)(?:_sparsity_(?P<sparsity>on|off))?\.sum"
@@ -44,9 +40,9 @@ class _Path:
         return not self.op and not self.sparsity
 
 
-def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]:
+def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
     """The tensor types with work in this launch."""
-    if Chip(readings.capability).is_volta:
+    if readings.is_volta:
         return _volta(readings, clock_factor)
     works = []
     for name, paths in _by_type(_paths(readings.numbers)).items():
@@ -94,7 +90,7 @@ def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
     return groups
 
 
-def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> FlopRate | None:
+def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Rate | None:
     aggregate = next((path for path in paths if path.is_aggregate), None)
     parts = [path for path in paths if not path.is_aggregate]
     rates = {path.metric: _rate(r, path) for path in paths}
@@ -110,7 +106,7 @@ def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Fl
     ceilings = [path for path in parts if (path.sparsity == "on") == sparse]
     peaks = [_peak(r, path) for path in ceilings or ([aggregate] if aggregate else [])]
     peak = max((each for each in peaks if each is not None), default=None)
-    return FlopRate(
+    return Rate(
         type_name(name),
         achieved,
         peak and peak * clock_factor,
@@ -147,7 +143,7 @@ def _peak(r: Readings, path: _Path) -> float | None:
     return r.get(f"{path.metric}.peak_sustained_elapsed.per_second")
 
 
-def _volta(r: Readings, clock_factor: float) -> list[FlopRate]:
+def _volta(r: Readings, clock_factor: float) -> list[Rate]:
     clock, count = r.sm_hz, r.sm_count
     per_cycle = r.get(f"smsp__{_VOLTA}.per_cycle_elapsed")
     if per_cycle is not None and r.smsp_hz:
@@ -164,4 +160,4 @@ def _volta(r: Readings, clock_factor: float) -> list[FlopRate]:
             peak = VOLTA_OPS_PER_INSTRUCTION * width * clock * clock_factor
         elif count:
             peak = VOLTA_TENSOR_OPS_PER_SM * count * clock * clock_factor
-    return [FlopRate("tensor_fp16", rate, peak)]
+    return [Rate("tensor_fp16", rate, peak)]

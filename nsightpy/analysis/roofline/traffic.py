@@ -7,10 +7,7 @@ that change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from nsightpy.analysis.roofline.chips import Chip
-from nsightpy.analysis.roofline.readings import Readings
+from nsightpy.analysis.roofline.readings import Rate, Readings
 
 L2_BYTES_PER_CYCLE = 32
 L1_BYTES_PER_CYCLE = 128
@@ -19,17 +16,7 @@ READ_RETURNS = "read returns only"
 ALL_TRAFFIC = "reads and writes"
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Achieved and peak bytes/s of a level, and what was counted."""
-
-    level: str
-    bytes_per_s: float
-    peak_bytes_per_s: float | None
-    counted: str = ""
-
-
-def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Traffic]:
+def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
     """The levels whose traffic was measured; the factor scales the peak of L1, in the SM's domain.
 
     L2 and DRAM have clocks of their own, and keep those of the profile.
@@ -40,7 +27,7 @@ def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Traffic]:
 
 def peak_dram(readings: Readings) -> float | None:
     """Peak bytes/s of device memory: at the profiled clock, else 2 x maximum clock x bus width."""
-    if not Chip(readings.capability).has_dram_roofline:
+    if not readings.has_dram_roofline:
         return None
     measured = readings.product(
         "dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"
@@ -56,7 +43,7 @@ def peak_dram(readings: Readings) -> float | None:
     return 2 * clock * 1e3 * width / 8 if clock and width else None
 
 
-def _dram(r: Readings) -> Traffic | None:
+def _dram(r: Readings) -> Rate | None:
     peak = peak_dram(r)
     rate = r.get("dram__bytes.sum.per_second")
     if rate is None:
@@ -69,7 +56,7 @@ def _dram(r: Readings) -> Traffic | None:
             "dram__throughput.avg.pct_of_peak_sustained_elapsed",
         )
         rate = None if share is None else share / 100 * peak
-    return None if rate is None else Traffic("dram", rate, peak, ALL_TRAFFIC)
+    return None if rate is None else Rate("dram", rate, peak, ALL_TRAFFIC)
 
 
 def _dram_bytes(r: Readings) -> float | None:
@@ -86,7 +73,7 @@ def _dram_bytes(r: Readings) -> float | None:
     return None
 
 
-def _l2(r: Readings) -> Traffic | None:
+def _l2(r: Readings) -> Rate | None:
     clock = r.get("lts__cycles_elapsed.avg.per_second")
     ways = (
         ("derived__lts__lts2xbar_bytes", 1, READ_RETURNS),
@@ -97,9 +84,9 @@ def _l2(r: Readings) -> Traffic | None:
     return _cache(r, "l2", clock, ways)
 
 
-def _l1(r: Readings, clock_factor: float) -> Traffic | None:
+def _l1(r: Readings, clock_factor: float) -> Rate | None:
     clock = r.get("l1tex__cycles_elapsed.avg.per_second")
-    writeback = Chip(r.capability).l1_writeback
+    writeback = r.l1_writeback
     derived = writeback.replace(
         "l1tex__lsu_writeback_active", "derived__l1tex__lsu_writeback_bytes"
     )
@@ -113,14 +100,14 @@ def _l1(r: Readings, clock_factor: float) -> Traffic | None:
 
 def _cache(
     r: Readings, level: str, clock: float | None, ways: tuple[tuple[str, int, str], ...]
-) -> Traffic | None:
+) -> Rate | None:
     """The first counter with both its rate and its peak; the amount per time for the last one."""
     for counter, size, counted in ways:
         rate, width = r.get(f"{counter}.sum.per_second"), r.get(f"{counter}.sum.peak_sustained")
         if rate is not None and width is not None and clock:
-            return Traffic(level, rate * size, width * size * clock, counted)
+            return Rate(level, rate * size, width * size * clock, counted)
     counter, size, counted = ways[-1]
     rate = r.get(f"{counter}.sum.per_second")
     if rate is None:
         rate = r.rate(r.get(f"{counter}.sum"))
-    return None if rate is None else Traffic(level, rate * size, None, counted)
+    return None if rate is None else Rate(level, rate * size, None, counted)

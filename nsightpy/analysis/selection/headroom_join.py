@@ -50,7 +50,7 @@ def match(variant: Variant, measured: Sequence[RooflineVariant]) -> Match | None
         return Match(exact[0], FUNCTION)
     if not related:
         return None
-    wanted = _threads(variant)
+    wanted = math.prod((*variant.grid, *variant.block))
     return Match(min(related, key=lambda kernel: _apart(kernel, wanted)), LOOSE)
 
 
@@ -68,11 +68,8 @@ def plain_signature(name: str) -> str:
 
 
 def _same_function(variant: Variant, kernel: RooflineVariant) -> bool:
-    return bool({variant.base or function_name(variant.name)} & {_function(kernel)} - {""})
-
-
-def _function(kernel: RooflineVariant) -> str:
-    return kernel.first.base_name or function_name(kernel.first.name).rpartition("::")[2]
+    measured = kernel.first.base_name or function_name(kernel.first.name).rpartition("::")[2]
+    return measured != "" and measured == (variant.base or function_name(variant.name))
 
 
 def _same_instance(variant: Variant, kernel: RooflineVariant) -> bool:
@@ -88,10 +85,6 @@ def _agrees(extent: Extent, text: str) -> bool:
     if "x" in text:
         return text == shaped(extent)
     return not text or text == str(math.prod(extent))
-
-
-def _threads(variant: Variant) -> int:
-    return math.prod((*variant.grid, *variant.block))
 
 
 def _apart(kernel: RooflineVariant, wanted: int) -> float:

@@ -64,15 +64,15 @@ def caption_of(fits: Sequence[clocks.ClockFit]) -> str:
     if not corrected and not by_mpi:
         return UNCORRECTED[method]
     what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
-    parts = [f"{words.format(_most(some))}, within {_within(some)}" for words, some in what if some]
+    parts = [
+        f"{words.format(format_count(max(f.instances for f in some)))}, within {_within(some)}"
+        for words, some in what
+        if some
+    ]
     text = f"aligned {' and '.join(parts)}"
     exact = (clocks.ONE_SESSION, clocks.SYSTEM_CLOCK) if by_mpi else (clocks.ONE_SESSION,)
     left = [fit for fit in rest if fit.method not in exact]
     return f"{text}; {len(left)} of {len(fits)} {UNCORRECTED[method]}" if left else text
-
-
-def _most(fits: Sequence[clocks.ClockFit]) -> str:
-    return format_count(max(fit.instances for fit in fits))
 
 
 def _within(fits: Sequence[clocks.ClockFit]) -> str:

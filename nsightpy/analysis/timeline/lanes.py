@@ -31,6 +31,7 @@ from nsightpy.results.tracks import (
 from nsightpy.units import format_bytes
 
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+_THREAD = ("pid", "tid")
 _COMMON = ("start_ns", "end_ns", "pid", "device", "stream", "correlation_id")
 
 
@@ -65,30 +66,18 @@ def stream_lanes(
 
 def range_lanes(ranges: Frame) -> list[tuple[int, Lane]]:
     """One lane of NVTX ranges per (pid, thread, domain), with its pid."""
-    events = Frame(
-        {
-            **{name: ranges[name] for name in ("start_ns", "end_ns", "pid", "tid", "domain")},
-            "name": ranges["name"],
-            "category": np.full(ranges.rows, RANGE, dtype=np.int64),
-        }
-    )
+    keys = ("pid", "tid", "domain")
     return [
         (_int(pid), _lane(part, RANGES, _range_label(_int(tid), str(domain)), _int(tid)))
-        for (pid, tid, domain), part in _parts(events, {}, ("pid", "tid", "domain"))
+        for (pid, tid, domain), part in _parts(_host_events(ranges, RANGE, keys), {}, keys)
     ]
 
 
 def operator_lanes(operators: Frame) -> list[tuple[int, Lane]]:
     """One lane of a framework's operators per (pid, thread), with its pid."""
-    events = Frame(
-        {
-            **{name: operators[name] for name in ("start_ns", "end_ns", "pid", "tid", "name")},
-            "category": np.full(operators.rows, RANGE, dtype=np.int64),
-        }
-    )
     return [
         (_int(pid), _lane(part, RANGES, f"operators, thread {tid}", _int(tid)))
-        for (pid, tid), part in _parts(events, {}, ("pid", "tid"))
+        for (pid, tid), part in _parts(_host_events(operators, RANGE, _THREAD), {}, _THREAD)
     ]
 
 
@@ -97,12 +86,7 @@ def call_lanes(
 ) -> list[tuple[int, Lane]]:
     """One lane of CUDA API calls per (pid, thread), with its pid; flows lead into the streams."""
     real = calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
-    events = Frame(
-        {
-            **{name: real[name] for name in ("start_ns", "end_ns", "pid", "tid", "name")},
-            "category": np.full(real.rows, CALL, dtype=np.int64),
-        }
-    )
+    events = _host_events(real, CALL, _THREAD)
     flows = np.zeros(real.rows, dtype=np.int64)
     for pid in sorted({pid for pid, _, _ in streams}):
         used = [
@@ -114,8 +98,15 @@ def call_lanes(
         flows[launched] = real.ints("correlation_id")[launched]
     return [
         (_int(pid), _lane(part, CALLS, f"API calls, thread {tid}", _int(tid)))
-        for (pid, tid), part in _parts(events, {"flows": flows}, ("pid", "tid"))
+        for (pid, tid), part in _parts(events, {"flows": flows}, _THREAD)
     ]
+
+
+def _host_events(frame: Frame, category: int, keys: tuple[str, ...]) -> Frame:
+    """The times, names and keys of events of host threads, all of one category."""
+    return Frame(
+        {**frame.select(("start_ns", "end_ns", *keys, "name")), "category": _all(frame, category)}
+    )
 
 
 def _int(value: Value) -> int:

@@ -74,23 +74,10 @@ class DeviceQueue:
         return self.behind(stream, self.places(stream, times))
 
 
-@dataclass(frozen=True)
-class EventEdges:
-    """Operations and the operations that they wait for through events, as pairs of rows.
-
-    `waits` were made; `unresolved` of them name a record that the capture does not hold.
-    """
-
-    producer: Ints
-    consumer: Ints
-    waits: int = 0
-    unresolved: int = 0
-
-
 def event_edges(
     queue: DeviceQueue, synchronizations: Frame, events: Frame, calls: Frame
-) -> EventEdges:
-    """Follow every stream wait to all operations that it waited for.
+) -> tuple[Ints, Ints]:
+    """Pairs of an operation and one that waits for it through events.
 
     `calls` are the launch calls (start_ns, pid, correlation_id), which date the records.
     """
@@ -98,7 +85,6 @@ def event_edges(
     records, recorded = dated(events, calls)
     record = record_of(waits, records)
     known = record >= 0
-    unresolved = int(np.count_nonzero(~known))
     asked = waits.take(known)
     stream, source = queue.streams_of(asked, records)
     order = np.lexsort((asked.ints("start_ns"), stream))
@@ -109,7 +95,7 @@ def event_edges(
     )
     owner, producer = _followed(record, queue.behind(source, source_place), first, relays)
     consumer = queue.ahead(stream, place)[owner]
-    return EventEdges(producer[consumer >= 0], consumer[consumer >= 0], waits.rows, unresolved)
+    return producer[consumer >= 0], consumer[consumer >= 0]
 
 
 Queued = tuple[Ints, Ints, Ints]

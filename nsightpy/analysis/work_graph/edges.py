@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.joined import Joined
@@ -164,3 +165,17 @@ class Nodes:
     def host_at(self) -> int:
         """The first node of the host."""
         return self.host_meetings_at + len(self.host_met)
+
+
+def typical(
+    values: Ints, group: NDArray[np.signedinteger], usable: NDArray[np.bool_], fallback: Ints
+) -> Ints:
+    """For each row the lower median of the usable values of its group; else its own fallback."""
+    rows = np.flatnonzero(usable)
+    rows = rows[np.lexsort((values[rows], group[rows]))]
+    present, first, counts = np.unique(group[rows], return_index=True, return_counts=True)
+    if not len(present):
+        return fallback
+    middle = values[rows[first + (counts - 1) // 2]]
+    at = np.minimum(np.searchsorted(present, group), len(present) - 1)
+    return np.where(present[at] == group, middle[at], fallback)

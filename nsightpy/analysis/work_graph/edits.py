@@ -6,11 +6,11 @@ import numpy as np
 
 from nsightpy.analysis.idle.gpu_work import COMPUTE, COPY
 from nsightpy.analysis.idle.host_calls import COPY as COPYING, LAUNCH, MODULE, OTHER
+from nsightpy.analysis.work_graph.edges import typical
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, MOST_LATENCY_NS
-from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints
 
 

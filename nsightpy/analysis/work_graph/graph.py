@@ -21,13 +21,13 @@ from nsightpy.analysis.work_graph.edges import (
     Edges,
     Host,
     Nodes,
+    typical,
 )
 from nsightpy.analysis.work_graph.host_edges import host_of
 from nsightpy.analysis.work_graph.joined import HostMeetings, Joined, joined
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_TIED, SOON_NS
-from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints, last_before
 
 

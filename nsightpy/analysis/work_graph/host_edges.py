@@ -15,10 +15,10 @@ from nsightpy.analysis.work_graph.edges import (
     Edges,
     Host,
     Nodes,
+    typical,
 )
 from nsightpy.analysis.work_graph.host_chain import changes, handed_over
 from nsightpy.analysis.work_graph.joined import Joined
-from nsightpy.analysis.work_graph.typical import typical
 from nsightpy.frames import Ints
 
 
@@ -44,7 +44,14 @@ def host_of(work: Joined, nodes: Nodes) -> tuple[Host, Edges, Ints]:
     host = Host(at, anchor, node_of[anchor], increments, beyond)
     began = 2 * blocking
     parts = [
-        _from_origin(2 * roots, node_of[2 * roots], times[2 * roots] - increments[2 * roots]),
+        Edges.of(
+            START,
+            np.full(len(roots), ORIGIN),
+            node_of[2 * roots],
+            lag=times[2 * roots] - increments[2 * roots],
+            near=2 * roots - 1,
+            far=2 * roots,
+        ),
         Edges.of(HOST, host.node[began], node_of[began + 1], near=anchor[began], far=began + 1),
         _from_host(HOST, host, 2 * goes_on - 1, node_of[2 * goes_on]),
         _from_host(HANDED, host, 2 * before + 1, node_of[2 * after]),
@@ -68,12 +75,6 @@ def _gaps(work: Joined, times: Ints, first: Ints) -> tuple[Ints, Ints]:
     late = work.call_start - np.maximum(work.call_high, since)
     beyond[::2] = np.where(bounded, np.clip(late, 0, increments[::2]), 0)
     return increments, beyond
-
-
-def _from_origin(position: Ints, target: Ints, begin: Ints) -> Edges:
-    """Edges to positions of the host from when their threads began."""
-    source = np.full(len(position), ORIGIN)
-    return Edges.of(START, source, target, lag=begin, near=position - 1, far=position)
 
 
 def _from_host(kind: int, host: Host, position: Ints, target: Ints) -> Edges:

@@ -9,7 +9,7 @@ import numpy as np
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.launches import NO_TIME, launch_starts
 from nsightpy.analysis.work_graph.blocking import Pairs, awaited
-from nsightpy.analysis.work_graph.device_queue import DeviceQueue, EventEdges, event_edges
+from nsightpy.analysis.work_graph.device_queue import DeviceQueue, event_edges
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS, api_calls
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, launched_work
 from nsightpy.frames import Frame, constant, distinct_pairs
@@ -78,11 +78,12 @@ def _followed_until(work: Work, high: int) -> int:
 class GraphPart(LaunchedWork):
     """The work of one report, or of a stretch of it, small enough to travel.
 
-    `events` are edges between operations, `awaited` pairs of a blocking call and an operation. The
-    stretch from `low` to `high` is number `block` of all; a whole report has none (NO_TIME).
+    `events` are pairs of an operation and one that waits for it, `awaited` of a blocking call and
+    an operation that it waits for. The stretch from `low` to `high` is number `block` of all; a
+    whole report has none (NO_TIME).
     """
 
-    events: EventEdges
+    events: Pairs
     awaited: Pairs
     report: str
     block: int

@@ -182,11 +182,11 @@ def _rows(tallied: RangeTallies) -> Rows:
     rows: Rows = {}
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
-        busy, whole = tallied.busy_ns[key], tallied.whole_busy_ns
-        share = busy / whole if whole else None
-        gpu: tuple[Value, ...] = (total, median, tallied.operations[key], share)
+        operations, attributed, attributed_ns, busy_ns = tallied.work[key]
+        share = busy_ns / tallied.whole_busy_ns if tallied.whole_busy_ns else None
+        gpu: tuple[Value, ...] = (total, median, operations, share)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
-        waited = (tallied.attributed_ns[key], tallied.attributed[key])
+        waited = (attributed_ns, attributed)
         rows[tuple(map(str, key))] = (
             *host,
             *(gpu if tallied.known else (None,) * 4),
