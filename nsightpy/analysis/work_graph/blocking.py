@@ -56,7 +56,8 @@ def awaited(
 def _seen(chain: HostChain, work: GpuWork, *parts: Pairs) -> Pairs:
     """The pairs that the record does not contradict: the operation ended before the call."""
     call, row = (np.concatenate(part) for part in zip(*parts, strict=True))
-    waits = (row >= 0) & (work.end[row] <= chain.end[call])
+    call, row = call[row >= 0], row[row >= 0]
+    waits = work.end[row] <= chain.end[call]
     pairs = np.unique(np.stack([call[waits], row[waits]]), axis=1)
     return pairs[0], pairs[1]
 

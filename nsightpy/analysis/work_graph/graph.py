@@ -126,7 +126,11 @@ def _streams(work: Joined, nodes: Nodes, launched: Edges) -> list[Edges]:
     called = np.stack([work.call_start, work.call_end], axis=1).ravel()
     arrived = np.full(len(work), np.iinfo(np.int64).max)
     arrived[launched.target - 1] = called[launched.far] + launched.lag
-    queued = (arrived[rows] <= work.end[work.previous[rows]]) & ~waits[rows]
+    free = work.end[work.previous[rows]]
+    queued = (arrived[rows] <= free) & ~waits[rows]
+    # nor is it known of what began with the end of an operation of another stream
+    before, soon = _ended_before(work, rows)
+    queued &= ~soon | (work.end[before] <= free)
     lag = np.minimum(typical(late, work.unit[rows], queued, np.zeros_like(late)), late)
     stream = Edges.of(STREAM, source, rows + 1, lag=lag, lasting=lasting)
     forward = work.end[work.producer] <= work.start[work.consumer]

@@ -109,7 +109,11 @@ def _blocked(work: Joined, nodes: Nodes, node_of: Ints) -> Edges:
     """From what a blocking call waited for to its return, after the usual time to wake up."""
     source, lasting = nodes.end_of(work.awaited)
     late = work.call_end[work.call] - work.end[work.awaited]
-    waited = work.end[work.awaited] > work.call_start[work.call]
+    latest = np.full(len(work.call_start), NO_TIME)
+    np.maximum.at(latest, work.call, work.end[work.awaited])
+    # the last of all that a call waits for is what it wakes up after
+    waited = work.end[work.awaited] == latest[work.call]
+    waited &= latest[work.call] > work.call_start[work.call]
     lag = typical(late, work.call_name[work.call], waited, np.zeros_like(late))
     return Edges.of(
         BLOCKED, source, node_of[2 * work.call + 1], lag=np.minimum(lag, late), lasting=lasting

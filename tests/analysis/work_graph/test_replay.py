@@ -167,6 +167,29 @@ def test_what_begins_when_a_collective_ends_waited_for_it() -> None:
     assert replay(graph, edits.operations(collectives(graph), 0.5)).gain_ns == 100_000
 
 
+@pytest.mark.parametrize("sync", ["cudaDeviceSynchronize", "cudaStreamSynchronize"])
+def test_waits_that_nothing_recorded_are_no_gaps_of_streams(sync: str) -> None:
+    """After each kernel a collective, as in tensor-parallel layers, on streams without events."""
+
+    def program(length: int) -> list[Step]:
+        there = [Step("launch", 7, length), Step("record", 7, number=1), Step("wait", 21, number=1)]
+        back = [Step("record", 21, number=2), Step("wait", 7, number=2)]
+        layers = [*there, Step("collective", 21, 60_000), *back] * 4
+        return [Step("launch", 13, 10_000), *layers, Step("sync", 21)] * 5
+
+    def without_events(rank: Recorded) -> Recorded:
+        calls = [call for call in rank.calls if "Event" not in call.name]
+        renamed = [call._replace(name=sync) if "Sync" in call.name else call for call in calls]
+        return Recorded(renamed, rank.operations)
+
+    programs = [program(120_000), program(100_000)]
+    ranks, alike = run(programs), run([program(100_000)] * 2)
+    graph = graph_of(programs, [without_events(rank) for rank in ranks])
+    slow = np.flatnonzero((graph.work.unit == 0) & (graph.lasting == 120_000))
+    gain = replay(graph, edits.operations(slow, 100 / 120)).gain_ns
+    assert gain == pytest.approx(finished(ranks) - finished(alike), rel=0.02)
+
+
 def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -> None:
     """Launched every 4.5 us before the one of 2 us ended, and 3 us of latency: no gap of queues."""
     queued = [Step("launch", length=90_000), Step("launch", length=30_000), Step("sync")]
