@@ -133,9 +133,6 @@ def complement(a: Spans, start: int, end: int) -> Spans:
     return Spans(starts[open_gaps], ends[open_gaps])
 
 
-gaps = complement
-
-
 def clip(a: Spans, start: int, end: int) -> Spans:
     """The part of a set inside [start, end)."""
     low = np.searchsorted(a.ends, start, side="right")
@@ -211,11 +208,6 @@ class Concurrency:
     @property
     def peak(self) -> int:
         return int(self.counts.max()) if len(self.counts) else 0
-
-    def at_least(self, level: int) -> Spans:
-        """The times in which at least that many intervals are open."""
-        busy = self.counts[:-1] >= level
-        return union(self.times[:-1][busy], self.times[1:][busy])
 
 
 def concurrency(starts: Ints, ends: Ints) -> Concurrency:

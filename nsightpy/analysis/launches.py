@@ -38,6 +38,12 @@ def launch_rows(kernels: Frame, calls: Frame) -> Ints:
     return matched(keys, launching, wanted, NO_LAUNCH)
 
 
+def api_calls(calls: Frame) -> Frame:
+    """The rows that are calls, by start: others repeat one, to carry its backtrace."""
+    is_call = np.isin(calls.ints("event_class"), CALL_CLASSES)
+    return (calls if is_call.all() else calls.take(is_call)).ordered()
+
+
 def graph_calls(calls: Frame) -> Frame:
     """The calls that launch CUDA graphs."""
     named = calls.labels("name")

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Key, Statistics, Tally, tally
 from nsightpy.frames import Frame, Ints, Labels
@@ -20,7 +18,6 @@ from nsightpy.results import Field, Table, Value
 from nsightpy.units import round_half_up
 
 MEGA = 1e6
-BACKTRACE_CLASSES = (0, 1, 13)
 # The figures of nsys, and what they are of Statistics.
 _SPREAD = {
     "Avg": "mean",
@@ -245,10 +242,3 @@ def shaped(frame: Frame, shape: str) -> Labels:
     groups = group_by(frame, [f"{shape}_{axis}" for axis in "xyz"])
     names = ("x".join(map(str, key)) if all(key) else "" for key in groups.keys)
     return Labels(groups.codes, tuple(names)).merged()
-
-
-def calls(frame: Frame) -> Frame:
-    """The API calls proper: rows that only carry a call's backtrace are dropped."""
-    classes = frame.ints("event_class")
-    keep = np.isin(classes, BACKTRACE_CLASSES)
-    return frame if keep.all() else frame.take(keep)

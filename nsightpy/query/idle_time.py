@@ -9,8 +9,9 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.work_graph.binding import binding
-from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS, api_calls
+from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, launched_work
 from nsightpy.frames import Frame

@@ -12,7 +12,7 @@ from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.nesting import thread_key
 from nsightpy.analysis.nvtx.projection import launched, project
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
+from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs, last_before
 
 Place = tuple[int, int]  # process, device
 WILD = "*"
@@ -56,24 +56,15 @@ def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:
     """
     if rows.rows == 0 or ranges.rows == 0:
         return np.zeros(rows.rows, dtype=np.bool_)
-    threads, code = distinct(thread_key(ranges))
-    base = int(ranges.ints("start_ns").min())
-    width = int(max(ranges.ints("end_ns").max(), rows.ints("end_ns").max())) - base + 2
-    shift = code.astype(np.int64) * width - base
-    begin = ranges.ints("start_ns") + shift
-    order = np.argsort(begin, kind="stable")
+    thread, start = thread_key(ranges), ranges.ints("start_ns")
+    order = np.lexsort((start, thread))
+    thread, start, end = thread[order], start[order], ranges.ints("end_ns")[order]
     # how far the ranges of a thread reach that began so far
-    reach = np.maximum.accumulate((ranges.ints("end_ns") + shift)[order])
-    thread = thread_key(rows)
-    place = np.minimum(np.searchsorted(threads, thread), len(threads) - 1)
-    moved = place * width - base
-    # what begins before all ranges is held out of the thread before
-    start = np.maximum(rows.ints("start_ns") + moved, place * width - 1)
-    finish = np.maximum(rows.ints("end_ns") + moved, place * width - 1)
-    before = np.searchsorted(begin[order], start, side="right") - 1
-    covers = reach[np.maximum(before, 0)] >= finish
-    mask: NDArray[np.bool_] = (threads[place] == thread) & (before >= 0) & covers
-    return mask
+    base = int(end.min())
+    shift = distinct(thread)[1].astype(np.int64) * (int(end.max()) - base + 1) - base
+    reach = np.maximum.accumulate(end + shift) - shift
+    before = last_before((thread, start), (thread_key(rows), rows.ints("start_ns")))
+    return (before >= 0) & (reach[before] >= rows.ints("end_ns"))
 
 
 def call_keys(calls: Frame, ranges: Frame) -> Ints:
@@ -89,14 +80,7 @@ def launch_key(frame: Frame) -> Ints:
 
 def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
     """Mask of the rows (pid, correlation_id) that one of the calls launched or is."""
-    if len(keys) == 0:
-        return np.zeros(frame.rows, dtype=np.bool_)
-    launches = launch_key(frame)
-    place = np.minimum(np.searchsorted(keys, launches), len(keys) - 1)
-    hits: NDArray[np.bool_] = keys[place] == launches
-    if "tid" not in frame:  # nothing launched what has no correlation id
-        hits &= frame.ints("correlation_id") > 0
-    return hits
+    return np.isin(launch_key(frame), keys)
 
 
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, OTHER, WAIT, kinds_of_calls
-from nsightpy.analysis.launches import CALL_CLASSES
 from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, LONG_CALL_NS, MOST_OVERLAPS
 from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 
@@ -80,12 +79,6 @@ class HostChain:
         """Of some calls the last that each thread (-1: none) had begun before a time; -1: none."""
         at = last_before((self.thread[rows], self.start[rows]), (thread, times), "left")
         return np.append(rows, -1)[at]
-
-
-def api_calls(calls: Frame) -> Frame:
-    """The rows that are calls, by start: others repeat one, to carry its backtrace."""
-    is_call = np.isin(calls.ints("event_class"), CALL_CLASSES)
-    return (calls if is_call.all() else calls.take(is_call)).ordered()
 
 
 def host_chain(calls: Frame) -> HostChain:

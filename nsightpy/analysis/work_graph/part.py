@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.launches import NO_TIME, launch_starts
+from nsightpy.analysis.launches import NO_TIME, api_calls, launch_starts
 from nsightpy.analysis.work_graph.blocking import Pairs, awaited
 from nsightpy.analysis.work_graph.device_queue import DeviceQueue, event_edges
-from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS, api_calls
+from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, launched_work
 from nsightpy.frames import Frame, constant, distinct_pairs
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.kernel_categories import category_of
+from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.ranking import OPERATION, SIZES, durations, figure
 from nsightpy.commands.stats.reports import (
@@ -70,7 +71,7 @@ def events(
     labels = kernel_names(label) if name == "kernels" else ()
     frame = scope.read(report, name, (*_COLUMNS[name], *labels, *columns))
     if name == "api_calls":
-        frame = ranking.calls(frame)
+        frame = api_calls(frame)
     elif library:
         frame = frame.take(frame.labels("library").where(lambda name: name.startswith(library)))
     return Frame(
