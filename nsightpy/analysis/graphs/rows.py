@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -25,42 +26,30 @@ def launch_ns(replays: Replays, calls: Frame) -> Ints:
 def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
     known = np.flatnonzero(replays.call != UNKNOWN)
     opened = path_around(ranges, calls.take(replays.call[known]))
-    names = [""] * len(replays)
-    for row, code in zip(known.tolist(), opened.codes.tolist(), strict=True):
-        names[row] = opened.values[code]
-    return names
+    names = dict(zip(known.tolist(), opened, strict=True))
+    return [names.get(row, "") for row in range(len(replays))]
 
 
-def _gaps(replays: Replays) -> Ints:
-    return replays.end_ns - replays.start_ns - replays.busy_ns
+def _figures(replays: Replays) -> tuple[Ints, ...]:
+    """Operations, busy time, gaps and critical chain of each replay; none of whole graphs."""
+    gaps = replays.end_ns - replays.start_ns - replays.busy_ns
+    return () if replays.whole else (replays.operations, replays.busy_ns, gaps, replays.chain_ns)
 
 
 def by_replay(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
-    launch = launch_ns(replays, calls).tolist()
-    inside = _launched_in(replays, calls, ranges)
-    rows: list[tuple[int, Row]] = []
-    for place, pid in enumerate(replays.pid.tolist()):
-        detail: tuple[Value, ...] = (None,) * 4
-        if not replays.whole:
-            figures = (replays.operations, replays.busy_ns, _gaps(replays), replays.chain_ns)
-            detail = tuple(int(figure[place]) for figure in figures)
-        start, end = int(replays.start_ns[place]), int(replays.end_ns[place])
-        rows.append(
-            (
-                pid,
-                (
-                    int(replays.device[place]),
-                    int(replays.graph[place]),
-                    place + 1,
-                    start,
-                    end - start,
-                    None if launch[place] == UNKNOWN else launch[place],
-                    *detail,
-                    inside[place],
-                ),
-            )
-        )
-    return rows
+    nothing = [None] * len(replays)
+    launch = [None if ns == UNKNOWN else ns for ns in launch_ns(replays, calls).tolist()]
+    columns: tuple[Iterable[Value], ...] = (
+        replays.device.tolist(),
+        replays.graph.tolist(),
+        range(1, len(replays) + 1),
+        replays.start_ns.tolist(),
+        (replays.end_ns - replays.start_ns).tolist(),
+        launch,
+        *([figure.tolist() for figure in _figures(replays)] or [nothing] * 4),
+        _launched_in(replays, calls, ranges),
+    )
+    return list(zip(replays.pid.tolist(), zip(*columns, strict=True), strict=True))
 
 
 def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
@@ -69,16 +58,13 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
     launch, inside = launch_ns(replays, calls), _launched_in(replays, calls, ranges)
     placed = {"pid": replays.pid, "device": replays.device, "graph": replays.graph}
     groups = group_by(Frame(placed), tuple(placed))
-    lasted = replays.end_ns - replays.start_ns
+    lasted, figures = replays.end_ns - replays.start_ns, _figures(replays)
     rows: list[tuple[int, Row]] = []
     for code, (pid, device, graph) in enumerate(groups.keys):
         mine = np.flatnonzero(groups.codes == code)
         made = launch[mine][launch[mine] != UNKNOWN]
-        detail: list[Value] = [None] * 4
-        if not replays.whole:
-            figures = (replays.operations, replays.busy_ns, _gaps(replays), replays.chain_ns)
-            detail = [float(np.median(figure[mine])) for figure in figures]
-            detail[0] = round(float(detail[0] or 0))
+        medians: list[float | None] = [float(np.median(figure[mine])) for figure in figures]
+        operations, *detail = medians or [None] * 4
         times = lasted[mine]
         rows.append(
             (
@@ -88,12 +74,12 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
                     graph,
                     "as a whole" if replays.whole else "nodes",
                     len(mine),
-                    detail[0],
+                    None if operations is None else round(operations),
                     float(np.median(made)) if len(made) else None,
                     float(np.median(times)),
                     int(times.min()),
                     int(times.max()),
-                    *detail[1:],
+                    *detail,
                     int(times.sum()),
                     Counter(inside[place] for place in mine.tolist()).most_common(1)[0][0],
                 ),
