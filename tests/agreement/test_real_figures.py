@@ -21,6 +21,7 @@ from tests.support.reports import (
     exports,
     needs_reports,
     rows,
+    rows_of,
     select,
     tables,
     told,
@@ -203,13 +204,13 @@ def test_breakdown_is_what_a_sweep_over_the_events_says(path: Path) -> None:
 def test_summary_repeats_the_figures_of_the_commands(path: Path) -> None:
     document = told(path).answers[("summarize",), "json"].json
     steady = ("--iteration", "steady") if document["header"]["steady"] else ()
-    budgets = ask("breakdown", path, *steady, "--format", "json").json["rows"]
+    budgets = rows_of("breakdown", path, *steady)
     for mine, theirs in zip(document["breakdown"], budgets, strict=True):
         assert {name: mine[name] for name in ("rank", "device", *BUDGET)} == {
             name: theirs[name] for name in ("rank", "device", *BUDGET)
         }
     for command in ("kernels", "memory"):
-        listed = ask(command, path, *steady, "--format", "json").json["rows"]
+        listed = rows_of(command, path, *steady)
         assert document[command] == listed[: len(document[command])]
         assert len(document[command]) == min(len(listed), 5 if command == "kernels" else 99)
     (info,) = rows(path, "info")

@@ -10,7 +10,7 @@ import pytest
 
 from nsightpy.analysis.kernel_categories import CATEGORIES, category_of
 from nsightpy.results import number
-from tests.support.reports import REPORTS, ROOT, ask
+from tests.support.reports import REPORTS, ROOT, ask, rows_of
 
 ATEN = "void at::native::"
 # As profilers print them, arguments shortened: from the sources of the libraries and public traces.
@@ -184,7 +184,7 @@ def test_every_category_has_names() -> None:
 
 @pytest.mark.parametrize("path", LEARNING, ids=lambda path: path.name)
 def test_names_of_deep_learning_are_known_nearly_all(path: Path) -> None:
-    rows = ask("kernels", path, "--by", "category", "--format", "json").json["rows"]
+    rows = rows_of("kernels", path, "--by", "category")
     times = {row["category"]: row["Total Time (ns)"] for row in rows}
     assert times.get("other", 0) <= MOST_OTHER * sum(times.values())
 
@@ -198,14 +198,14 @@ def test_tracelens_says_the_same(path: Path) -> None:
 
 def test_categories_add_up_to_the_kernels() -> None:
     sample = ROOT / "sample_reports" / "training_4rank"
-    by_name = ask("kernels", sample, "--format", "json").json["rows"]
+    by_name = rows_of("kernels", sample)
     sums: dict[str, int] = defaultdict(int)
     for row in by_name:
         sums[category_of(row["Name"])] += row["Total Time (ns)"]
-    rows = ask("kernels", sample, "--by", "category", "--format", "json").json["rows"]
+    rows = rows_of("kernels", sample, "--by", "category")
     assert {row["category"]: row["Total Time (ns)"] for row in rows} == sums
     assert sum(row["Instances"] for row in rows) == sum(row["Instances"] for row in by_name)
-    of_both = ask("kernels", sample, "--by", "category,rank", "--format", "json").json["rows"]
+    of_both = rows_of("kernels", sample, "--by", "category,rank")
     assert all(row["category"] == category_of(row["Name"]) for row in of_both)
     summary = ask("summarize", sample, "--format", "json").json["categories"]
     assert sum(number(row["share"]) for row in summary) == pytest.approx(1.0)

@@ -15,7 +15,7 @@ from nsightpy.commands.collectives.command import collectives
 from nsightpy.readers.nccl.names import parse_kernel
 from nsightpy.readers.nccl.payload import Payload, json_fields
 from tests.support.jobs import change, on_two_nodes, simulate, split_by_process
-from tests.support.reports import DDP, NSYS, ask, needs_reports
+from tests.support.reports import DDP, NSYS, ask, needs_reports, rows_of
 
 BIG = 0xFEDC_BA98_7654_3210
 COLUMNS = (
@@ -378,8 +378,8 @@ def test_groups_within_a_node_and_across_nodes(tmp_path: Path) -> None:
     """Tensor groups stay within a node, data groups cross; the network is six times slower."""
     job = on_two_nodes(2, 2, 1, payload="json")
     paths = simulate(job, tmp_path).paths
-    found = ask("collectives", *paths, "--by", "node", "--format", "json").json["rows"]
-    by_group = ask("collectives", *paths, "--format", "json").json["rows"]
+    found = rows_of("collectives", *paths, "--by", "node")
+    by_group = rows_of("collectives", *paths)
     places = {(row["place"], row["operation"]): row for row in found}
     within = places["within a node", "AllReduce"]
     across = places["across nodes", "AllReduce"]
@@ -397,4 +397,4 @@ def test_groups_within_a_node_and_across_nodes(tmp_path: Path) -> None:
     half = ask("collectives", *paths[:2], "--by", "node", "--format", "json").json
     assert {row["place"] for row in half["rows"]} == {"within a node", "not known"}
     assert any("not all ranks were captured" in note for note in half["notes"])
-    assert ask("collectives", paths[0], "--by", "node", "--format", "json").json["rows"] == []
+    assert rows_of("collectives", paths[0], "--by", "node") == []

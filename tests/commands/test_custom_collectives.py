@@ -11,7 +11,7 @@ import pytest
 
 from nsightpy.readers.nccl.names import KernelName, parse_kernel
 from tests.support.full_export import changed
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT, rows_of
 
 TRACES = ROOT / "sample_reports" / "torch_2rank"
 EXPORTS = ROOT / "sample_reports" / "training_4rank"
@@ -39,11 +39,6 @@ OF_NCCL = ("Collective name", "Process Group Name", "Process Group Ranks", "Grou
 )
 def test_kernels_by_name(name: str, operation: str | None) -> None:
     assert parse_kernel(name) == (operation and KernelName(operation, ""))
-
-
-def rows(command: str, job: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(command, job, "--format", "json").json["rows"]
-    return found
 
 
 def renamed_trace(original: Path, path: Path) -> None:
@@ -81,14 +76,14 @@ def test_other_names_change_no_clock_wait_or_straggler(
 ) -> None:
     for original in job.glob(pattern):
         rename(original, tmp_path / original.name)
-    of_nccl, of_others = rows("ranks", job), rows("ranks", tmp_path)
+    of_nccl, of_others = rows_of("ranks", job), rows_of("ranks", tmp_path)
     assert len(of_nccl) == len(of_others) > 1
     for shown, wanted in zip(of_others, of_nccl, strict=True):
         for name in ("rank", "wait_ns", "straggler", "instances", "arrived_last_share"):
             assert shown[name] == wanted[name], name
         assert shown["offset_ns"] == pytest.approx(wanted["offset_ns"], abs=1)
-    collectives = rows("collectives", tmp_path)
+    collectives = rows_of("collectives", tmp_path)
     assert {row["operation"] for row in collectives} == {"AllReduce"}
     assert {row["bytes"] for row in collectives} == {None}
-    groups = {row["group"] for row in rows("collectives", job)}
+    groups = {row["group"] for row in rows_of("collectives", job)}
     assert {row["group"] for row in collectives} == groups

@@ -30,7 +30,7 @@ from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.errors import UsageError
 from tests.support.jobs import simulate
-from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports
+from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports, rows_of
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 MS = 1_000_000
@@ -308,7 +308,7 @@ OF_CAPTURES = {"healthy", "no-steady-state", "no-gpu-work", "host-gap", "capture
 
 def run_all(reports: Path, *options: str) -> set[str]:
     """Type every next command again: it runs, and what it prints has rows; the commands."""
-    rows = ask_rows(reports, *options)
+    rows = rows_of("findings", reports, *options)
     assert {row["id"] for row in rows if row["start_ns"] is None} <= OF_CAPTURES
     commands = {row["next_command"] for row in rows}
     for command in sorted(commands):
@@ -317,11 +317,6 @@ def run_all(reports: Path, *options: str) -> set[str]:
         answer = ask(*arguments)
         assert len(answer.text.splitlines()) > 2, command
     return commands
-
-
-def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = ask("findings", reports, *options, "--format", "json").json["rows"]
-    return rows
 
 
 @needs_reports

@@ -33,7 +33,7 @@ from nsightpy.query.rank_alignment import common_clock
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
-from tests.support.reports import NSYS, ask, needs_reports
+from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
@@ -53,11 +53,6 @@ def written(job: TrainingJob, folder: Path) -> tuple[list[Path], dict[str, Any]]
     return paths, truth
 
 
-def rows(*request: str | Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
-    return found
-
-
 def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dict[str, Any]]:
     """The rows with starts in the own time of each rank's report, as the truth has them."""
     clock = common_clock(open_ranks(paths))
@@ -75,7 +70,7 @@ def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dic
 
 def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None:
     paths, truth = written(TRAINING_4RANK, tmp_path)
-    found = in_own_times(rows("iterations", *paths), paths)
+    found = in_own_times(rows_of("iterations", *paths), paths)
     for rank in truth["ranks"]:
         mine = [row for row in found if row["rank"] == rank["rank"]]
         assert len(mine) == len(rank["iterations"])
@@ -90,9 +85,9 @@ def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None
 
 def test_budgets_of_iterations_are_those_of_breakdown_in_the_same_window() -> None:
     path = SAMPLES / "training_4rank" / "train_rank1.sqlite"
-    for row in rows("iterations", path)[2:4]:
+    for row in rows_of("iterations", path)[2:4]:
         window = ("--from", str(row["start_ns"]), "--to", str(row["start_ns"] + row["duration_ns"]))
-        (whole,) = rows("breakdown", path, *window)
+        (whole,) = rows_of("breakdown", path, *window)
         assert whole["window_ns"] == row["duration_ns"]
         for name in ("busy_ns", "compute_ns", "exposed_communication_ns", "idle_ns"):
             assert whole[name] == row[name]
@@ -152,7 +147,7 @@ def test_without_ranges_iterations_are_those_of_the_truth(
     """
     paths, _ = written(replace(STEPS, **change), tmp_path)
     _, truth = written(replace(STEPS, **(change | {"nvtx": True})), tmp_path / "twin")
-    found = in_own_times(rows("iterations", *paths), paths)
+    found = in_own_times(rows_of("iterations", *paths), paths)
     for rank in truth["ranks"]:
         mine = [row for row in found if row["rank"] == rank["rank"]]
         true = rank["iterations"]
@@ -171,7 +166,7 @@ def test_a_job_without_iterations_abstains_and_says_why(tmp_path: Path) -> None:
     paths, _ = written(replace(STEPS, iterations=1, nvtx=False, warmup=0), tmp_path)
     answer = ask("iterations", paths[0])
     assert "No iterations found" in answer.stderr
-    assert rows("iterations", paths[0]) == []
+    assert rows_of("iterations", paths[0]) == []
 
 
 def test_gaps_alone_are_no_iterations() -> None:
@@ -344,7 +339,7 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
     ],
 )
 def test_real_captures(name: str, count: int, source: str | None) -> None:
-    found = rows("iterations", NSYS / f"{name}.sqlite")
+    found = rows_of("iterations", NSYS / f"{name}.sqlite")
     assert len(found) == count
     assert {row["source"] for row in found} == ({source} if source else set())
     for row in found:
@@ -353,13 +348,13 @@ def test_real_captures(name: str, count: int, source: str | None) -> None:
 
 @needs_reports
 def test_the_last_step_of_a_loop_that_breaks_out_is_no_steady_iteration() -> None:
-    found = rows("iterations", NSYS / "power_iteration_t4_2025.3.sqlite")
+    found = rows_of("iterations", NSYS / "power_iteration_t4_2025.3.sqlite")
     assert [row["phase"] for row in found] == [STEADY] * 43 + ["edge"]
 
 
 @needs_reports
 def test_rounds_that_are_whole_are_steady_whatever_the_host_does_between() -> None:
-    found = rows("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
+    found = rows_of("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
     assert [row["phase"] for row in found] == [STEADY] * 5
 
 
@@ -368,14 +363,14 @@ def test_rounds_that_are_whole_are_steady_whatever_the_host_does_between() -> No
 
 def test_named_ranges_are_the_iterations() -> None:
     path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
-    found = rows("iterations", path, "--nvtx", "forward")
+    found = rows_of("iterations", path, "--nvtx", "forward")
     assert len(found) == 8
     assert {row["source"] for row in found} == {"range 'forward'"}
 
 
 def test_of_a_range_that_repeats_nobody_says_that_nothing_does() -> None:
     path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
-    found = {row["id"] for row in rows("findings", path, "--nvtx", "forward")}
+    found = {row["id"] for row in rows_of("findings", path, "--nvtx", "forward")}
     assert found
     assert "no-steady-state" not in found
 
@@ -383,7 +378,7 @@ def test_of_a_range_that_repeats_nobody_says_that_nothing_does() -> None:
 @needs_reports
 def test_a_range_that_comes_once_is_looked_into() -> None:
     path = NSYS / "power_iteration_t4_2025.3.sqlite"
-    assert rows("iterations", path, "--nvtx", "Loop") == rows("iterations", path)
+    assert rows_of("iterations", path, "--nvtx", "Loop") == rows_of("iterations", path)
 
 
 def test_slow_iterations_are_named_with_what_grew() -> None:
@@ -399,17 +394,17 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
 def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
     """Moments as the table prints them, rounded."""
     job = SAMPLES / "training_4rank"
-    every = {(row["rank"], row["iteration"]): row for row in rows("iterations", job)}
-    found = rows("iterations", job, "--from", "566.284ms", "--to", "592.006ms")
+    every = {(row["rank"], row["iteration"]): row for row in rows_of("iterations", job)}
+    found = rows_of("iterations", job, "--from", "566.284ms", "--to", "592.006ms")
     assert [(row["rank"], row["iteration"]) for row in found] == [
         (rank, number) for rank in range(4) for number in (3, 4)
     ]
     assert all(row == every[row["rank"], row["iteration"]] for row in found)
     table = iterations(job, from_time="566.284ms", to_time="592.006ms", rank=0)
     assert table.notes[0].startswith("rank 0: 2 steady iterations by")
-    (within,) = rows("iterations", job, "--rank", "0", "--from", "595ms", "--to", "596ms")
+    (within,) = rows_of("iterations", job, "--rank", "0", "--from", "595ms", "--to", "596ms")
     assert within == every[0, 5]
-    assert rows("iterations", job, "--from", "598ms", "--iteration", "5-6", "--rank", "1") == [
+    assert rows_of("iterations", job, "--from", "598ms", "--iteration", "5-6", "--rank", "1") == [
         every[1, 5],
         every[1, 6],
     ]
@@ -477,7 +472,7 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
         for launch in (begin + 100, begin + 1_000):
             export.kernel(launch + 500, launch + 7_000, "k", launch=(launch, launch + 50))
     export.write()
-    found = rows("iterations", tmp_path / "engine.sqlite")
+    found = rows_of("iterations", tmp_path / "engine.sqlite")
     assert [(row["kind"], row["requests"], row["tokens"]) for row in found] == [
         ("prefill", 2, 512),
         *[("decode", 8, 8)] * 3,
@@ -485,7 +480,7 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
     for row in found:
         assert row["duration_ns"] == 8_000
         assert row["tokens_per_s"] == pytest.approx(row["tokens"] / 8e-6)
-    assert "tokens" not in rows("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
+    assert "tokens" not in rows_of("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
 
 
 # Pictures

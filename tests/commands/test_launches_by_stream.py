@@ -12,7 +12,7 @@ from nsightpy.analysis.idle.queues import longest_in
 from nsightpy.analysis.idle.sync_costs import sync_costs
 from nsightpy.analysis.intervals import concurrency, union
 from nsightpy.frames import Frame, Labels
-from tests.support.reports import NSYS, ask, needs_reports
+from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
@@ -20,7 +20,7 @@ TIMES = st.tuples(st.integers(0, 40), st.integers(1, 20))
 
 
 def rows(command: str, by: str, path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(command, path, "--by", by, "--format", "json").json["rows"]
+    found: list[dict[str, Any]] = rows_of(command, path, "--by", by)
     return found
 
 
@@ -64,7 +64,7 @@ def test_queues_of_the_sample_reports_agree_with_their_launches() -> None:
         assert 0 < row["queue_mean"] <= row["queue_max"]
         assert 0 <= row["empty_share"] < 1
         assert 0 <= row["launch_bound_ns"] <= row["window_ns"]
-    kernels = ask("kernels", TRAINING, "--by", "rank", "--format", "json").json["rows"]
+    kernels = rows_of("kernels", TRAINING, "--by", "rank")
     for (rank, _), operations in launched.items():
         assert operations > sum(r["Instances"] for r in kernels if r["rank"] == rank)
 
@@ -79,7 +79,7 @@ def test_real_queues_show_what_set_the_pace() -> None:
     path = NSYS / "solver_rtx3090_2025.5.sqlite"
     (bound,), (row,) = (
         rows("launches", "stream", path),
-        ask("breakdown", path, "--format", "json").json["rows"],
+        rows_of("breakdown", path),
     )
     assert bound["queue_max"] == 2
     assert bound["launch_bound_kernels"] > 0.5 * bound["operations"]

@@ -13,7 +13,7 @@ from simulator import PRESETS, Export, TrainingJob
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.errors import NsightpyError
 from tests.support.jobs import Simulated, begin_late, change, simulate, split_by_process
-from tests.support.reports import DDP, NSYS, ask, needs_reports
+from tests.support.reports import DDP, NSYS, ask, needs_reports, rows_of
 
 LAYOUTS = [{"data": 4}, {"tensor": 2, "data": 2}, {"tensor": 2}]
 STEADY = {"drift_ppb": (0,), "gpu_error_ns": (0,)}
@@ -280,8 +280,8 @@ def test_real_point_to_point_is_not_aligned_by_it() -> None:
 def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
     clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")
     path = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
-    whole = ask("ranks", path, "--format", "json").json["rows"]
-    some = ask("ranks", path, *part, "--format", "json").json["rows"]
+    whole = rows_of("ranks", path)
+    some = rows_of("ranks", path, *part)
     assert [[row[name] for name in clock] for row in some] == [
         [row[name] for name in clock] for row in whole
     ]
@@ -290,5 +290,5 @@ def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ..
 
 def test_only_the_collectives_of_the_part_are_shown() -> None:
     path = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
-    rows = ask("collectives", path, "--nvtx", "forward", "--format", "json").json["rows"]
+    rows = rows_of("collectives", path, "--nvtx", "forward")
     assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]

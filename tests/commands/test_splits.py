@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT, rows_of
 
 SINGLE = ROOT / "sample_reports" / "single_process.sqlite"
 TRACE = ROOT / "sample_reports" / "torch_2rank"
@@ -18,11 +17,6 @@ SPLITS = (
     ("operators", "thread"),
     ("operators", "process"),
 )
-
-
-def rows(*request: str | Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
-    return found
 
 
 def copied(command: str, folder: Path) -> tuple[Path, Path]:
@@ -39,8 +33,8 @@ def test_equal_numbers_of_different_reports_stay_apart(
     command: str, split: str, tmp_path: Path
 ) -> None:
     report, both = copied(command, tmp_path)
-    alone = rows(command, report, "--by", split)
-    of_both = rows(command, both, "--by", split)
+    alone = rows_of(command, report, "--by", split)
+    of_both = rows_of(command, both, "--by", split)
     of_all = ("Time (%)", "process", "mfu", "device_self_share", "host_self_share")
     figures = [name for name in alone[0] if name not in of_all]
     assert len(of_both) == 2 * len(alone)
@@ -51,11 +45,13 @@ def test_equal_numbers_of_different_reports_stay_apart(
 
 
 def test_processes_of_one_report_are_named_by_their_number_alone() -> None:
-    (process,) = {row["process"] for row in rows("api", SINGLE, "--by", "process")}
+    (process,) = {row["process"] for row in rows_of("api", SINGLE, "--by", "process")}
     assert process.isdigit()
 
 
 def test_summaries_of_nsys_keep_processes_of_reports_apart(tmp_path: Path) -> None:
     report, both = copied("stats", tmp_path)
-    alone = rows("stats", report, "-r", "cuda_kern_exec_sum")
-    assert rows("stats", both, "-r", "cuda_kern_exec_sum") == [row for row in alone for _ in "ab"]
+    alone = rows_of("stats", report, "-r", "cuda_kern_exec_sum")
+    assert rows_of("stats", both, "-r", "cuda_kern_exec_sum") == [
+        row for row in alone for _ in "ab"
+    ]

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.reports import NSYS, ask, needs_reports
+from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 JOB = SAMPLES / "training_4rank"
 
 
-def rows(*request: str | Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
-    return found
-
-
 def test_all_iterations_together_hold_each_kernel_once() -> None:
     """The sample job launches nothing outside of its eight iterations."""
     each = [
-        sum(r["Instances"] for r in rows("kernels", JOB, "--iteration", str(n))) for n in range(8)
+        sum(r["Instances"] for r in rows_of("kernels", JOB, "--iteration", str(n)))
+        for n in range(8)
     ]
-    assert sum(each) == sum(row["Instances"] for row in rows("kernels", JOB))
+    assert sum(each) == sum(row["Instances"] for row in rows_of("kernels", JOB))
     assert len(set(each)) == 1
-    some = rows("kernels", JOB, "--iteration", "2-4,7")
+    some = rows_of("kernels", JOB, "--iteration", "2-4,7")
     assert sum(row["Instances"] for row in some) == 4 * each[0]
 
 
 def test_budgets_are_those_of_the_iterations() -> None:
     """Windows, busy and compute time add up over the iterations chosen, on every rank."""
-    listed = rows("iterations", JOB, "--iteration", "3-5")
+    listed = rows_of("iterations", JOB, "--iteration", "3-5")
     assert {row["iteration"] for row in listed} == {3, 4, 5}
-    for row in rows("breakdown", JOB, "--iteration", "3-5"):
+    for row in rows_of("breakdown", JOB, "--iteration", "3-5"):
         mine = [one for one in listed if one["rank"] == row["rank"]]
         assert row["window_ns"] == sum(one["duration_ns"] for one in mine)
         for name in ("busy_ns", "compute_ns", "idle_ns"):
@@ -47,7 +42,7 @@ def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Pat
 
     def counted(command: str, *more: str, column: str = "", if_any: str = "") -> dict[int, int]:
         found: dict[int, int] = dict.fromkeys((0, 2), 0)
-        for row in rows(command, *wanted, *more):
+        for row in rows_of(command, *wanted, *more):
             if not if_any or row[if_any] is not None:
                 found[row["rank"]] += row[column] if column else 1
         return found
@@ -63,34 +58,34 @@ def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Pat
 
 
 def test_steady_iterations_are_chosen_by_their_phase() -> None:
-    every = rows("iterations", JOB)
-    chosen = rows("iterations", JOB, "--iteration", "steady")
+    every = rows_of("iterations", JOB)
+    chosen = rows_of("iterations", JOB, "--iteration", "steady")
     assert chosen == [row for row in every if row["phase"] == "steady"]
     numbers = sorted({row["iteration"] for row in chosen})
     spec = f"{numbers[0]}-{numbers[-1]}"
     for command in ("kernels", "memory", "api", "nvtx", "launches", "collectives", "ranks"):
-        assert rows(command, JOB, "--iteration", "steady") == rows(
+        assert rows_of(command, JOB, "--iteration", "steady") == rows_of(
             command, JOB, "--iteration", spec
         )
 
 
 def test_it_goes_with_a_range_and_a_rank() -> None:
     wanted = ("--nvtx", "forward", "--rank", "1", "--iteration", "2")
-    one = sum(row["Instances"] for row in rows("kernels", JOB, *wanted))
-    all_of_them = sum(row["Instances"] for row in rows("kernels", JOB, *wanted[:4]))
+    one = sum(row["Instances"] for row in rows_of("kernels", JOB, *wanted))
+    all_of_them = sum(row["Instances"] for row in rows_of("kernels", JOB, *wanted[:4]))
     assert 0 < one == all_of_them / 8
-    (budget,) = rows("breakdown", JOB, *wanted)
-    (whole,) = rows("iterations", JOB, "--rank", "1", "--iteration", "2")
+    (budget,) = rows_of("breakdown", JOB, *wanted)
+    (whole,) = rows_of("iterations", JOB, "--rank", "1", "--iteration", "2")
     assert 0 < budget["window_ns"] < whole["duration_ns"]
 
 
 def test_findings_and_summarize_speak_of_them() -> None:
-    listed = rows("iterations", JOB, "--iteration", "4", "--rank", "0")
+    listed = rows_of("iterations", JOB, "--iteration", "4", "--rank", "0")
     summary = ask("summarize", JOB, "--iteration", "4", "--format", "json").json
     assert any("iteration 4" in note for note in summary["notes"])
     budget = next(row for row in summary["breakdown"] if row["rank"] == 0)
     assert budget["window_ns"] == listed[0]["duration_ns"]
-    for row in rows("findings", JOB, "--iteration", "4"):
+    for row in rows_of("findings", JOB, "--iteration", "4"):
         assert "--iteration" in (row["next_command"] or "--iteration")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulator import Export
 
-from tests.support.reports import ask
+from tests.support.reports import rows_of
 
 
 def test_operations_without_a_length_have_no_steady_state(tmp_path: Path) -> None:
@@ -15,4 +15,4 @@ def test_operations_without_a_length_have_no_steady_state(tmp_path: Path) -> Non
     export.cuda_device()
     for at in range(1_000, 20_000, 1_000):
         export.kernel(at, at, "k", launch=(at - 500, at - 400))
-    assert ask("findings", export.write(), "--format", "json").json["rows"] is not None
+    assert rows_of("findings", export.write()) is not None

@@ -25,6 +25,7 @@ from tests.support.reports import (
     ask,
     needs_reports,
     refused,
+    rows_of,
     state,
 )
 
@@ -237,7 +238,7 @@ def test_strange_names_work(tmp_path: Path, export: Path, stem: str) -> None:
     path = tmp_path / f"{stem}.sqlite"
     shutil.copy(export, path)
     assert len(ask("kernels", path, "--format", "csv").csv) == 4
-    assert ask("info", path, "--format", "json").json["rows"][0]["report"] == str(path)
+    assert rows_of("info", path)[0]["report"] == str(path)
     for command, form in (("summarize", "table"), ("info", "csv"), ("info", "markdown")):
         said = ask(command, path, "--format", form).everything
         assert b"\x1b" not in said
@@ -270,4 +271,4 @@ def test_hints_name_the_command_that_reads_it_and_keep_the_folder() -> None:
     assert f"`nsightpy roofline {ncu}`" in ask("kernels", ncu, expect=1).stderr
     assert f"`nsightpy summarize {nsys}`" in ask("roofline", nsys, expect=1).stderr
     snapshot = memory / "train_ctx128_bf16.pickle"
-    assert ask("info", snapshot, "--format", "json").json["rows"][0]["kind"] == "snapshot"
+    assert rows_of("info", snapshot)[0]["kind"] == "snapshot"

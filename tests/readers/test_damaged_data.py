@@ -22,7 +22,7 @@ from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers.outcomes import attempt_elsewhere
 from tests.support.full_export import changed, damaged, full, untyped
-from tests.support.reports import ROOT, ask, refused
+from tests.support.reports import ROOT, ask, refused, rows_of
 
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 SAMPLES = ROOT / "sample_reports" / "training_4rank"
@@ -183,7 +183,7 @@ def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_pa
     row = FIRST.replace(KERNEL, table)
     late = f'UPDATE {table} SET start = NULL, "end" = "end" + 1000000000 WHERE {row}'
     found, expected = (
-        ask("breakdown", path, "--bins", "200", "--format", "json").json["rows"]
+        rows_of("breakdown", path, "--bins", "200")
         for change in (late, f"DELETE FROM {table} WHERE {row}")
         for path in [changed(whole, tmp_path / "a.sqlite", [*untyped(table), change])]
     )
@@ -248,8 +248,8 @@ def test_kernels_without_one_name_go_by_another(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET demangledName = NULL, mangledName = NULL WHERE rowid % 2 = 0"
     path = changed(whole, tmp_path / "a.sqlite", [*untyped(KERNEL), update])
-    names = {row["Name"] for row in ask("kernels", path, "--format", "json").json["rows"]}
-    short = ask("kernels", whole, "--name", "base", "--format", "json").json["rows"]
+    names = {row["Name"] for row in rows_of("kernels", path)}
+    short = rows_of("kernels", whole, "--name", "base")
     assert names & {row["Name"] for row in short}
     assert "[no name]" not in names
 
@@ -343,7 +343,7 @@ def test_work_without_a_context_is_said(tmp_path: Path) -> None:
         f"1 rows of {KERNEL} have no context."
         in ask("gaps", path, "--format", "json").json["notes"]
     )
-    rows = ask("stats", "-r", "cuda_gpu_trace", path, "--format", "json").json["rows"]
+    rows = rows_of("stats", "-r", "cuda_gpu_trace", path)
     assert [row["Ctx"] for row in rows if row["GrdX"]].count(None) == 1
 
 

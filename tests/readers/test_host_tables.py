@@ -9,7 +9,6 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from nsightpy.commands.findings.command import findings
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports.opening import open_report
 from tests.support.documents import without_keys
-from tests.support.reports import NSYS, ask, exports, needs_reports, select
+from tests.support.reports import NSYS, ask, exports, needs_reports, rows_of, select
 
 STATS = sorted(NSYS.glob("*.nsys-stats.txt"))
 SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"
@@ -104,13 +103,8 @@ def simulated(tmp_path: Path) -> Path:
     return tmp_path / "job.sqlite"
 
 
-def rows(*request: str | Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
-    return found
-
-
 def test_mpi_time_per_rank_and_call(simulated: Path) -> None:
-    found = rows("api", simulated, "--library", "mpi", "--by", "rank")
+    found = rows_of("api", simulated, "--library", "mpi", "--by", "rank")
     figures = [(r["rank"], r["Name"], r["Num Calls"], r["Total Time (ns)"]) for r in found]
     assert figures == [(1, "MPI_Allreduce", 3, 750), (0, "MPI_Allreduce", 3, 600)]
     frame = open_report(simulated).frame("mpi_calls")
@@ -125,7 +119,7 @@ def test_mpi_time_per_rank_and_call(simulated: Path) -> None:
     [("cublas", "cublasSgemm_v2", 240), ("cudnn", "cudnnSoftmax", 420), ("osrt", "poll", 2400)],
 )  # fmt: skip
 def test_library_calls(simulated: Path, library: str, name: str, total: int) -> None:
-    (row,) = rows("api", simulated, "--library", library)
+    (row,) = rows_of("api", simulated, "--library", library)
     assert (row["Name"], row["Num Calls"], row["Total Time (ns)"]) == (name, 6, total)
 
 
@@ -157,8 +151,8 @@ def test_calls_are_narrowed_to_ranges_and_times(tmp_path: Path) -> None:
         export.library("CUBLAS_EVENTS", start, start + 10, "cublasSgemm_v2")
     export.write()
     path = tmp_path / "job.sqlite"
-    (inside,) = rows("api", path, "--library", "cublas", "--nvtx", "step")
-    (late,) = rows("api", path, "--library", "cublas", "--from", "1200")
+    (inside,) = rows_of("api", path, "--library", "cublas", "--nvtx", "step")
+    (late,) = rows_of("api", path, "--library", "cublas", "--from", "1200")
     assert (inside["Num Calls"], late["Num Calls"]) == (1, 1)
 
 
@@ -186,7 +180,7 @@ def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -
         export.gpu_metric(time, "SM Active", time // 100)
         export.gpu_metric(time, "SM Active", 99, gpu=1)
     export.write()
-    found = rows("nvtx", tmp_path / "job.sqlite", "--metrics")
+    found = rows_of("nvtx", tmp_path / "job.sqlite", "--metrics")
     whole, step = without_keys(found)
     assert (whole["range"], whole["samples"]) == ("(whole capture)", 40)
     wanted = [5, 6, 7, 10, 11]

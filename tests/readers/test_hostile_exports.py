@@ -19,7 +19,7 @@ from tests.support.full_export import (
     damaged,
     full,
 )
-from tests.support.reports import COMMANDS, FORMATS, SPLITS, ask
+from tests.support.reports import COMMANDS, FORMATS, SPLITS, ask, rows_of
 
 EVERYTHING = (
     *((command,) for command in COMMANDS),
@@ -81,7 +81,7 @@ def test_json_and_frames_hold_the_very_text(tmp_path: Path, text: str | bytes) -
     export.kernel(1, 9, text)
     path = export.write()
     exact = raw(text).decode("utf-8", "replace")
-    (row,) = ask("kernels", path, "--format", "json").json["rows"]
+    (row,) = rows_of("kernels", path)
     assert row["Name"] == exact
     assert NsysReport(path).kernels["name"].tolist() == [exact]
 
@@ -104,10 +104,10 @@ def test_negative_times(tmp_path: Path) -> None:
     export.nvtx_push_pop(early, 10, "range")
     path = export.write()
     everything(path, ("json",))
-    (row,) = ask("breakdown", path, "--format", "json").json["rows"]
+    (row,) = rows_of("breakdown", path)
     assert row["window_ns"] == 30 - early
     assert row["busy_ns"] == row["compute_ns"] == 240
-    (row,) = ask("kernels", path, "--to", "-1s", "--format", "json").json["rows"]
+    (row,) = rows_of("kernels", path, "--to", "-1s")
     assert row["Instances"] == 2
 
 
@@ -117,7 +117,7 @@ def test_an_end_before_its_start_is_no_busy_time(tmp_path: Path) -> None:
     export.kernel(500, 300, "k", launch=(3, 4))
     path = export.write()
     everything(path, ("json",))
-    (row,) = ask("breakdown", path, "--format", "json").json["rows"]
+    (row,) = rows_of("breakdown", path)
     assert (row["busy_ns"], row["window_ns"]) == (100, 100)
 
 
@@ -140,7 +140,7 @@ def test_huge_ids(tmp_path: Path, value: int) -> None:
         export.kernel(1, 2, "k", launch=(0, 1), **{column: value})
     path = export.write()
     everything(path, ("json",))
-    found = ask("kernels", path, "--format", "json").json["rows"]
+    found = rows_of("kernels", path)
     assert sum(row["Instances"] for row in found) == KERNELS + len(ids)
 
 
@@ -151,7 +151,7 @@ def test_unknown_kinds_are_named_by_their_number(tmp_path: Path, value: int) -> 
     export.nvtx_push_pop(1, 2, "range", domain=abs(value))
     path = export.write()
     everything(path, ("json",))
-    (row,) = ask("memory", path, "--format", "json").json["rows"]
+    (row,) = rows_of("memory", path)
     assert str(value) in row["Operation"]
 
 
@@ -186,7 +186,7 @@ def test_null_is_zero_in_ids(tmp_path: Path) -> None:
 
 def test_colliding_correlations(tmp_path: Path) -> None:
     path = full(tmp_path / "a.sqlite").write()
-    found = ask("launches", path, "--format", "json").json["rows"]
+    found = rows_of("launches", path)
     assert sum(row["count"] for row in found) == KERNELS
     assert {row["rank"]: row["api_med_ns"] for row in found if row["name"] == ALLREDUCE} == {
         0: 10.0,
@@ -199,7 +199,7 @@ def test_two_ids_of_one_name_are_one_kernel(tmp_path: Path) -> None:
     export.kernel(1, 2, "k")
     export.kernel(3, 4, "k", demangledName=77)
     export.sql("INSERT INTO StringIds VALUES (77, 'k')")
-    (row,) = ask("kernels", export.write(), "--format", "json").json["rows"]
+    (row,) = rows_of("kernels", export.write())
     assert row["Instances"] == 2
 
 
@@ -218,7 +218,7 @@ def test_mig_slices_share_a_gpu(tmp_path: Path) -> None:
         export.kernel(10, 20, "k", process=process, launch=(1, 2))
     path = export.write()
     everything(path, ("json",))
-    (row,) = ask("info", path, "--format", "json").json["rows"]
+    (row,) = rows_of("info", path)
     assert (row["gpu"], row["devices"]) == ("2x NVIDIA A30 MIG 2g.12gb", 2)
     assert sorted(NsysReport(path).devices["uuid"]) == ["MIG-0", "MIG-1"]
     assert NsysReport(path).devices["sm_count"].tolist() == [14, 14]
@@ -240,5 +240,5 @@ def test_a_gpu_but_no_kernels(tmp_path: Path) -> None:
     path = export.write()
     said = everything(path)
     assert "no kernels" in said["kernels", "table"]
-    (row,) = ask("info", path, "--format", "json").json["rows"]
+    (row,) = rows_of("info", path)
     assert (row["kernels"], row["devices"]) == (0, 0)

@@ -15,7 +15,7 @@ from nsightpy import frames
 from nsightpy.readers import sqlite
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import GENERATIONS, KERNELS, changed, columns, full
-from tests.support.reports import COMMANDS, SPLITS, ask
+from tests.support.reports import COMMANDS, SPLITS, ask, rows_of
 
 KIND = "CUPTI_ACTIVITY_KIND_"
 WIDE = ("kernels", "--by", ",".join(SPLITS), "--name", "mangled")
@@ -73,9 +73,9 @@ plain_figures = functools.cache(figures)
 
 def test_every_generation_answers_alike(original: Path) -> None:
     assert answers(original) == KERNELS
-    launches = ask("launches", original, "--format", "json").json["rows"]
+    launches = rows_of("launches", original)
     assert sum(row["count"] for row in launches) == KERNELS
-    (row,) = ask("info", original, "--format", "json").json["rows"]
+    (row,) = rows_of("info", original)
     assert (row["processes"], row["kernels"]) == (2, KERNELS)
     assert row["gpu"]
 

@@ -29,7 +29,7 @@ from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from tests.support.full_export import KERNELS, changed, damaged, full, untyped
-from tests.support.reports import ask, refused
+from tests.support.reports import ask, refused, rows_of
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
@@ -54,7 +54,7 @@ def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
     updates = (f"UPDATE {table} SET correlationId = NULL" for table in (KERNEL, RUNTIME))
     statements = [*untyped(KERNEL), *untyped(RUNTIME), *updates]
     path = changed(export.write(), tmp_path / "a.sqlite", statements)
-    assert ask("kernels", "--nvtx", "range", path, "--format", "json").json["rows"] == []
+    assert rows_of("kernels", "--nvtx", "range", path) == []
 
 
 @pytest.mark.parametrize("size", [2**61, 2**57, -1])
@@ -73,7 +73,7 @@ def test_lengths_that_cannot_be_are_in_no_sum(tmp_path: Path) -> None:
     for at in range(4):
         export.kernel(at, 2**60, "k")
     export.kernel(5, 15, "k")
-    (row,) = ask("kernels", export.write(), "--format", "json").json["rows"]
+    (row,) = rows_of("kernels", export.write())
     assert (row["Instances"], row["Total Time (ns)"]) == (1, 10)
 
 
@@ -120,9 +120,9 @@ def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.M
 
 def test_exports_beyond_two_gib_are_read(tmp_path: Path) -> None:
     path = full(tmp_path / "full.sqlite").write()
-    rows = ask("kernels", path, "--format", "json").json["rows"]
+    rows = rows_of("kernels", path)
     os.truncate(path, 2**31 + 4096)
-    assert ask("kernels", path, "--format", "json").json["rows"] == rows
+    assert rows_of("kernels", path) == rows
 
 
 def test_more_devices_streams_names_or_rows_than_there_may_be(
@@ -179,7 +179,7 @@ def test_devices_of_any_number_stay_apart(tmp_path: Path) -> None:
     for device in (0, 65_536, 2**40, -7):
         export.kernel(10, 20, "k", deviceId=device)
     path = export.write()
-    rows = ask("breakdown", path, "--format", "json").json["rows"]
+    rows = rows_of("breakdown", path)
     assert sorted(row["device"] for row in rows) == [-7, 0, 65_536, 2**40]
     assert json.loads(NsysReport(path).kernels["device"].to_json(orient="values"))
 
@@ -247,7 +247,7 @@ def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
         in ask("stats", "-r", "nvtx_gpu_proj_trace", path, expect=1).stderr
     )
     for words in (("operators", "--by", "module"), ("nvtx", "--tree")):
-        rows = ask(*words, path, "--format", "json").json["rows"]
+        rows = rows_of(*words, path)
         assert [rows[0].get(name) for name in ("module", "range") if name in rows[0]] == ["r0"]
     many = Labels(np.arange(2_000, dtype=np.int32), tuple(f"{n:099}" for n in range(2_000)))
     line = Nesting(np.arange(2_000), np.arange(-1, 1_999))
@@ -285,9 +285,7 @@ def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) 
     folder.mkdir()
     changed(tmp_path / "r0.sqlite", folder / "r0.sqlite", [clock, shift])
     (tmp_path / "r1.sqlite").rename(folder / "r1.sqlite")
-    assert (
-        ask("info", folder / "r0.sqlite", "--format", "json").json["rows"][0]["start_utc"] is None
-    )
+    assert rows_of("info", folder / "r0.sqlite")[0]["start_utc"] is None
     ask("export", folder, "-o", tmp_path / "frames")
 
 

@@ -6,7 +6,6 @@ import io
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
 from terminal import run_in_terminal
 
 import nsightpy
@@ -14,7 +13,6 @@ from nsightpy.output.cells import cell, cells
 from nsightpy.output.escape import display_width
 from nsightpy.output.headings import heading
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
-from nsightpy.render.text.shortening import short_names
 from nsightpy.render.text.terminal import console, print_table
 from nsightpy.results import Field, Table, Value, View
 from tests.support.golden import check_golden
@@ -72,14 +70,6 @@ def test_headings(field: Field, words: str) -> None:
     assert heading(field) == words
 
 
-def test_no_figure_has_a_tiny_unit_or_an_underscore() -> None:
-    for command in ("kernels", "launches", "breakdown", "collectives", "ranks", "gaps"):
-        shown = "\n".join(text_of(getattr(nsightpy, command)(TRAINING), 25, 160))
-        assert not re.search(r"\b0\.000\d* (?:s|ms|us)\b", shown), command
-        assert "_ns" not in shown
-        assert " gb per " not in shown
-
-
 FSDP = [f"FSDP::pre_forward (transformer.layers.{n}.attention)" for n in range(12)]
 
 
@@ -88,13 +78,6 @@ def test_names_that_differ_in_their_parameters_only_stay_apart() -> None:
     for heading_ in ("range", "name"):
         column = Shown(heading_, tuple(FSDP), True)
         assert len(set(column.cut(30))) == len(FSDP)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.sets(st.text("ab:<(", min_size=20, max_size=60), min_size=2, max_size=6))
-def test_short_names_fit(names: set[str]) -> None:
-    short = short_names(sorted(names), 30)
-    assert all(display_width(one) <= 30 for one in short)
 
 
 def test_what_answers_stays_and_the_rest_is_one_line() -> None:

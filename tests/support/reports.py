@@ -89,6 +89,12 @@ def ask(*arguments: str | Path, expect: int | None = 0) -> Answer:
     return answer
 
 
+def rows_of(*request: str | Path) -> list[dict[str, Any]]:
+    """The rows that a request answers, from its json."""
+    rows: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
+    return rows
+
+
 @dataclass(frozen=True)
 class Told:
     """All that was told about a report, and the report's state before and after."""
