@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.ranking import (
     KERNELS,
     MEMORY,
-    calls,
     ranked as ranked_by,
     shaped,
     tally_bytes,
@@ -232,8 +232,8 @@ def test_memory_sizes_are_decimal_megabytes_and_follow_the_time() -> None:
 
 def test_calls_are_runtime_driver_and_their_backtraces() -> None:
     classes = np.array([0, 1, 13, 27, 77], dtype=np.int64)
-    made = Frame({"event_class": classes, "row": np.arange(5)})
-    assert calls(made).ints("row").tolist() == [0, 1, 2]
+    made = Frame({"event_class": classes, "start_ns": np.arange(5)})
+    assert api_calls(made).ints("start_ns").tolist() == [0, 1, 2]
 
 
 def test_shapes_are_named() -> None:
