@@ -27,6 +27,7 @@ LINES = Recording(
     "Record them with_stack.",
 )
 _CALLS = (*CALL_COLUMNS, "name", "event_class")
+_KERNELS = ("start_ns", "end_ns", "pid", "correlation_id", "name")
 _OPERATORS = (*OPERATOR_COLUMNS, "sequence", "direction")
 _FUNCTIONS = ("start_ns", "end_ns", "pid", "tid", "name")
 
@@ -36,6 +37,21 @@ def source_of_lines(report: SystemReport) -> str:
     if report.frame("python_functions", _FUNCTIONS).rows:
         return "python"
     return "ranges" if report.frame("nvtx_ranges", RANGE_COLUMNS).rows else ""
+
+
+def usual_line(report: SystemReport, name: str) -> str:
+    """The Python line that launched most of a kernel's time; empty: none, or not known."""
+    if source_of_lines(report) != "python":
+        return ""
+    kernels = report.frame("kernels", _KERNELS)
+    kernels = kernels.take(kernels.labels("name").equals([name]))
+    lines, times = (
+        launching_lines(report, kernels),
+        kernels.ints("end_ns") - kernels.ints("start_ns"),
+    )
+    spent = np.bincount(lines.codes, times, minlength=1)
+    longest = int(spent.argmax())
+    return lines.values[longest] if 2 * spent[longest] > spent.sum() else ""
 
 
 def launching_lines(report: SystemReport, kernels: Frame) -> Labels:

@@ -70,6 +70,13 @@ def test_kernels_have_the_line_of_the_program_around_their_launch(tmp_path: Path
     assert "75.6 % is of graph replays" in note
 
 
+def test_findings_about_a_kernel_say_which_line_launched_it(tmp_path: Path) -> None:
+    trace = written([*a_step(), *launch(9, 45, 3_000)], tmp_path)
+    rows = nsightpy.findings(trace, use_cache=False).records()
+    (told,) = [str(row["evidence"]) for row in rows if row["id"] == "dominating-kernel"]
+    assert told.endswith("; most of it from job/model.py:252 forward")
+
+
 def test_without_stacks_a_line_is_a_range_or_missing(tmp_path: Path) -> None:
     events = [each for each in a_step() if each["cat"] != "python_function"]
     silent = nsightpy.kernels(written(events, tmp_path), by="line", use_cache=False)

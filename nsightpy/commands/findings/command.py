@@ -22,6 +22,7 @@ from nsightpy.errors import ReportError
 from nsightpy.query.command import command
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.engine import Parts, Question
+from nsightpy.query.launching_lines import usual_line
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.replayed import Job, Replayed, replayed
 from nsightpy.query.request import Request
@@ -126,12 +127,25 @@ def job_of(
         has_collectives=any(part.recorded.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
-    problems = judge(facts)
+    problems = [_with_line(finding, results) for finding in judge(facts)]
     repeated = request.ranks.repeated
     work = [(report, part.recorded) for report, part in results if report.path not in repeated]
     hides = next((finding.name for finding in problems if finding.severity == "error"), "")
     job = Job(work, alignment, request.ranks.one_job, sampled=bool(notes), hides=hides)
     return facts, job, problems
+
+
+def _with_line(finding: Finding, results: Sequence[tuple[SystemReport, ReportEvidence]]) -> Finding:
+    """A finding about a kernel with the line of the program that launched most of it."""
+    if finding.about is None:
+        return finding
+    reports = [
+        report
+        for report, part in results
+        if any((row.rank, row.device) == (finding.rank, finding.device) for row in part.budgets)
+    ]
+    line = next(filter(None, (usual_line(report, finding.about[1]) for report in reports)), "")
+    return replace(finding, text=f"{finding.text}; most of it from {line}") if line else finding
 
 
 def typed_again(inputs: Sequence[str]) -> str:
