@@ -175,7 +175,7 @@ def test_waits_that_nothing_recorded_are_no_gaps_of_streams(sync: str) -> None:
         there = [Step("launch", 7, length), Step("record", 7, number=1), Step("wait", 21, number=1)]
         back = [Step("record", 21, number=2), Step("wait", 7, number=2)]
         layers = [*there, Step("collective", 21, 60_000), *back] * 4
-        return [Step("launch", 13, 10_000), *layers, Step("sync", 21)] * 5
+        return [Step("launch", 13, 250_000), *layers, Step("sync", 21)] * 5
 
     def without_events(rank: Recorded) -> Recorded:
         calls = [call for call in rank.calls if "Event" not in call.name]
@@ -188,6 +188,9 @@ def test_waits_that_nothing_recorded_are_no_gaps_of_streams(sync: str) -> None:
     slow = np.flatnonzero((graph.work.unit == 0) & (graph.lasting == 120_000))
     gain = replay(graph, edits.operations(slow, 100 / 120)).gain_ns
     assert gain == pytest.approx(finished(ranks) - finished(alike), rel=0.02)
+    quick = run([[halved("collective", step) for step in program] for program in programs])
+    gain = replay(graph, edits.operations(collectives(graph), 0.5)).gain_ns
+    assert gain == pytest.approx(finished(ranks) - finished(quick), rel=0.02)
 
 
 def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -> None:
