@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import UsageError
-from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame
+from nsightpy.frames import EVERY_SCHEMA, Frame
 from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common
 from nsightpy.query.request import Request
@@ -82,8 +82,8 @@ class Job:
         rank and report come first, duration_ns and iteration last; -1 where nothing tells. Times
         are ns since the first rank's report began; what limits them is in `.attrs["notes"]`.
         """
-        if frame not in (known := (*SCHEMAS, COLLECTIVES.name)):
-            raise UsageError(f"no frame {frame!r}; there are {', '.join(known)}")
+        if frame not in EVERY_SCHEMA:
+            raise UsageError(f"no frame {frame!r}; there are {', '.join(EVERY_SCHEMA)}")
         together = partial(_together, name=frame)
         work = partial(_events, name=frame)
         return answer(self._request, Question(work, together, identified=True, clock=True))

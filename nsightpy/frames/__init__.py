@@ -57,6 +57,7 @@ from nsightpy.frames.order import (
 from nsightpy.frames.schema import (
     DEVICES as DEVICES,
     DIAGNOSTICS as DIAGNOSTICS,
+    EVERY_SCHEMA as EVERY_SCHEMA,
     PROCESSES as PROCESSES,
     SCHEMAS as SCHEMAS,
 )

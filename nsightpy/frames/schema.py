@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from nsightpy.frames.columns import Schema, int_column as _int, label_column as _label
 from nsightpy.frames.gpu_schema import (
+    COLLECTIVES,
     CUDA_EVENTS,
     GPU_METRICS,
     GRAPH_LAUNCHES,
@@ -96,3 +97,5 @@ SCHEMAS = {
         PYTHON_FUNCTIONS,
     )
 }
+# With what is derived from other frames.
+EVERY_SCHEMA = {**SCHEMAS, COLLECTIVES.name: COLLECTIVES}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.analysis.iterations.steady import STEADY, Chosen
 from nsightpy.errors import UsageError
-from nsightpy.frames import SCHEMAS, Frame
+from nsightpy.frames import EVERY_SCHEMA, Frame
 from nsightpy.query.iteration_filter import chosen_iterations
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.query.options import Scoping
@@ -84,7 +84,7 @@ class Scope:
 
     def wanted(self, name: str, columns: Iterable[str]) -> tuple[str, ...]:
         """These columns of a frame, its times, and what narrowing needs that it has."""
-        needed = (column for column in self.columns if column in SCHEMAS[name].names)
+        needed = (column for column in self.columns if column in EVERY_SCHEMA[name].names)
         return tuple(dict.fromkeys((*columns, "start_ns", "end_ns", *needed)))
 
     def read(self, report: SystemReport, name: str, columns: Iterable[str] = ()) -> Frame:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from nsightpy.frames import COLLECTIVES, GPU_FRAMES, SCHEMAS, Frame, Labels
+from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Labels
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.limits import available_memory
@@ -30,7 +30,6 @@ Wanted: TypeAlias = Mapping[str, Sequence[str]]
 Progress: TypeAlias = Callable[[float | None, str], None]
 
 HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
-_SCHEMAS = {**SCHEMAS, COLLECTIVES.name: COLLECTIVES}
 # Sizes of grids and blocks are made of their axes.
 _SIZES = {
     name: tuple(f"{shape}_{axis}" for axis in "xyz")
@@ -199,9 +198,9 @@ class SystemReport(SystemFrames):
 
     def _part(self, name: str, columns: Sequence[str] | None, rows: Rows | None = None) -> Frame:
         """Some rows of a frame, which lie in the order of its frame. Raises KeyError."""
-        schema = _SCHEMAS.get(name)
+        schema = EVERY_SCHEMA.get(name)
         if schema is None:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(_SCHEMAS)}")
+            raise KeyError(f"no frame {name!r}; there are {', '.join(EVERY_SCHEMA)}")
         source = self._source(name)
         if source is None:
             return Frame.empty(schema, columns)
@@ -251,7 +250,7 @@ class SystemReport(SystemFrames):
 
     def parts(self, name: str) -> Iterator[Frame]:
         """The rows of a frame one part after the other, for who only passes them on."""
-        first = next(iter(_SCHEMAS[name].names))
+        first = next(iter(EVERY_SCHEMA[name].names))
         rows = self.frame(name, (first,)).rows
         if rows <= LARGE_ROWS or self._source(name) is None:
             yield self.frame(name)

@@ -215,6 +215,17 @@ def test_collectives_of_all_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     assert {one.name for one in found.durations} == set(table["name"])
 
 
+@pytest.mark.parametrize(
+    "part", [{"rank": "1"}, {"device": "0"}, {"iteration": "steady"}, {"nvtx": "*@NCCL"}]
+)
+def test_collectives_of_a_part_are_among_all(part: dict[str, str]) -> None:
+    every = nsightpy.instances(JOB, of="AllReduce").to_pandas()
+    some = nsightpy.instances(JOB, of="AllReduce", **part).to_pandas()
+    assert 0 < len(some) <= len(every)
+    assert set(some["start_ns"]) <= set(every["start_ns"])
+    assert len(nsightpy.open(JOB, **part).events("collectives")) >= len(some)
+
+
 def test_people_see_a_row_a_rank_or_a_row_a_name() -> None:
     lines = ask("instances", JOB, "--of", "AllReduce").text.splitlines()
     assert len(lines) == 2 + 4 * 3
