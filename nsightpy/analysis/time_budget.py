@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis import intervals
 from nsightpy.analysis.communication import is_communication
-from nsightpy.frames import Frame, distinct_pairs, is_constant
+from nsightpy.frames import Frame, distinct_pairs
 
 # A device that was busy for less than this part of the busiest one is not used.
 UNUSED = 0.01
@@ -205,11 +205,5 @@ def device_budgets(
 
 def places_of(*frames: Frame) -> list[tuple[int, int]]:
     """The (pid, device) pairs that occur in frames, ascending."""
-    return sorted({place for frame in frames for place in _places(frame)})
-
-
-def _places(frame: Frame) -> list[tuple[int, int]]:
-    pid, device = frame.ints("pid"), frame.ints("device")
-    if is_constant(pid) and is_constant(device):
-        return [(int(pid[0]), int(device[0]))]
-    return distinct_pairs(pid, device)[0]
+    pairs = (distinct_pairs(frame.ints("pid"), frame.ints("device"))[0] for frame in frames)
+    return sorted({place for places in pairs for place in places})

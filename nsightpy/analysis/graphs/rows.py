@@ -9,10 +9,15 @@ import numpy as np
 
 from nsightpy.analysis.graphs.replays import UNKNOWN, Operations, Replays
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.launches import matched
+from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.analysis.operators.modules import path_around
 from nsightpy.analysis.tally import tally
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Row, Value
+
+# A node is cloned when its graph is instantiated, or put into another graph: seldom more often.
+_MOST_CLONES = 8
 
 
 def launch_ns(replays: Replays, calls: Frame) -> Ints:
@@ -132,3 +137,24 @@ def by_node(
         )
         rows.append((int(pid or 0), (device, graph, node, name, *figures, made_in)))
     return rows
+
+
+def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
+    """For each operation (pid, graph_node_id) the ranges in which its node was created.
+
+    Of a cloned node those of the one that it was cloned from. `nodes` is the frame graph_nodes.
+    """
+    if not nodes.rows:
+        return Labels.constant("", work.rows)
+    keys, numbers = (nodes.ints("pid"), nodes.ints("graph_node_id")), np.arange(nodes.rows)
+    origin = numbers
+    for _ in range(_MOST_CLONES):
+        original = (keys[0][origin], nodes.ints("original_node_id")[origin])
+        above = matched(keys, numbers, original, NONE)
+        if (above == NONE).all():
+            break
+        origin = np.where(above == NONE, origin, above)
+    rows = matched(keys, numbers, (work.ints("pid"), work.ints("graph_node_id")), NONE)
+    at = path_around(ranges, nodes.take(origin))
+    codes = np.append(at.codes, NONE)[rows] + 1
+    return Labels(codes.astype(np.int32), ("", *at.values)).merged()

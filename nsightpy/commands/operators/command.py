@@ -18,9 +18,14 @@ from nsightpy.analysis.operators.device_time import (
     operator_times,
     with_callees,
 )
-from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
+from nsightpy.analysis.operators.flop import (
+    StepFlop,
+    operator_flop,
+    peak_flop_per_s,
+    step_flop,
+    step_notes,
+)
 from nsightpy.analysis.operators.modules import module_calls, path_around
-from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.operators.modules import FIELDS as MODULE_FIELDS, time_of_modules
 from nsightpy.errors import UsageError
