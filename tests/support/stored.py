@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.frames import Frame
+from nsightpy.frames import EVERY_SCHEMA, Frame
 from nsightpy.reports import system
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.system import SystemReport
@@ -64,7 +64,7 @@ def opened(path: Path, *, use_cache: bool = True) -> SystemReport:
 def everything(path: Path, *, use_cache: bool = True) -> Said:
     """All frames of a report, and what it says of itself."""
     report = opened(path, use_cache=use_cache)
-    said: Said = {name: rows(report.frame(name)) for name in system._SCHEMAS}
+    said: Said = {name: rows(report.frame(name)) for name in EVERY_SCHEMA}
     said |= {"session": report.session, "pids": report.pids, "evidence": report.evidence}
     said |= {"start": report.capture_start, "tool": report.tool_version}
     said["notes"] = sorted(map(str, report.notes))
