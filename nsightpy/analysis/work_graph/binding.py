@@ -213,6 +213,7 @@ class _Threads:
         calls = calls[np.argsort(chain.start[calls], kind="stable")]
         start, end, kind = chain.start[calls], chain.end[calls], chain.kind[calls]
         stands = (end - start >= HOST_GAP_NS) & ((kind == LAUNCH) | (kind == OTHER))
+        stands &= ~np.isin(calls, launched.launched_by[launched.first])
 
         def spans(mine: Mask) -> Spans:
             return union(start[mine], end[mine])

@@ -180,6 +180,14 @@ def test_the_first_launch_of_a_kernel_loads_it() -> None:
     assert causes(made, Spans.of(500 * US, 4 * MS))["first-launch"] == 3 * MS - 4 * US
 
 
+def test_what_is_beside_a_long_first_launch_is_no_stretch_outside_cuda() -> None:
+    (usual, before), later = launched(1, 0), launched(3, 6 * MS)
+    first = Call(200 * US, 5 * MS, LAUNCH, 2)
+    made = part([usual, first, later[0]], [before, Op(5_205 * US, 9 * US, 2, "other"), later[1]])
+    found = causes(made, Spans.of(50 * US, 6 * MS))
+    assert "host-gap" not in found, found
+
+
 def test_a_launch_that_waits_for_another_device_is_an_imbalance() -> None:
     early = launched(1, 0)
     call, op = launched(2, 200 * US, wait=5 * MS)
