@@ -104,6 +104,7 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
     duration = report.session.duration_ns
     if duration is None and extent.start_ns is not None and extent.end_ns is not None:
         duration = extent.end_ns - extent.start_ns
+    gpus = used_gpus(report, extent.places)  # first, as it notes devices that name no GPU
     return ReportInfo(
         report=str(report.path),
         kind=report.kind,
@@ -111,7 +112,7 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
         rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
         notes=tuple(report.notes),
         host=report.session.host,
-        gpus=used_gpus(report, extent.places),
+        gpus=gpus,
         devices=len(extent.places),
         processes=len(report.pids),
         tool_version=report.tool_version,
