@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.collectives.log import Signature
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.analysis.ranks.collective_groups import SHARED, bus_factor
+from nsightpy.analysis.tally import Key, summed
 
 WITHIN, ACROSS, UNKNOWN_PLACE = "within a node", "across nodes", "not known"
 
@@ -66,57 +68,36 @@ def traffic_by_node(
     waits = np.add.reduceat(arrivals.waits, arrivals.first)
     lengths = np.add.reduceat(arrivals.durations, arrivals.first)
     pairs = np.stack([communicator, signature]).astype(np.int64)
-    by_place: dict[tuple[str, str], list[_Kind]] = {}
+    parts: list[dict[Key, list[float]]] = []
+    groups: dict[Key, set[int]] = defaultdict(set)
+    nodes: dict[Key, set[str]] = defaultdict(set)
     for owner, kind in np.unique(pairs, axis=1).T.tolist():
         if owner in members:
             mine = (communicator == owner) & (signature == kind)
-            units, size = members[owner], ledger.group_sizes[owner]
-            nodes = [hosts[unit] for unit in units]
-            key = (_place(nodes, size), ledger.signatures[kind].operation)
-            times = (int(transfer[mine].sum()), int(waits[mine].sum()), int(lengths[mine].sum()))
+            what, size = ledger.signatures[kind], ledger.group_sizes[owner]
+            own, ranks = [hosts[unit] for unit in members[owner]], size or len(members[owner])
+            key = (_place(own, size), what.operation)
             count = int(np.count_nonzero(mine))
-            by_place.setdefault(key, []).append(
-                _Kind(
-                    owner, ledger.signatures[kind], size or len(units), tuple(nodes), count, times
-                )
-            )
-    traffic = [_summed(*key, kinds) for key, kinds in by_place.items()]
+            whole = count * what.bytes * (ranks if what.operation in SHARED else 1)
+            moved = whole if what.bytes >= 0 else math.nan
+            times = (int(part[mine].sum()) for part in (transfer, waits, lengths))
+            parts.append({key: [count, moved, moved * bus_factor(what, ranks), *times]})
+            groups[key].add(owner)
+            nodes[key].update(own)
+    traffic = [
+        NodeTraffic(
+            str(key[0]),
+            str(key[1]),
+            len(groups[key]),
+            len(nodes[key] - {""}),
+            int(count),
+            None if math.isnan(moved) else int(moved),
+            None if math.isnan(bus) else bus,
+            *map(int, times),
+        )
+        for key, (count, moved, bus, *times) in summed(parts).items()
+    ]
     return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """The instances of one signature in one communicator; times are transfer, wait, duration."""
-
-    communicator: int
-    signature: Signature
-    ranks: int
-    hosts: tuple[str, ...]
-    count: int
-    times: tuple[int, int, int]
-
-    @property
-    def bytes(self) -> int:
-        shared = self.signature.operation in SHARED
-        return self.count * self.signature.bytes * (self.ranks if shared else 1)
-
-
-def _summed(place: str, operation: str, kinds: Sequence[_Kind]) -> NodeTraffic:
-    sized = all(kind.signature.bytes >= 0 for kind in kinds)
-    bus = sum(kind.bytes * bus_factor(kind.signature, kind.ranks) for kind in kinds)
-    transfer, wait, duration = (sum(kind.times[n] for kind in kinds) for n in range(3))
-    return NodeTraffic(
-        place,
-        operation,
-        len({kind.communicator for kind in kinds}),
-        len({host for kind in kinds for host in kind.hosts} - {""}),
-        sum(kind.count for kind in kinds),
-        sum(kind.bytes for kind in kinds) if sized else None,
-        bus if sized else None,
-        transfer,
-        wait,
-        duration,
-    )
 
 
 def _place(hosts: Sequence[str], size: int) -> str:

@@ -206,9 +206,8 @@ def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
     """The outermost levels of NVTX ranges, from the threads whose ranges cover most."""
     lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(RANGES)]
     lanes = [lane for lane in lanes if len(lane)]
-    covered = {id(lane): clip(union(lane.starts, lane.ends), grid.start, grid.end).total
-               for lane in lanes}  # fmt: skip
-    lanes.sort(key=lambda lane: (-covered[id(lane)], lane.label))
+    window = Spans.of(grid.start, grid.end)
+    lanes.sort(key=lambda lane: (-(union(lane.starts, lane.ends) & window).total, lane.label))
     levels = [(lane, level) for lane in lanes for level in range(lane.depth)][:RANGE_LEVELS]
     bands = [_range_band(lane, level, grid) for lane, level in levels]
     drawn = sum(band.events for band in bands)
