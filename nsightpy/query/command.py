@@ -133,6 +133,14 @@ class Command(Generic[A]):
     def _parameters(self) -> dict[str, Parameter]:
         return dict(inspect.signature(self.function).parameters)
 
+    def _declared(self, kind: Any) -> dict[str, Argument]:
+        hints = get_type_hints(self.function, include_extras=True)
+        return {
+            name: Argument.of(name, hints[name], each.default)
+            for name, each in self._parameters.items()
+            if each.kind is kind
+        }
+
     @cached_property
     def asks(self) -> bool:
         """Whether its function makes a question; others answer themselves."""
@@ -143,22 +151,12 @@ class Command(Generic[A]):
         """Its arguments that are no options: reports."""
         if self.asks:
             return {"reports": Argument("reports", Paths, Parameter.empty)}
-        hints = get_type_hints(self.function, include_extras=True)
-        return {
-            name: Argument.of(name, hints[name], each.default)
-            for name, each in self._parameters.items()
-            if each.kind is Parameter.POSITIONAL_OR_KEYWORD
-        }
+        return self._declared(Parameter.POSITIONAL_OR_KEYWORD)
 
     @cached_property
     def own(self) -> dict[str, Argument]:
         """Its arguments but for the shared ones."""
-        hints = get_type_hints(self.function, include_extras=True)
-        named = {
-            name: Argument.of(name, hints[name], each.default)
-            for name, each in self._parameters.items()
-            if each.kind is Parameter.KEYWORD_ONLY
-        }
+        named = self._declared(Parameter.KEYWORD_ONLY)
         if self.asks and self.layouts and "top" not in named:
             named["top"] = Argument.of("top", Top)
         return named

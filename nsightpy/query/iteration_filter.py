@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,20 +138,20 @@ def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
         if len(rows):
             windows[pid] = union(iterations.start[rows], iterations.end[rows])
     if not windows:
-        raise _missing(report, every.values(), chosen)
+        raise none_of(report.path, report.kind, every.values(), chosen)
     return ChosenIterations(windows, tuple(places_of(*work_to_search(report))))
 
 
-def _missing(
-    report: SystemReport, searched: Collection[Iterations], chosen: Chosen
+def none_of(
+    inputs: str | Path, tool: str, searched: Collection[Iterations], chosen: Chosen
 ) -> MissingDataError:
     """Why none of the chosen iterations is there, and what is."""
-    most = max((len(iterations) for iterations in searched), default=0)
+    most = max(map(len, searched), default=0)
     if most == 0:
         notes = dict.fromkeys(note for iterations in searched for note in iterations.notes)
-        why = " ".join(as_note(note).text(report.kind) for note in notes)
-        return MissingDataError(report.path, "has no iterations to choose from", why)
+        why = " ".join(as_note(note).text(tool) for note in notes)
+        return MissingDataError(inputs, "has no iterations to choose from", why)
     if chosen == STEADY:
-        return MissingDataError(report.path, "has no steady iterations", "choose one by number.")
+        return MissingDataError(inputs, "has no steady iterations", "choose one by number.")
     text = f"has no such iteration: they run from 0 to {most - 1}"
-    return MissingDataError(report.path, text, "`nsightpy iterations` lists them.")
+    return MissingDataError(inputs, text, "`nsightpy iterations` lists them.")

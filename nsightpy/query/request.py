@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_type_hints
@@ -62,9 +62,13 @@ class Request:
         """The work on every report; ranks are found first, or after where the work needs none."""
         first = not identified and (ranked or self.scope.ranks is not None)
         if self.scope.ranks is not None:
-            self._check_ranks(self.scope.ranks)
+            self.ranks.find_ranks()
+            ranks = {rank for report in self.ranks for rank, _ in report.ranks.values()}
+            _require("rank", self.scope.ranks, ranks, "no process has it", "none is known")
         if self.scope.devices is not None:
-            self._check_devices(self.scope.devices)
+            devices = set[int]().union(*self.ranks.map(_devices, jobs=1).values)
+            missing, none = "no GPU work on it", "the reports hold none"
+            _require("device", self.scope.devices, devices, missing, none)
         if not self.scope.is_part:
             return self.ranks.map(work, ranked=first, identified=identified)
         noted = partial(_noted, work=work, scope=self.scope)
@@ -81,24 +85,6 @@ class Request:
     def notes(self) -> list[Note]:
         """Everything that has to be said about the inputs."""
         return [*self.ranks.notes, *self.said, *map(Note, self.scope.notes)]
-
-    def _check_ranks(self, wanted: frozenset[int]) -> None:
-        """Raise NsightpyError when no process has any of the wanted ranks."""
-        self.ranks.find_ranks()
-        decided = (decision for report in self.ranks for decision in report.ranks.values())
-        known = {rank for rank, _ in decided if rank is not None}
-        if not wanted & known:
-            what, none = "no process has it", "none is known"
-            raise NsightpyError(f"--rank {_shown(wanted)}: {what}; {_there('rank', known, none)}.")
-
-    def _check_devices(self, wanted: frozenset[int]) -> None:
-        """Raise NsightpyError when none of the wanted devices did anything."""
-        known = set[int]().union(*self.ranks.map(_devices, jobs=1).values)
-        if not wanted & known:
-            what, none = "no GPU work on it", "the reports hold none"
-            raise NsightpyError(
-                f"--device {_shown(wanted)}: {what}; {_there('device', known, none)}."
-            )
 
     def finish(self, table: AnyTable, *notes: Said) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
@@ -160,14 +146,17 @@ def typed_options(common: Mapping[str, object]) -> str:
     return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)
 
 
-def _shown(numbers: Iterable[int]) -> str:
-    return listed(map(str, sorted(numbers)))
-
-
-def _there(what: str, known: Collection[int], none: str) -> str:
-    """What there is instead."""
+def _require(
+    what: str, wanted: frozenset[int], there: Iterable[int | None], missing: str, none: str
+) -> None:
+    """Raise NsightpyError, with what there is instead, when none of the wanted numbers is there."""
+    known = sorted(number for number in there if number is not None)
+    if wanted & set(known):
+        return
     some = f"there is {what}" if len(known) == 1 else f"there are {what}s"
-    return f"{f'{some} {_shown(known)}' if known else none}. See nsightpy info"
+    instead = f"{some} {listed(map(str, known))}" if known else none
+    asked = listed(map(str, sorted(wanted)))
+    raise NsightpyError(f"--{what} {asked}: {missing}; {instead}. See nsightpy info.")
 
 
 def _devices(report: SystemReport) -> set[int]:

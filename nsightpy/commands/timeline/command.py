@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
-from nsightpy.analysis.iterations.steady import STEADY, Iterations
+from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.clock import UNCORRECTED, caption_of, collectives_of
 from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks, path_marks
@@ -21,7 +21,7 @@ from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question, answer, answers
-from nsightpy.query.iteration_filter import places_in
+from nsightpy.query.iteration_filter import none_of, places_in
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
@@ -207,7 +207,7 @@ def _window(
 ) -> tuple[int | None, int | None]:
     """The stretch of time that is drawn, on the clock of all ranks; None: to the end.
 
-    Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
+    Raises MissingDataError where no rank has any of the wanted iterations.
     """
     chosen, window = request.scope.iteration, (request.scope.from_ns, request.scope.to_ns)
     if chosen is None:
@@ -216,11 +216,6 @@ def _window(
         raise UsageError("--iteration already says from when to when: leave out --from, --to")
     units = {(place.report, place.pid): survey.iterations for place, survey in placed}
     found = [(*unit, by_pid[unit[1]]) for unit, by_pid in units.items() if unit[1] in by_pid]
-    most = max((len(iterations) for _, _, iterations in found), default=0)
-    if most == 0:
-        notes = [note for _, _, iterations in found for note in iterations.notes]
-        inputs, why = listed(request.ranks.inputs), " ".join(texts(notes, request.kind))
-        raise MissingDataError(inputs, "has no iterations to choose from", why)
     windows = [
         (
             clock.moment(report, pid, int(iterations.start[rows[0]])),
@@ -230,8 +225,8 @@ def _window(
         if len(rows := places_in(iterations, chosen))
     ]
     if not windows:
-        named = STEADY if isinstance(chosen, str) else str(min(chosen))
-        raise UsageError(f"there is no iteration {named}: they run from 0 to {most - 1}")
+        searched = [iterations for _, _, iterations in found]
+        raise none_of(listed(request.ranks.inputs), request.kind, searched, chosen)
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
