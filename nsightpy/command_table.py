@@ -137,7 +137,6 @@ GROUPS = {
         Listed(
             "export",
             "Every frame as parquet or csv, with rank, on one clock.",
-            folder=True,
             answers=False,
         ),
         Listed("cache", "Show or clear what nsightpy keeps of reports.", answers=False),

@@ -79,14 +79,8 @@ class DeviceIterations:
 
 # The devices of one report, and why processes (ids) have no iterations.
 Found: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]]]
-
-
-@dataclass(frozen=True)
-class IterationsPart:
-    """The iterations of one report, and what its work can be replayed by (None: not asked)."""
-
-    found: Found
-    recorded: Recorded | None
+# The iterations of one report, and what its work can be replayed by (None: not asked).
+Part: TypeAlias = tuple[Found, Recorded | None]
 
 
 @command(
@@ -116,17 +110,15 @@ def iterations(
 
 def _part(
     report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
-) -> IterationsPart:
+) -> Part:
     found = _find(report, scope, level=level, communication=communication)
-    return IterationsPart(found, recorded(report, scope) if level is None else None)
+    return found, recorded(report, scope) if level is None else None
 
 
-def _with_path(
-    parts: Parts[IterationsPart], *, communication: tuple[str, ...]
-) -> Table | Question[Table]:
+def _with_path(parts: Parts[Part], *, communication: tuple[str, ...]) -> Table | Question[Table]:
     """The table with what the critical path of the iterations is made of, where that is known."""
     table = _table(parts)
-    works = [(report, part.recorded) for report, part in parts.results if part.recorded]
+    works = [(report, work) for report, (_, work) in parts.results if work]
     if not (table.rows and works):
         return table
 
@@ -138,19 +130,19 @@ def _with_path(
     return replayed(job_of_work(parts.ranks, works), parts.scope, communication, told)
 
 
-def _table(parts: Parts[IterationsPart]) -> Table:
+def _table(parts: Parts[Part]) -> Table:
     devices = [
         replace(device, report=str(report.path), rank=report.rank_of(device.pid)[0])
-        for report, part in parts.results
-        for device in part.found[0]
+        for report, ((found, _), _) in parts.results
+        for device in found
     ]
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
     engine = any(device.batches for device in devices)
     rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
     why = [
         (report.rank_of(pid)[0], note)
-        for report, part in parts.results
-        for pid, note in part.found[1]
+        for report, ((_, unfound), _) in parts.results
+        for pid, note in unfound
     ]
     of_searches = dict.fromkeys(text for device in devices for text in device.iterations.notes)
     listed = [note for device in devices[:1] for note in _levels_note(device.iterations)]
@@ -206,7 +198,7 @@ def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iter
     return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
 
 
-def _rows(device: DeviceIterations, parts: Parts[IterationsPart], *, engine: bool) -> Iterator[Row]:
+def _rows(device: DeviceIterations, parts: Parts[Part], *, engine: bool) -> Iterator[Row]:
     iterations = device.iterations
     figures = (
         parts.clock.aligned(device.report, device.pid, iterations.start),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Unpack
@@ -10,14 +10,14 @@ from typing import Annotated, Any, Unpack
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.analysis.iterations.steady import SteadyState
-from nsightpy.analysis.selection.headroom import StepParts, step_parts
+from nsightpy.analysis.selection.headroom import APART, StepParts, step_parts
 from nsightpy.analysis.selection.headroom_join import LOOSE, match
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
-from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.frames import GPU_FRAMES, Frame
+from nsightpy.names import brief
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common, Communication, Option, Top
@@ -31,9 +31,11 @@ from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
+from nsightpy.units import counted, format_time
 
 PLACED = ("start_ns", "end_ns", "pid", "device")
 WORTH_A_ROW = 0.01
+_NAME_WIDTH = 60
 
 
 @command(
@@ -170,3 +172,107 @@ def _windows(
         elif (pid, device) in chosen:
             windows[pid, device] = clip(chosen[pid, device], low, high)
     return windows
+
+
+def headroom_notes(made: Headroom) -> list[str]:
+    """The notes of a table of headroom, most important first."""
+    return [
+        *_matched(made),
+        *_largest(made),
+        *_meaning(made),
+        *_doubts(made),
+        *_alone(made),
+    ]
+
+
+def _matched(made: Headroom) -> Iterator[str]:
+    if made.kernels and all(kernel.match is None for kernel in made.kernels):
+        yield (
+            "Nothing that ncu measured is a kernel of these reports, by name: it is of another "
+            "program, or of another build of it."
+        )
+
+
+def _largest(made: Headroom) -> Iterator[str]:
+    """The loop in one sentence: the measured kernel with the highest ceiling."""
+    top = next(iter(made.measured), None)
+    if top is None or top.roof is None or top.gain_ns is None or not made.step_ns:
+        return
+    name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
+    replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
+    yield (
+        f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the {made.unit} and runs at "
+        f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
+        f"{100 * top.gain_ns / made.step_ns:.1f} % to gain{replayed}."
+    )
+
+
+def _meaning(made: Headroom) -> Iterator[str]:
+    """What the shares are of, and the ceiling of all."""
+    step, together = made.step_ns, made.ceiling_share
+    if not step:
+        return
+    yield f"share is of the {made.unit}: {format_time(step)} over the windows of all devices."
+    if together is not None and len(made.measured) > 1:
+        covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
+        replayed = "" if made.gain_share is None else f"; a replay gains {made.gain_share:.1%}"
+        yield (
+            f"Together {len(made.measured)} measured kernels take {100 * covered:.1f} % of the "
+            f"{made.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
+            f"which several ran counts once{replayed})."
+        )
+
+
+def _doubts(made: Headroom) -> Iterator[str]:
+    roofless = [k for k in made.kernels if k.match is not None and k.roof is None]
+    if roofless:
+        why = dict.fromkeys(
+            str(text) for k in roofless if k.match for text in k.match.measured.typical.missing
+        )
+        have = "has" if len(roofless) == 1 else "have"
+        yield (
+            f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
+            f"{' '.join(text[:1].upper() + text[1:] for text in why)}"
+        )
+    apart = [k for k in made.kernels if k.reason]
+    if apart:
+        reasons = _first(list(dict.fromkeys(kernel.reason for kernel in apart)), 3)
+        yield (
+            f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
+            f"the other (column reason): {reasons}. "
+            "`--clock-control none --cache-control none` brings ncu nearer to nsys."
+        )
+    loose = [k for k in made.kernels if k.match is not None and k.match.way == LOOSE]
+    if loose:
+        is_matched = "is matched loosely" if len(loose) == 1 else "are matched loosely"
+        yield (
+            f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
+            "ceilings are guesses, and no part of the sum."
+        )
+
+
+def _alone(made: Headroom) -> Iterator[str]:
+    """What matched nothing, on either side."""
+    alone = [k for k in made.kernels if k.match is None]
+    if alone:
+        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
+        named = list(dict.fromkeys(_brief(k.variant.base or k.variant.name) for k in alone))
+        yield (
+            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
+            f"{made.unit} ({_first(named, 3)}); `nsightpy select` prints the commands for them."
+        )
+    if made.unmatched:
+        launches = [kernel.first for kernel in made.unmatched]
+        seen = [f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches]
+        yield (
+            f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
+            f"({_first(list(dict.fromkeys(seen)), 3)})."
+        )
+
+
+def _brief(name: str) -> str:
+    return brief(name, _NAME_WIDTH)
+
+
+def _first(names: list[str], most: int) -> str:
+    return "; ".join(names[:most]) + ("; ..." if len(names) > most else "")

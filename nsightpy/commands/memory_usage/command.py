@@ -10,10 +10,13 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.memory.allocation_places import BY
 from nsightpy.analysis.memory.allocations import NEVER, Usage, usages
 from nsightpy.analysis.memory.holders import Holder, holders
-from nsightpy.commands.memory_usage.allocating_ranges import allocators
+from nsightpy.analysis.nvtx.nesting import PUSH_POP, innermost, nest
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.commands.memory_usage.snapshot_usage import memory_of
 from nsightpy.commands.memory_usage.table import (
     DIFFERENCE_FIELDS,
@@ -23,7 +26,7 @@ from nsightpy.commands.memory_usage.table import (
     usage_table,
 )
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.frames import Labels
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
@@ -45,6 +48,8 @@ from nsightpy.units import format_count
 BEFORE = "(before the capture)"
 _OF_SNAPSHOTS = ("rank", "device", "from_time", "to_time")
 _MIXED = "memory snapshots of PyTorch and other reports are not read together"
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
+RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 
 
 @command(
@@ -178,3 +183,54 @@ def _of_reports(parts: Parts[tuple[list[DeviceMemory], int] | None]) -> MemoryUs
         notes.append(f"{frees} gave back memory from before the capture.")
     table = usage_table([device for devices, _ in known for device in devices])
     return replace(table, notes=tuple(notes))
+
+
+def allocators(report: SystemReport, events: Frame) -> list[str]:
+    """A name for each allocation or free; empty where the capture has none.
+
+    The call has the event's correlation id; without one it is the call that was in progress.
+    Events of PyTorch's allocators name their thread, and are no calls of the CUDA API.
+    """
+    if (events.ints("tid") != 0).any():
+        pairs = (
+            _names_around(each, events) for each in (report.frame("operators"), _ranges(report))
+        )
+        return [operator or name for operator, name in zip(*pairs, strict=True)]
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    rows = launch_rows(events, calls)
+    missing = np.flatnonzero(rows == NO_LAUNCH)
+    rows[missing] = _in_progress(events.take(missing), calls)
+    known = np.flatnonzero(rows != NO_LAUNCH)
+    names = list(events.labels("variable"))
+    around = _names_around(_ranges(report), calls.take(rows[known]))
+    functions = calls.labels("name").take(rows[known])
+    for place, name, function in zip(known.tolist(), around, functions, strict=True):
+        names[place] = names[place] or name or function
+    return names
+
+
+def _ranges(report: SystemReport) -> Frame:
+    """The NVTX ranges that nest, with their parents."""
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(ranges.labels("style").equals([PUSH_POP]))
+    return Frame({**ranges, "name": folded(ranges.labels("name")), "parent": nest(ranges).parent})
+
+
+def _names_around(frame: Frame, moments: Frame) -> list[str]:
+    """The innermost operator or range that was open on the thread at each start."""
+    names = frame.labels("name")
+    return [names[row] if row != NONE else "" for row in innermost(frame, moments).tolist()]
+
+
+def _in_progress(events: Frame, calls: Frame) -> Ints:
+    """The last call of the process that began before each event and had not ended."""
+    open_calls = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
+    for pid in np.unique(events.ints("pid")).tolist():
+        of_process = np.flatnonzero(calls.ints("pid") == pid)
+        rows = np.flatnonzero(events.ints("pid") == pid)
+        time = events.ints("start_ns")[rows]
+        at = np.searchsorted(calls.ints("start_ns")[of_process], time, side="right") - 1
+        rows, time, call = rows[at >= 0], time[at >= 0], of_process[at[at >= 0]]
+        fits = calls.ints("end_ns")[call] >= time
+        open_calls[rows[fits]] = call[fits]
+    return open_calls

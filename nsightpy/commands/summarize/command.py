@@ -54,14 +54,10 @@ def summarize(
     breakdown, kernels, collectives, memory, nvtx, findings, next_steps, idle, gaps.
     """
     kernels = TOP_KERNELS if top is None else top or sys.maxsize
-
-    def combine(parts: Parts[Part]) -> Summary | Question[Summary]:
-        return _asked(parts, kernels)
-
-    return Question(read_part, combine, ranked=True)
+    return Question(read_part, partial(_asked, kernels=kernels), ranked=True)
 
 
-def _asked(parts: Parts[Part], kernels: int) -> Summary | Question[Summary]:
+def _asked(parts: Parts[Part], *, kernels: int) -> Summary | Question[Summary]:
     """The summary, for which the work of steady iterations is replayed first."""
     of_reports = [(report, part.facts) for report, part in parts.results]
     facts, job, problems = job_of(parts.request, of_reports)

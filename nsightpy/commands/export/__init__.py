@@ -1,1 +1,0 @@
-"""export: every frame of every report in files that other programs read."""
