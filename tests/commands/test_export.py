@@ -13,7 +13,7 @@ import pytest
 from simulator import Export
 
 import nsightpy
-from nsightpy.commands.export import command
+from nsightpy.commands import export as export_module
 from nsightpy.errors import OutputError
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports import system
@@ -91,7 +91,7 @@ def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(command, "write_frames", full)
+    monkeypatch.setattr(export_module, "write_frames", full)
     with pytest.raises(OutputError, match="No space left"):
         nsightpy.export(TRAINING, output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

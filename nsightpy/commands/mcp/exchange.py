@@ -9,6 +9,7 @@ writes into a pipe and closes would be answered or not by chance. It drops lines
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,101 +18,52 @@ import anyio
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
-LONGEST_WAIT_S = 600.0
+LONGEST_WAIT_S, PAUSE_S = 600.0, 0.01
 _CANCELLED = "notifications/cancelled"
 
 
-class _Unanswered:
-    """The ids of the requests that are not answered yet."""
+async def exchange(
+    reading: Any, writing: Any, serve: Callable[[Any, Any], Awaitable[None]]
+) -> None:
+    """Serve what is asked on one stream of a transport, and end when all is answered on the other.
 
-    def __init__(self) -> None:
-        self._ids: set[object] = set()
-        self._all_answered = anyio.Event()
+    Messages that cannot be read are answered at once.
+    """
+    unanswered: set[object] = set()
+    requests, asked = anyio.create_memory_object_stream[Any]()
+    answered, answers = anyio.create_memory_object_stream[Any]()
 
-    def asked(self, message: Any) -> None:
-        """A request was read, or a notification that one is not waited for any more."""
-        if getattr(message, "method", None) == _CANCELLED:
-            self._done((message.params or {}).get("requestId"))
-        elif hasattr(message, "method") and hasattr(message, "id"):
-            self._ids.add(message.id)
+    async def ask() -> None:
+        async with requests:
+            async for read in reading:
+                if not isinstance(read, Exception):
+                    _ask(read.message, unanswered)
+                    await requests.send(read)
+                elif refusal := _refusal(read):
+                    await writing.send(refusal)
+            with anyio.move_on_after(LONGEST_WAIT_S):
+                while unanswered:
+                    await anyio.sleep(PAUSE_S)
 
-    def answered(self, message: Any) -> None:
-        """A message was written."""
-        if not hasattr(message, "method"):
-            self._done(getattr(message, "id", None))
+    async def answer() -> None:
+        async for sent in answers:
+            await writing.send(sent)
+            if not hasattr(sent.message, "method"):
+                unanswered.discard(getattr(sent.message, "id", None))
 
-    def _done(self, number: object) -> None:
-        self._ids.discard(number)
-        if not self._ids:
-            self._all_answered.set()
-            self._all_answered = anyio.Event()
-
-    async def wait(self) -> None:
-        """Until all is answered, or for LONGEST_WAIT_S."""
-        with anyio.move_on_after(LONGEST_WAIT_S):
-            while self._ids:
-                await self._all_answered.wait()
-
-
-class _Stream:
-    """A stream of the package mcp, with what it offers beside messages."""
-
-    def __init__(self, stream: Any, unanswered: _Unanswered) -> None:
-        self._stream = stream
-        self._unanswered = unanswered
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    async def __aenter__(self) -> _Stream:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stream.aclose()
+    async with reading, writing, anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(answer)
+        async with answered:
+            await serve(asked, answered)
 
 
-class _Requests(_Stream):
-    """Messages in; those that cannot be read are answered at once."""
-
-    def __init__(self, stream: Any, unanswered: _Unanswered, answers: Any) -> None:
-        super().__init__(stream, unanswered)
-        self._answers = answers
-
-    async def receive(self) -> SessionMessage:
-        while True:
-            try:
-                read: SessionMessage | Exception = await self._stream.receive()
-            except anyio.EndOfStream:
-                await self._unanswered.wait()
-                raise
-            if not isinstance(read, Exception):
-                self._unanswered.asked(read.message)
-                return read
-            if answer := _refusal(read):
-                await self._answers.send(answer)
-
-    def __aiter__(self) -> _Requests:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-class _Answers(_Stream):
-    """Messages out."""
-
-    async def send(self, message: SessionMessage) -> None:
-        await self._stream.send(message)
-        self._unanswered.answered(message.message)
-
-
-def until_answered(reading: Any, writing: Any) -> tuple[Any, Any]:
-    """The two streams of a transport, of which the first ends when all is answered on the other."""
-    unanswered = _Unanswered()
-    return _Requests(reading, unanswered, writing), _Answers(writing, unanswered)
+def _ask(message: Any, unanswered: set[object]) -> None:
+    """A request waits for its answer, unless a notification says that nobody does any more."""
+    if getattr(message, "method", None) == _CANCELLED:
+        unanswered.discard((message.params or {}).get("requestId"))
+    elif hasattr(message, "method") and hasattr(message, "id"):
+        unanswered.add(message.id)
 
 
 def _refusal(error: Exception) -> SessionMessage | None:

@@ -85,14 +85,14 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from nsightpy.commands.mcp.exchange import until_answered
+    from nsightpy.commands.mcp.exchange import exchange
 
     server = server_of(roots, use_cache=use_cache)
+    about = server.create_initialization_options()
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            streams = until_answered(reading, writing)
-            await server.run(*streams, server.create_initialization_options())
+            await exchange(reading, writing, lambda *streams: server.run(*streams, about))
 
     anyio.run(run)
 
