@@ -33,7 +33,7 @@ from nsightpy.query.request import without_calls
 from nsightpy.query.scope import Scope
 from nsightpy.query.splits import parse_splits
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Said, Table, Value
+from nsightpy.results import Field, Said, Table, Value, rank_order
 from nsightpy.results.keys import API, row_keys
 from nsightpy.units import format_time
 
@@ -275,7 +275,7 @@ def _call_table(parts: Parts[list[tuple[Value, ...]] | None], *, top: int | None
     rows.sort(
         key=lambda row: (
             *(-int(row[at] or 0) for at in (7, 4)),
-            *((row[at] is None, row[at] or 0) for at in (0, 1)),
+            *map(rank_order, row[:2]),
             row[2],
         )
     )

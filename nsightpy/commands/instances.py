@@ -22,7 +22,7 @@ from nsightpy.query.nvtx_filter import close_names
 from nsightpy.query.options import NameStyle, Option
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table, fields_in
+from nsightpy.results import Field, Row, Table, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, RowKey, row_keys
 from nsightpy.results.series import Instances
 from nsightpy.units import format_time, listed, significant
@@ -232,7 +232,7 @@ def _rows(report: SystemReport, events: Frame, kind: str, clock: CommonClock) ->
 
 def _order(row: Row) -> tuple[object, ...]:
     rank, _, _, start, length, name, device, _ = row
-    return (rank is None, rank or 0, device is None, device or 0, start, length, name)
+    return (*rank_order(rank), *rank_order(device), start, length, name)
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

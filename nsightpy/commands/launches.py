@@ -188,7 +188,7 @@ def _queue_table(parts: Parts[_Queues]) -> QueueLengths:
                 times = np.asarray(curve.times_ns, dtype=np.int64)
                 moments = parts.clock.aligned(where, pid, times).tolist()
                 series.append(replace(curve, rank=rank, times_ns=moments))
-    rows.sort(key=lambda row: (-int(row[3] or 0), *map(_sortable, row[:3])))
+    rows.sort(key=lambda row: (-int(row[3] or 0), *map(rank_order, row[:3])))
     series.sort(key=lambda q: (*rank_order(q.rank), q.device, -q.operations, q.stream))
     notes = _queue_notes(parts.values)
     return QueueLengths("launches", QUEUES, tuple(rows), notes=notes, series=tuple(series))
@@ -200,7 +200,3 @@ def _queue_notes(parts: list[_Queues]) -> tuple[Said, ...]:
     said: list[Said] = [without_calls("queues", silent, len(parts))] if silent else []
     lost = without_launch_call(f"{format_count(unlaunched)} operations", "left out")
     return (*said, lost) if unlaunched else tuple(said)
-
-
-def _sortable(value: Value) -> tuple[bool, Value]:
-    return (value is None, value or 0)

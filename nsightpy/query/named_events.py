@@ -41,6 +41,7 @@ MEASURED: Mapping[str, Said] = {
 KINDS = ("kernel", "collective", "range", "projection", IDLE, LAUNCH_DELAY)
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
 _ON_HOST = -1
+_NOTHING = Frame({**dict.fromkeys(COLUMNS[:4], constant(0, 0)), "name": Labels.of(())})
 
 
 def named_events(
@@ -96,7 +97,7 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
     ranges = _chosen_ranges(report, scope, of)
     parts = [scope.read(report, kind, OPERATION_COLUMNS) for kind in GPU_FRAMES]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
-    projected = []
+    projected = [_NOTHING]
     for pid, device in places_of(operations):
         done = project(ranges, launched(operations.at(pid=pid, device=device), calls))
         some = done.found & (ranges.ints("pid") == pid)
@@ -107,16 +108,12 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
             "device": np.full(int(some.sum()), device, dtype=np.int64),
         }
         projected.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
-    return (
-        Frame.concatenate(projected)
-        if projected
-        else _framed(ranges.take(_none(ranges)), Labels.of(()))
-    )
+    return Frame.concatenate(projected)
 
 
 def _idle(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     """The stretches in which a device did nothing inside its window."""
-    found = [Frame(dict.fromkeys(COLUMNS[:4], constant(0, 0)))]
+    found = [_NOTHING.select(COLUMNS[:4])]
     if _is_called(IDLE, of):
         work = read_work(report, scope)
         for row in rank_budgets(report, scope, *work):

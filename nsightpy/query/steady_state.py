@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_state
 from nsightpy.analysis.iterations.windows import owner_of
+from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.iteration_filter import search
@@ -50,16 +51,13 @@ def steady_places(
     if scope.is_part or not (work.kernels.rows or work.graphs.rows):
         return None
     states = steady_states(report, scope)
-    busy = {pid: sum(_time(frame.at(pid=pid)) for frame in work) for pid, _ in places}
+    busy = {
+        pid: sum(int(durations(frame.at(pid=pid)).sum()) for frame in work) for pid, _ in places
+    }
     busiest = max(busy, key=lambda pid: busy[pid])
     if any(spent >= UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in states):
         return None
     return {place: states.get(place[0], states[busiest]) for place in places}
-
-
-def _time(frame: Frame) -> int:
-    """The sum of the durations, in ns."""
-    return int((frame.ints("end_ns") - frame.ints("start_ns")).sum())
 
 
 def in_steady(frame: Frame, steady: Mapping[tuple[int, int], SteadyState]) -> Frame:

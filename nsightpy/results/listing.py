@@ -21,8 +21,8 @@ def ns_of(record: Mapping[str, Value], column: str) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-def rank_order(rank: int | None) -> tuple[bool, int]:
-    """By what rows are sorted by rank: ascending, unknown ones last."""
+def rank_order(rank: Value) -> tuple[bool, Any]:
+    """By what rows are sorted by rank, or the like: ascending, unknown ones last."""
     return (rank is None, rank or 0)
 
 

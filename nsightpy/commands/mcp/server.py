@@ -90,9 +90,12 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
     server = server_of(roots, use_cache=use_cache)
     about = server.create_initialization_options()
 
+    async def answer(asked: Any, answered: Any) -> None:
+        await server.run(asked, answered, about)
+
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            await exchange(reading, writing, lambda *streams: server.run(*streams, about))
+            await exchange(reading, writing, answer)
 
     anyio.run(run)
 

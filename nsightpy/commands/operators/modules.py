@@ -22,6 +22,7 @@ from nsightpy.analysis.operators.device_time import (
     with_callees,
 )
 from nsightpy.analysis.operators.modules import backward_times, module_calls, range_calls
+from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx.launching import NO_CALLS, launching
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant
@@ -85,13 +86,9 @@ def _sums(report: SystemReport, scope: Scope) -> ModuleSums:
     figures = {name: getattr(times, name) for name in _SUMS[1:5]}
     shown = scope.narrow(report, Frame({**modules, **calls, **figures}))
     sums = group_sums(shown, ("path", "domain"), _SUMS)
-    device_ns = sum(map(_lasted, work))
+    device_ns = sum(int(durations(frame).sum()) for frame in work)
     launched = report.calls.recorded or not device_ns
     return ModuleSums(sums, launched, device_ns, times.outside_ns, times.unlaunched_ns)
-
-
-def _lasted(work: Frame) -> int:
-    return int((work.ints("end_ns") - work.ints("start_ns")).sum())
 
 
 def _of_trace(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, OperatorTimes, Ints]:
@@ -121,13 +118,14 @@ def _of_ranges(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, Oper
     outside = calls.take((waiting == NO_THREAD) & ~inside(calls, tree))
     beyond = operations.take(launch_rows(operations, outside) != NO_LAUNCH)
     unlaunched = operations.take(launch_rows(operations, calls) == NO_LAUNCH)
-    whole = replace(times, outside_ns=_lasted(beyond), unlaunched_ns=_lasted(unlaunched))
+    outside_ns, unlaunched_ns = (int(durations(rows).sum()) for rows in (beyond, unlaunched))
+    whole = replace(times, outside_ns=outside_ns, unlaunched_ns=unlaunched_ns)
     return tree, whole, attributed
 
 
 def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTimes:
     """The times of ranges; those of one domain do not take from those of another."""
-    host = tree.ints("end_ns") - tree.ints("start_ns")
+    host = durations(tree)
     host_self, total, device_self = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
     domains = tree.labels("domain").merged()
     for code in range(len(domains.values)):

@@ -28,7 +28,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in
+from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in, rank_order
 from nsightpy.results.keys import MEMORY, RANGE, row_keys
 
 TOP_RANGES = 4
@@ -169,7 +169,7 @@ def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
         for budget in sorted(part.facts.budgets, key=budget_order):
             source = "; ".join(part.info.rank_sources) or None
             rows.append((budget.rank, path, part.info.host or None, budget.device, source))
-    rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
+    rows.sort(key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
     return Table("ranks", SECTIONS["ranks"], tuple(rows))
 
 
