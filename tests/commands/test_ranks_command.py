@@ -292,3 +292,10 @@ def test_only_the_collectives_of_the_part_are_shown() -> None:
     path = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
     rows = rows_of("collectives", path, "--nvtx", "forward")
     assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]
+
+
+def test_nobody_straggles_where_only_the_first_collective_waits(tmp_path: Path) -> None:
+    spans = [((number * 10**6, number * 10**6 + 500_000),) * 2 for number in range(1, 21)]
+    spans[0] = ((1_300_000, 1_500_000), spans[0][1])
+    rows = _both_devices(tmp_path / "a.sqlite", "AllReduce", spans)
+    assert [(row["wait_ns"], row["straggler"]) for row in rows] == [(0, False), (300_000, False)]

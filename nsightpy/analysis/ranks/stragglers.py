@@ -75,13 +75,12 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     peers = peer_rows(alignment, arrivals)
     # collectives queued behind another begin together: nobody waited in them
     waited_for = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
-    keep = np.flatnonzero(peers & waited_for[arrivals.instance])
+    ends = alignment.ends[arrivals.rows]
+    steady_ns = int(np.quantile(ends[arrivals.first], WARM_UP))
+    keep = np.flatnonzero(peers & waited_for[arrivals.instance] & (ends >= steady_ns))
     if len(keep) == 0:
         return None
     units = len(alignment.ledger.units)
-    ends = alignment.ends[arrivals.rows]
-    steady_ns = int(np.quantile(ends[arrivals.first], WARM_UP))
-    keep = keep[ends[keep] >= steady_ns]
     keep = keep[np.lexsort((alignment.starts[arrivals.rows[keep]], arrivals.unit[keep]))]
     unit = arrivals.unit[keep]
     costs = caused_ns(arrivals)
