@@ -114,6 +114,23 @@ def test_a_header_alone_is_truncated(tmp_path: Path, export: Path, size: int) ->
     named(tmp_path / "cut.sqlite", "is truncated")
 
 
+@pytest.mark.slow
+def test_overwritten_pages(tmp_path: Path, export: Path) -> None:
+    """Damage anywhere gives a message or, where no figure needs that page, an answer."""
+    whole = export.read_bytes()
+    damaged = tmp_path / "damaged.sqlite"
+    refusals = 0
+    for page in range(len(whole) // 4096):
+        start = page * 4096 + (100 if page == 0 else 0)
+        damaged.write_bytes(whole[:start] + b"\xaa" * 4096 + whole[start + 4096 :])
+        answer = ask("summarize", damaged, expect=None)
+        assert answer.code in (0, 1)
+        if answer.code:
+            refusals += 1
+            assert "is damaged" in answer.stderr or "is truncated" in answer.stderr
+    assert refusals > 5
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_database_of_something_else(tmp_path: Path, command: str) -> None:
     other = tmp_path / "places.sqlite"

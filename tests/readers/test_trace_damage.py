@@ -311,6 +311,18 @@ def test_what_is_no_trace_is_one_error(tmp_path: Path, how: str) -> None:
     assert caught.value.advice
 
 
+def test_a_damaged_gzip_is_no_crash(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(trace_of(*steps(500)).encode()))
+    data[len(data) // 2] ^= 0xFF
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(bytes(data))
+    try:
+        notes = opened(path).notes
+    except ReportError as error:
+        notes = [error.problem]
+    assert notes
+
+
 def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     text = trace_of(*steps(1))
     for name in ("a", "b.sqlite", "c.txt", "d.json.gz"):
