@@ -148,6 +148,7 @@ def test_a_range_is_a_range_whatever_lies_in_the_folder(
     assert ask("stats", "-r", GPU_TRACE, "--nvtx", "forward", TRAINING, "--top", "5").text == wanted
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """The peak of four times as many rows is nearly the same, and far below what they take."""
     peaks = []

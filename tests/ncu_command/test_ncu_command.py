@@ -75,6 +75,7 @@ def through_parser(plan: Plan, launches: list[Scripted]) -> list[list[int]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launch_lists(NAMES), st.booleans())
 @example([Scripted("regex:.*"), Scripted("x")], True)
@@ -90,6 +91,7 @@ def test_every_run_profiles_its_launch_and_no_other(
     assert all(line.isascii() for line in lines(plan))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launch_lists(NAMES))
 def test_lines_run_as_printed_in_a_real_shell(

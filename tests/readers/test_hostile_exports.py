@@ -63,6 +63,7 @@ def everything(path: Path, formats: tuple[str, ...] = FORMATS) -> dict[tuple[str
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HOSTILE, BYTES], ids=["text", "bytes"])
 def test_texts_reach_no_output_raw(tmp_path: Path, text: str | bytes) -> None:
     export = full(tmp_path / "a.sqlite", hostname=None)
@@ -158,6 +159,7 @@ def test_unknown_kinds_are_named_by_their_number(tmp_path: Path, value: int) -> 
 # NULL where 0 is meant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_null_in_every_column_that_may_hold_it(tmp_path: Path, generation: str) -> None:
     original = full(tmp_path / "full.sqlite", generation).write()

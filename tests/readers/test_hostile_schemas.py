@@ -83,6 +83,7 @@ def test_every_generation_answers_alike(original: Path) -> None:
 # Missing
 
 
+@pytest.mark.slow
 def test_one_table_after_the_other_is_missing(original: Path, tmp_path: Path) -> None:
     for table in read_tables(original):
         path = changed(original, tmp_path / "a.sqlite", [f"DROP TABLE {table}"])
@@ -106,6 +107,7 @@ def test_what_is_missing_is_said(
     assert words in str(answer)
 
 
+@pytest.mark.slow
 def test_one_table_after_the_other_is_empty(newest: Path, tmp_path: Path) -> None:
     for table in read_tables(newest):
         path = changed(newest, tmp_path / "a.sqlite", [f"DELETE FROM {table}"])
@@ -113,6 +115,7 @@ def test_one_table_after_the_other_is_empty(newest: Path, tmp_path: Path) -> Non
         assert header["kernels"] == (0 if table == ESSENTIAL else KERNELS), table
 
 
+@pytest.mark.slow
 def test_columns_are_missing(original: Path, tmp_path: Path) -> None:
     """Every column name is dropped from all its tables, a few names at a time."""
     layout = read_tables(original)
@@ -134,6 +137,7 @@ def answers_or_names(path: Path) -> None:
         assert answer.code == 0 or "KERNEL has no column" in answer.stderr, (command, answer.stderr)
 
 
+@pytest.mark.slow
 def test_tables_have_other_columns_altogether(newest: Path, tmp_path: Path) -> None:
     for table in read_tables(newest):
         made = [

@@ -275,6 +275,7 @@ def test_a_snapshot_larger_than_memory_says_what_it_needs(
     assert snapshot_process.need_of(10**9) == 10_256_000_000
 
 
+@pytest.mark.slow
 def test_processor_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of one hash make a dictionary quadratic: the child is ended, not waited for."""
     monkeypatch.setattr(snapshot_process, "BASE_SECONDS", 1)

@@ -150,6 +150,7 @@ def test_the_data_are_those_of_the_tables(page: Path) -> None:
     assert sections["operators"]["missing"]
 
 
+@pytest.mark.slow
 def test_64_ranks_make_a_small_page(tmp_path: Path) -> None:
     job = tmp_path / "job"
     job.mkdir()

@@ -139,6 +139,7 @@ def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     assert len(started) == 1
 
 
+@pytest.mark.slow
 @POSIX
 def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProcess]) -> None:
     with ProcessWorkers(2) as workers:
@@ -166,6 +167,7 @@ def test_what_is_printed_is_no_answer(job: Path, capfd: pytest.CaptureFixture[st
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_readers_share_the_processors(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "processors", lambda: 6)
     assert open_ranks(job, jobs=2).map(threads_of).values == [3, 3, 3]
