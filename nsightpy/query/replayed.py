@@ -210,6 +210,8 @@ def replayed(
 
     def joined(parts: Parts[list[GraphPart]]) -> A:
         made = [part for of_report in parts.values for part in of_report if len(part)]
+        if not made:
+            return then(Replayed("the reports with work on a GPU cannot be read whole"))
         alignment = job.alignment_in(chosen.stretches)
         graph = WorkGraph.of(made, alignment, host_meetings(job.rank_parts))
         path = critical_path(graph)

@@ -182,6 +182,18 @@ def test_where_no_gain_is_sure_the_reason_is_said(
     assert summarize(report).header["critical_path"]
 
 
+def test_no_gain_is_known_where_the_only_report_with_work_is_damaged(tmp_path: Path) -> None:
+    damaged, ranges = tmp_path / "rank0.sqlite", Export(tmp_path / "rank1.sqlite")
+    copy(TRAINING / "train_rank0.sqlite", damaged)
+    with closing(connect(damaged)) as database, database:
+        database.execute("UPDATE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION SET streamId = '7th'")
+    ranges.nvtx_push_pop(10, 20, "step")
+    ranges.write()
+    table = findings(tmp_path)
+    assert set(table.column("gain_ns")) <= {None}
+    assert "cannot be read whole" in table.replay["reason"]
+
+
 @needs_reports
 def test_what_is_first_launched_gains_its_calls_and_leads() -> None:
     (first, *_) = findings(NSYS.parent / "kineto/mi250_train_rocm.json.gz").records()
