@@ -56,11 +56,20 @@ def changed(report: Path, to: Path, *statements: str, **values: str) -> Path:
 
 
 def answers(reports: Path, request: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The rows, without what names calls and files."""
+    """The rows, without what names calls and files; usual times are those of a function's calls,
+    so that gains differ by some ns.
+    """
     rows: list[dict[str, Any]] = ask(*request, reports, "--format", "json", "--jobs", "1").json[
         "rows"
     ]
-    return [{name: value for name, value in row.items() if not _names_calls(value)} for row in rows]
+    return [
+        {
+            name: round(value, 6) if isinstance(value, float) else value
+            for name, value in row.items()
+            if not _names_calls(value)
+        }
+        for row in rows
+    ]
 
 
 def _names_calls(value: object) -> bool:
