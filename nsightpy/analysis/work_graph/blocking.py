@@ -12,7 +12,7 @@ from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, call_rows
 from nsightpy.analysis.work_graph.device_queue import DeviceQueue, dated, record_of
 from nsightpy.analysis.work_graph.host_chain import FREES, HostChain
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
-from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH
+from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
 from nsightpy.frames import Frame, Ints, last_before
 
 Pairs = tuple[Ints, Ints]
@@ -45,7 +45,10 @@ def awaited(
         (launched_by[copies], copies),
     )
     rest = chain.kind == WAIT
-    rest[named[0]] = False
+    # a stream waits, too, for what it was made to wait for: the call then returns with that
+    call, row = named
+    since = np.maximum(work.end[row], chain.start[call])
+    rest[call[chain.end[call] - since <= SOON_NS]] = False
     rest[_on_full_queues(chain, work, launched_by)] = True
     call, row = _seen(chain, work, _last_ended(chain, work, np.flatnonzero(rest | frees)))
     # freeing waits for the device where it is seen to wait

@@ -193,6 +193,20 @@ def test_waits_that_nothing_recorded_are_no_gaps_of_streams(sync: str) -> None:
     assert gain == pytest.approx(finished(ranks) - finished(quick), rel=0.02)
 
 
+def test_a_call_waits_for_what_its_stream_was_made_to_wait_for() -> None:
+    """The stream of the call has nothing behind the wait, and no event was recorded."""
+    program = []
+    for _ in range(4):
+        program += [Step("launch", 7, 100_000), Step("record", 7, number=1)]
+        program += [Step("wait", 21, number=1), Step("collective", 21, 300_000), Step("sync", 21)]
+    ranks = run([program] * 2)
+    quick = run([[halved("collective", step) for step in program]] * 2)
+    of_stream_7 = [*program[:4], Step("sync", 7)] * 4
+    graph = graph_of([of_stream_7] * 2, ranks)
+    gain = replay(graph, edits.operations(collectives(graph), 0.5)).gain_ns
+    assert gain == pytest.approx(finished(ranks) - finished(quick), rel=0.02)
+
+
 def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -> None:
     """Launched every 4.5 us before the one of 2 us ended, and 3 us of latency: no gap of queues."""
     queued = [Step("launch", length=90_000), Step("launch", length=30_000), Step("sync")]
