@@ -16,7 +16,7 @@ from typing import Any
 
 from nsightpy.command_table import COMMANDS
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _MODULES = {
     "open": "nsightpy.job",
