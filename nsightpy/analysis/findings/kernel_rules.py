@@ -78,7 +78,7 @@ KERNEL_RULES = (
         ns=lambda row: row["tiny-blocks"].busy_ns,
         text=(
             "{group.count:kernels} with blocks of at most 32 threads ran for {loss}; most of it "
-            "{group.name:kernel} with {group.detail:count} thread(s) a block: the blocks that fit "
+            "{group.name:kernel} with {group.detail:threads} a block: the blocks that fit "
             "on a multiprocessor at a time do not fill it"
         ),
         next="kernels --by grid",
@@ -96,7 +96,7 @@ KERNEL_RULES = (
         text=(
             "{group.count:kernels} with too few blocks or threads for the {gpu.sm_count} "
             "multiprocessors ran for {loss}; most of it {group.name:kernel} with "
-            "{group.detail:count} block(s): <latent|it takes as long with {top_latency.many:count} "
+            "{group.detail:blocks}: <latent|it takes as long with {top_latency.many:count} "
             "({top_latency.many_ns:time}) as with {top_latency.few:count} "
             "({top_latency.few_ns:time}), so that a batch, or a fusion, of several costs next to "
             "nothing|more, smaller blocks, or independent kernels side by side, would use the rest "

@@ -124,6 +124,8 @@ class _Sentences(Formatter):
         "kernels": lambda count: counted(count, "kernel"),
         "copies": lambda count: counted(count, "copy", "copies"),
         "launches": lambda count: counted(count, "launch", "launches"),
+        "blocks": lambda count: counted(count, "block"),
+        "threads": lambda count: counted(count, "thread"),
         "collectives": lambda count: counted(count, "collective"),
     }
 
