@@ -81,10 +81,8 @@ def union(starts: Ints, ends: Ints) -> Spans:
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
-    begins = np.flatnonzero(starts[1:] > reach[:-1]) + 1
-    first = np.concatenate([[0], begins])
-    last = np.concatenate([begins - 1, [len(starts) - 1]])
-    return Spans(starts[first], reach[last])
+    apart = starts[1:] > reach[:-1]
+    return Spans(starts[np.append(True, apart)], reach[np.append(apart, True)])
 
 
 def union_of(sets: Iterable[Spans]) -> Spans:

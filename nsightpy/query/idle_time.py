@@ -28,29 +28,21 @@ SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 Place = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class FollowedWork:
-    """All work of a report with its launches, and all calls by start (CALL_COLUMNS)."""
-
-    launched: LaunchedWork
-    calls: Frame
-
-    def idle(
-        self, windows: Mapping[Place, Spans], events: Mapping[int, HostEvents]
-    ) -> dict[Place, IdleIntervals]:
-        """The idle intervals of each place inside its window."""
-        places = enumerate(self.launched.work.places)
-        return {
-            place: binding(self.launched, number, windows[place], events.get(place[0]))
-            for number, place in places
-            if place in windows
-        }
+def followed_work(report: SystemReport, work: Work, communication: Mask) -> LaunchedWork:
+    """Work (the memory operations with MEMORY_COLUMNS) with its launches; a mask of kernels."""
+    return launched_work(work, communication, api_calls(report.frame("api_calls", CALL_COLUMNS)))
 
 
-def followed_work(report: SystemReport, work: Work, communication: Mask) -> FollowedWork:
-    """Work (the memory operations with MEMORY_COLUMNS) with its calls; a mask of kernels."""
-    calls = api_calls(report.frame("api_calls", CALL_COLUMNS))
-    return FollowedWork(launched_work(work, communication, calls), calls)
+def idle_intervals(
+    launched: LaunchedWork, windows: Mapping[Place, Spans], events: Mapping[int, HostEvents]
+) -> dict[Place, IdleIntervals]:
+    """The idle intervals of each place inside its window."""
+    places = enumerate(launched.work.places)
+    return {
+        place: binding(launched, number, windows[place], events.get(place[0]))
+        for number, place in places
+        if place in windows
+    }
 
 
 @dataclass(frozen=True)
@@ -75,10 +67,11 @@ def idle_report(report: SystemReport, scope: Scope, communication: tuple[str, ..
     """The idle intervals of the devices in scope."""
     work = read_work(report, scope, MEMORY_COLUMNS)
     communicates = is_communication(work.kernels.labels("name"), communication)
-    followed, events = followed_work(report, work, communicates), host_events(report)
+    launched, events = followed_work(report, work, communicates), host_events(report)
     budgets = rank_budgets(report, scope, *work, communication=communication)
-    gaps = followed.idle({row.place: row.budget.window for row in budgets}, events)
-    return IdleReport(work, followed.launched, events, budgets, gaps)
+    windows = {row.place: row.budget.window for row in budgets}
+    gaps = idle_intervals(launched, windows, events)
+    return IdleReport(work, launched, events, budgets, gaps)
 
 
 def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, HostEvents]:

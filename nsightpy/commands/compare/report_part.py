@@ -15,14 +15,16 @@ from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import REPEATS
-from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.launches import NO_TIME, api_calls
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
+from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
-from nsightpy.query.idle_time import FollowedWork, followed_work, host_events
+from nsightpy.query.idle_time import followed_work, host_events, idle_intervals
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.rank_alignment import RankPart, collective_part
 from nsightpy.query.scope import Scope
@@ -77,10 +79,10 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
     hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    gaps = {} if followed is None else followed.idle(hulls, host_events(report, ranges))
+    gaps = {} if followed is None else idle_intervals(followed, hulls, host_events(report, ranges))
     ran = _ran(report, scope, work, followed)
     narrowed = scope.narrow(report, ran)
-    spans = _projected(work, followed, ranges)
+    spans = _projected(report, work, ranges) if recorded else None
     units: dict[str, list[DeviceUnits]] = defaultdict(list)
     for device, window in windows.items():
         pid, own = device[0], {"pid": device[0], "device": device[1]}
@@ -159,7 +161,7 @@ def _hull(window: Spans, times: Times | None) -> Spans:
     return Spans.of(min(edges), max(edges))
 
 
-def _ran(report: SystemReport, scope: Scope, work: Work, followed: FollowedWork | None) -> Frame:
+def _ran(report: SystemReport, scope: Scope, work: Work, followed: LaunchedWork | None) -> Frame:
     """Kernels and graphs traced as a whole, by name, and when each was launched or else began."""
     columns = tuple(name for name in work.kernels if name != "name")
     graphs = scope.whole_time.within(report, report.frame("graph_launches", (*columns, "graph_id")))
@@ -169,18 +171,17 @@ def _ran(report: SystemReport, scope: Scope, work: Work, followed: FollowedWork 
     launch = begun = ran.ints("start_ns")
     if followed is not None:
         first = work.kernels.rows
-        launch = np.delete(
-            followed.launched.work.launch, slice(first, first + work.operations.rows)
-        )
+        launch = np.delete(followed.work.launch, slice(first, first + work.operations.rows))
     return Frame({**ran, "launch_ns": np.where(launch == NO_TIME, begun, launch)})
 
 
-def _projected(work: Work, followed: FollowedWork | None, ranges: Frame) -> Frame | None:
-    """The GPU time that code ranges span; None where no calls were recorded, or without ranges."""
-    if followed is None or not ranges.rows:
+def _projected(report: SystemReport, work: Work, ranges: Frame) -> Frame | None:
+    """The GPU time that code ranges span; None without ranges."""
+    if not ranges.rows:
         return None
+    calls = api_calls(report.frame("api_calls", CALL_COLUMNS))
     operations = Frame.concatenate([part.select(OPERATION_COLUMNS) for part in work])
-    projection = project(ranges, launched(operations, followed.calls))
+    projection = project(ranges, launched(operations, calls))
     rows = projection.found & ~ranges.labels("domain").equals(LIBRARY_DOMAINS)
     times = {"start_ns": projection.start[rows], "end_ns": projection.end[rows]}
     names = folded(ranges.labels("name").take(rows))

@@ -26,10 +26,10 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.overlap_cost import OverlapCost, overlap_costs
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.commands.findings.host_evidence import idle_evidence, without_causes
 from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
 from nsightpy.query.device_time import RankedBudget, memory_events
-from nsightpy.query.idle_time import FollowedWork
 from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import HOST_FRAMES, SystemReport
@@ -52,7 +52,7 @@ class DeviceSource:
     scope: Scope
     work: Work
     communicates: NDArray[np.bool_]
-    followed: FollowedWork | None
+    followed: LaunchedWork | None
     events: Mapping[int, HostEvents]
     steady: Mapping[Place, SteadyState]
     has_ranges: bool = False
@@ -63,13 +63,13 @@ class DeviceSource:
         """When each kernel was launched, ns."""
         if self.followed is None:
             return None
-        return self.followed.launched.work.launch[: self.work.kernels.rows]
+        return self.followed.work.launch[: self.work.kernels.rows]
 
     def calls(self, pid: int) -> tuple[int | None, Frame]:
         """When a process first called the API (None: never), and its notable calls."""
         if self.followed is None:
             return None, Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
-        chain = self.followed.launched.chain
+        chain = self.followed.chain
         mine = chain.start[chain.pid == pid]
         first = int(mine.min()) if len(mine) else None
         return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
@@ -126,7 +126,7 @@ def _device(
         elsewhere = source.communicates | ~on_device
         short = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
         about = (calls, window, source.events[row.pid])
-        idle = idle_evidence(source.followed.launched, gaps, *about)
+        idle = idle_evidence(source.followed, gaps, *about)
     slowed, overlap = _slowed(kernels, apart, row)
     copies = copy_groups(operations, spans_of(kernels) | spans_of(graphs), window)
     return Evidence(
@@ -209,7 +209,7 @@ def _queued(source: DeviceSource, place: Place, first: int) -> int:
     """
     if source.followed is None:
         return 0
-    launched = source.followed.launched
+    launched = source.followed
     work, by = launched.work, launched.launched_by
     rows = (work.place == work.places.index(place)) & (work.start == first) & (by >= 0)
     return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)

@@ -17,14 +17,15 @@ from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.commands.findings.device_evidence import DeviceSource, device_evidence
 from nsightpy.frames import Frame
 from nsightpy.query.device_time import RankedBudget, rank_budgets
 from nsightpy.query.idle_time import (
     SAMPLE_COLUMNS,
-    FollowedWork,
     followed_work,
     host_events,
+    idle_intervals,
     short_modules,
 )
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
@@ -75,7 +76,7 @@ def report_evidence(
     source, rows = _source(report, scope, work, ranges, communication)
     windows = {row.place: row.budget.window for row in rows}
     followed = source.followed
-    gaps = {} if followed is None else followed.idle(windows, source.events)
+    gaps = {} if followed is None else idle_intervals(followed, windows, source.events)
     devices = device_evidence(source, gaps, rows)
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
     launch, stretch = source.launch, wanted_stretch(report, scope)
@@ -139,12 +140,12 @@ def _costly(report: SystemReport, ranges: Frame | None) -> str:
     )
 
 
-def _launched(work: Work, followed: FollowedWork | None) -> Work:
+def _launched(work: Work, followed: LaunchedWork | None) -> Work:
     """The same with when kernels were launched in place of the ids of their launches."""
     if followed is None or work.graphs.rows:
         return work
     kept = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
-    launch = followed.launched.work.launch[: work.kernels.rows]
+    launch = followed.work.launch[: work.kernels.rows]
     return work._replace(kernels=Frame({**kept, "launch_ns": launch}))
 
 
