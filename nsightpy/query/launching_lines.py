@@ -45,11 +45,8 @@ def usual_line(report: SystemReport, name: str) -> str:
         return ""
     kernels = report.frame("kernels", _KERNELS)
     kernels = kernels.take(kernels.labels("name").equals([name]))
-    lines, times = (
-        launching_lines(report, kernels),
-        kernels.ints("end_ns") - kernels.ints("start_ns"),
-    )
-    spent = np.bincount(lines.codes, times, minlength=1)
+    lines = launching_lines(report, kernels)
+    spent = np.bincount(lines.codes, kernels.ints("end_ns") - kernels.ints("start_ns"), minlength=1)
     longest = int(spent.argmax())
     return lines.values[longest] if 2 * spent[longest] > spent.sum() else ""
 

@@ -251,7 +251,7 @@ class Evidence:
     def late_ns(self) -> int:
         """The time until a tenth of the kernels' work is done, and that takes no such time itself.
 
-        None where it is waiting.
+        0 where it is waiting.
         """
         waits = 2 * self.idle.overdue_ns >= self.begun_ns
         late = self.begun_ns - round(BEGUN * self["kernels"].work_ns)

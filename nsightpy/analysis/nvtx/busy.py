@@ -28,14 +28,15 @@ def busy_by_group(
     if operations.rows == 0:
         return busy, 0
     starts, ends = _on_one_axis(operations)
-    whole = union(starts, ends).total
+    order = np.argsort(starts, kind="stable")
+    whole = union(starts[order], ends[order]).total
     parts = tuple(part for part in parts if part[1].found.any())
     if not parts:
         return busy, whole
     group, first, last = _operations_of(groups, parts)
     rows = np.concatenate([done.rows for done, _ in parts])
     # times of operations that overlap no other add up; only the others are united
-    alone = _alone(starts, ends)
+    alone = _alone(starts, ends, order)
     for done, _ in parts[1:]:
         alone[done.rows] = False
     single = alone[rows]
@@ -80,9 +81,8 @@ def _operations_of(
     return group, first[begin], first[begin + (stretches.ends - stretches.starts)]
 
 
-def _alone(starts: Ints, ends: Ints) -> NDArray[np.bool_]:
-    """Which operations overlap no other."""
-    order = np.argsort(starts, kind="stable")
+def _alone(starts: Ints, ends: Ints, order: Ints) -> NDArray[np.bool_]:
+    """Which operations overlap no other; `order` is that by start."""
     reach = np.maximum.accumulate(ends[order])
     clear = np.append(True, starts[order][1:] >= reach[:-1])
     alone = np.empty(len(order), dtype=np.bool_)

@@ -15,11 +15,16 @@ from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import REPEATS
-from nsightpy.analysis.launches import NO_TIME, api_calls
-from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.nvtx.projection import (
+    CALL_COLUMNS,
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    launched,
+    project,
+)
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
-from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
@@ -179,9 +184,8 @@ def _projected(report: SystemReport, work: Work, ranges: Frame) -> Frame | None:
     """The GPU time that code ranges span; None without ranges."""
     if not ranges.rows:
         return None
-    calls = api_calls(report.frame("api_calls", CALL_COLUMNS))
     operations = Frame.concatenate([part.select(OPERATION_COLUMNS) for part in work])
-    projection = project(ranges, launched(operations, calls))
+    projection = project(ranges, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
     rows = projection.found & ~ranges.labels("domain").equals(LIBRARY_DOMAINS)
     times = {"start_ns": projection.start[rows], "end_ns": projection.end[rows]}
     names = folded(ranges.labels("name").take(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,15 @@ class DeviceSource:
     steady: Mapping[Place, SteadyState]
     has_ranges: bool = False
     costly: str = ""
+
+    @cached_property
+    def captured_ns(self) -> int:
+        """How long anything was recorded, in ns: calls may last beyond the capture."""
+        names = (*GPU_FRAMES, *HOST_FRAMES, "os_calls", "mpi_calls")
+        frames = (self.report.frame(name, ("start_ns", "end_ns")) for name in names)
+        first, last = bounds_of(frames) or (0, 0)
+        whole = self.report.session.duration_ns
+        return last - first if whole is None else min(last, whole) - max(first, 0)
 
     @property
     def launch(self) -> Ints | None:
@@ -198,7 +208,7 @@ def _repetition(
         loading_call=call,
         first_ns=first,
         whole_ns=last - first,
-        capture_ns=_captured(source.report) - queued,
+        capture_ns=source.captured_ns - queued,
     )
 
 
@@ -213,14 +223,6 @@ def _queued(source: DeviceSource, place: Place, first: int) -> int:
     work, by = launched.work, launched.launched_by
     rows = (work.place == work.places.index(place)) & (work.start == first) & (by >= 0)
     return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)
-
-
-def _captured(report: SystemReport) -> int:
-    """How long anything was recorded, in ns: calls may last beyond the capture."""
-    names = (*GPU_FRAMES, *HOST_FRAMES, "os_calls", "mpi_calls")
-    first, last = bounds_of(report.frame(name, ("start_ns", "end_ns")) for name in names) or (0, 0)
-    whole = report.session.duration_ns
-    return last - first if whole is None else min(last, whole) - max(first, 0)
 
 
 def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
