@@ -52,7 +52,7 @@ def all_reduce(transfer_ns: float, size: int = 1 << 26, ranks: int = 2) -> Group
 def test_what_a_slow_link_costs() -> None:
     """64 MiB in 0.67 ms are 100 GB/s over the bus of two ranks: under a third of NVLink's 450."""
     group = all_reduce(671_088.64)
-    (slow,) = slow_groups([group], ["node", "node"], [H100, H100])
+    ((slow,), _) = slow_groups([group], ["node", "node"], [H100, H100], {})
     assert (slow.link.name, slow.across) == ("NVLink", False)
     assert slow.collective.busbw_gb_per_s == pytest.approx(100.0)
     assert slow.lost_ns == pytest.approx(10 * 671_088.64 * (1 - 100 / 450))
@@ -74,4 +74,23 @@ def test_what_a_slow_link_costs() -> None:
 def test_silent(
     groups: list[GroupedCollective], hosts: list[str], gpus: list[str], why: str
 ) -> None:
-    assert slow_groups(groups, hosts, gpus) == [], why
+    found, unknown = slow_groups(groups, hosts, gpus, {})
+    assert (found, unknown) == ([], {"MI300X"} if why == "unknown links" else set()), why
+
+
+@pytest.mark.parametrize(
+    ("measured", "hosts", "gpu", "found"),
+    [
+        ({False: 290.0}, "aa", H100, []),
+        ({False: 310.0}, "aa", H100, [310.0]),
+        ({False: 310.0}, "aa", "MI300X", [310.0]),
+        ({True: 310.0}, "aa", H100, [450.0]),
+        ({True: 310.0}, "ab", H100, [310.0]),
+    ],
+)
+def test_what_was_measured_counts_before_the_model(
+    measured: dict[bool, float], hosts: str, gpu: str, found: list[float]
+) -> None:
+    """100 GB/s of the group against what nccl-tests reached between as many nodes."""
+    slow, unknown = slow_groups([all_reduce(671_088.64)], list(hosts), [gpu] * 2, measured)
+    assert ([group.link.gb_per_s for group in slow], unknown) == (found, set())

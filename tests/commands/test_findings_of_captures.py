@@ -13,6 +13,7 @@ from nsightpy.analysis.findings.rules import RULES
 from nsightpy.commands.findings.command import findings
 from nsightpy.results import Value
 from tests.support.launchers import MS, US, Machine
+from tests.support.nccl_tests import nccl_tests
 from tests.support.reports import NSYS, ROOT, needs_reports
 
 SAMPLE = ROOT / "sample_reports" / "training_4rank"
@@ -126,6 +127,18 @@ def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
     assert slow["severity"] == "warning"
     assert "2.40 GB/s, where PCIe between nodes can carry 64" in str(slow["evidence"])
     assert "slow-link" not in findings(SAMPLE).column("id")
+
+
+@pytest.mark.parametrize(("busbw", "warns"), [("7.10", False), ("7.30", True)])
+def test_links_by_nccl_tests(tmp_path: Path, busbw: str, warns: bool) -> None:
+    """2.4 GB/s are slow where a test of the same network reached more than three times that."""
+    slow_network().write(tmp_path)
+    measured = tmp_path / "all_reduce.txt"
+    measured.write_text(nccl_tests(hosts="ab", busbw=busbw))
+    rows = findings(tmp_path, ceilings=[measured]).records()
+    told = [str(row["evidence"]) for row in rows if row["id"] == "slow-link"]
+    assert len(told) == warns
+    assert all("2.40 GB/s, where nccl-tests between nodes reached 7.30" in text for text in told)
 
 
 @needs_reports

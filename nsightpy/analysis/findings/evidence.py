@@ -130,6 +130,7 @@ class SlowLink:
     """Large collectives of one group that are slow for its link, and what they took too long, ns.
 
     `called` is for people; rates in GB/s, that of the fastest one and that of the `link`.
+    `measured`: the link's is that of nccl-tests.
     """
 
     called: str
@@ -137,6 +138,7 @@ class SlowLink:
     link: str
     link_gb_per_s: float
     lost_ns: int
+    measured: bool = False
 
 
 @dataclass(frozen=True)

@@ -127,9 +127,10 @@ COLLECTIVE_RULES = (
             min(row.link.lost_ns, row.budget.exposed_communication_ns) if row.link else 0
         ),
         text=(
-            "{link.called} reaches {link.gb_per_s:number} GB/s, where {link.link} can carry "
-            "{link.link_gb_per_s:number}: up to {loss}; nccl-tests between these GPUs shows "
-            "whether the link or the program is slow"
+            "{link.called} reaches {link.gb_per_s:number} GB/s, where {link.link} "
+            "<link.measured|reached|can carry> {link.link_gb_per_s:number}: up to {loss}"
+            "<link.measured||; nccl-tests between these GPUs shows whether the link or the "
+            "program is slow (--ceilings)>"
         ),
         next="collectives",
         place=_exposed_place,

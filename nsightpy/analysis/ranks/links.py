@@ -9,7 +9,7 @@ count with their PCIe alone. Between nodes no adapter is faster than the GPU's P
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
@@ -41,10 +41,11 @@ SLOW_SHARE = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What connects the ranks of a group: NVLink, PCIe or the way between nodes, and its rate."""
+    """What connects the ranks of a group: NVLink or PCIe, and its rate; `measured`: by a test."""
 
     name: str
     gb_per_s: float
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +73,37 @@ def link_of(gpu: str, across: bool) -> Link | None:
 
 
 def slow_groups(
-    groups: Sequence[GroupedCollective], hosts: Sequence[str], gpus: Sequence[str]
-) -> list[SlowLink]:
-    """The slow groups, the one that loses most first; `hosts` and `gpus` are by unit.
+    groups: Sequence[GroupedCollective],
+    hosts: Sequence[str],
+    gpus: Sequence[str],
+    measured: Mapping[bool, float],
+) -> tuple[list[SlowLink], set[str]]:
+    """The slow groups, the one that loses most first, and the GPUs whose link is unknown.
 
-    Groups with members of unknown host or GPU, or without sizes, are left out.
+    `hosts` and `gpus` are by unit; `measured` are rates in GB/s, by whether nodes are crossed.
+    They count before what models say. Groups with members of unknown host, of several models, or
+    without sizes are left out.
     """
     by_units: dict[tuple[int, ...], list[GroupedCollective]] = {}
     for group in groups:
         if group.busbw_gb_per_s and (group.bytes or 0) >= LARGE_BYTES:
             by_units.setdefault(group.units, []).append(group)
-    found = []
+    found, unknown = [], set()
     for units, large in by_units.items():
         nodes, models = {hosts[unit] for unit in units}, {gpus[unit] for unit in units}
         whole = all(len(units) == group.ranks for group in large)
         if "" in nodes or len(models) > 1 or not (whole or len(nodes) > 1):
             continue
-        link = link_of(models.pop(), across=len(nodes) > 1)
+        across, model = len(nodes) > 1, models.pop()
+        rate = measured.get(across)
+        link = Link("nccl-tests", rate, True) if rate else link_of(model, across)
         fastest = max(large, key=lambda group: group.busbw_gb_per_s or 0.0)
-        if link is None or (fastest.busbw_gb_per_s or 0.0) >= SLOW_SHARE * link.gb_per_s:
-            continue
-        lost = sum(_beyond(group, link) for group in large)
-        found.append(SlowLink(fastest, link, len(nodes) > 1, lost))
-    return sorted(found, key=lambda slow: -slow.lost_ns)
+        if link is None:
+            unknown.add(model)
+        elif (fastest.busbw_gb_per_s or 0.0) < SLOW_SHARE * link.gb_per_s:
+            lost = sum(_beyond(group, link) for group in large)
+            found.append(SlowLink(fastest, link, across, lost))
+    return sorted(found, key=lambda slow: -slow.lost_ns), unknown
 
 
 def _beyond(group: GroupedCollective, link: Link) -> float:

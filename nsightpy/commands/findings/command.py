@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from glob import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 from nsightpy.analysis.findings.engine import has_edit, judge, with_gains
@@ -16,6 +17,7 @@ from nsightpy.analysis.findings.gains import changes_of, what_if as asked
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.ranks.links import LARGE_BYTES
 from nsightpy.commands.findings.rank_evidence import with_waits
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.errors import ReportError
@@ -27,6 +29,7 @@ from nsightpy.query.options import Communication, Option
 from nsightpy.query.replayed import Job, Replayed, replayed
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
+from nsightpy.readers.nccl_tests import read_link_rates
 from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Finding, Table, findings_table
@@ -59,6 +62,15 @@ def findings(
             several=True,
         ),
     ] = (),
+    ceilings: Annotated[
+        Iterable[Path | str],
+        Option(
+            "What nccl-tests measured between these GPUs: its output, instead of what their model "
+            "can carry; one file within a node, one between nodes.",
+            "FILE",
+            several=True,
+        ),
+    ] = (),
 ) -> Question[Table]:
     """The largest gain first: what a replay of the recorded work without the cause is shorter by.
 
@@ -68,7 +80,9 @@ def findings(
     says of every finding what it means and what to do.
     """
     taken = tuple(communication)
-    judged = partial(_judged, communication=taken, changes=changes_of(tuple(what_if)))
+    rates = read_link_rates(ceilings, LARGE_BYTES)
+    changes = changes_of(tuple(what_if))
+    judged = partial(_judged, communication=taken, changes=changes, link_rates=rates)
     return Question(partial(_facts, communication=taken), judged, ranked=True)
 
 
@@ -84,8 +98,9 @@ def _judged(
     *,
     communication: tuple[str, ...],
     changes: Sequence[tuple[str, float]],
+    link_rates: Mapping[bool, float],
 ) -> Table | Question[Table]:
-    facts, job, problems = job_of(parts.request, parts.results)
+    facts, job, problems = job_of(parts.request, parts.results, link_rates)
 
     def told(known: Replayed) -> Table:
         findings = gained(problems, known)
@@ -107,11 +122,16 @@ def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
 
 
 def job_of(
-    request: Request, results: Sequence[tuple[SystemReport, ReportEvidence]]
+    request: Request,
+    results: Sequence[tuple[SystemReport, ReportEvidence]],
+    link_rates: Mapping[bool, float] = MappingProxyType({}),
 ) -> tuple[JobEvidence, Job, list[Finding]]:
-    """The evidence of all reports together, their work, and what the evidence says."""
+    """The evidence of all reports together, their work, and what the evidence says.
+
+    `link_rates`: what links carry in GB/s by nccl-tests, by whether nodes are crossed.
+    """
     parts = [part for _, part in results]
-    devices, alignment, notes = with_waits(request.ranks, results)
+    devices, alignment, notes = with_waits(request.ranks, results, link_rates)
     facts = JobEvidence(
         devices=with_peers(list(devices.values())),
         kernels=sum(part.kernels for part in parts),

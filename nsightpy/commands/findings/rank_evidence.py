@@ -25,20 +25,29 @@ from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
+from nsightpy.units import listed
 
 SAMPLED = (
     "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
     "{:.0%} of the time, evenly spread; what a straggler costs is taken to be the same in the "
     "rest. `nsightpy ranks` and `nsightpy collectives` look at all."
 )
+UNKNOWN_LINK = (
+    "what the link of {} can carry is not known: its collectives were not compared with it; "
+    "`--ceilings` of `nsightpy findings` takes what nccl-tests measured."
+)
 # (report, process, device)
 Device = tuple[str, int, int]
 
 
 def with_waits(
-    rank_set: RankSet, results: Sequence[tuple[SystemReport, ReportEvidence]]
+    rank_set: RankSet,
+    results: Sequence[tuple[SystemReport, ReportEvidence]],
+    link_rates: Mapping[bool, float],
 ) -> tuple[dict[Device, Evidence], Alignment | None, tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it.
+
+    `link_rates` are those of nccl-tests in GB/s, by whether nodes are crossed.
 
     The alignment is there where several ranks, or their collectives, had to be put on one clock.
     """
@@ -68,28 +77,17 @@ def with_waits(
         if places[unit] in facts:
             named = _named(slow, names, _seen(alignment, slow.row))
             facts[places[unit]] = replace(facts[places[unit]], slow=named)
-    for unit, link in _links(alignment, groups, facts, names).items():
+    links, unknown = _links(alignment, groups, facts, names, link_rates)
+    for unit, link in links.items():
         if places[unit] in facts:
             lost = round(link.lost_ns / sample.share)
             facts[places[unit]] = replace(facts[places[unit]], link=replace(link, lost_ns=lost))
-    late = straggler_of(alignment, arrivals)
-    if late is not None and (place := places[late.unit]) in facts:
-        saved = np.where(inside[arrivals.rows], late.saved, 0)
-        worst = int(np.argmax(saved))
-        waited_for = Straggler(
-            late.last_share,
-            round(saved.sum() / sample.share),
-            worst=_awaited(alignment, arrivals, worst),
-        )
-        facts[place] = replace(facts[place], straggler=waited_for)
-    if late is None:
-        for once_late in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]:
-            if (place := places[once_late.unit]) in facts:
-                worst_place = _awaited(alignment, arrivals, once_late.worst)
-                came = Straggler(0.0, once_late.cost_ns, once_late.times, worst_place)
-                facts[place] = replace(facts[place], straggler=came)
-    notes = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
-    return facts, alignment, notes
+    for unit, straggler in _straggler(alignment, arrivals, inside, sample.share):
+        if places[unit] in facts:
+            facts[places[unit]] = replace(facts[places[unit]], straggler=straggler)
+    sampled = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
+    unjudged = (UNKNOWN_LINK.format(listed(sorted(unknown), most=3)),) if unknown else ()
+    return facts, alignment, (*sampled, *unjudged)
 
 
 def _named_by_report(facts: Mapping[Device, Evidence]) -> dict[Device, Evidence]:
@@ -123,20 +121,45 @@ def _links(
     groups: Sequence[GroupedCollective],
     facts: Mapping[Device, Evidence],
     names: UnitNames,
-) -> dict[int, SlowLink]:
-    """The group of each unit that is slow for its link and loses most by that."""
+    rates: Mapping[bool, float],
+) -> tuple[dict[int, SlowLink], set[str]]:
+    """The group of each unit that is slow for its link and loses most, and GPUs of unknown link."""
     units = range(len(alignment.ledger.units))
     hosts = [alignment.clocks[unit.clock].host for unit in alignment.ledger.units]
     rows = [facts.get(_device(alignment, unit)) for unit in units]
     gpus = ["" if row is None else row.gpu.name for row in rows]
     found: dict[int, SlowLink] = {}
-    for slow in slow_groups(groups, hosts, gpus):
-        where = f"{slow.link.name} {'between nodes' if slow.across else 'within a node'}"
-        called_so, rate = called(slow.collective, names), slow.collective.busbw_gb_per_s or 0.0
-        link = SlowLink(called_so, rate, where, slow.link.gb_per_s, round(slow.lost_ns))
+    slow_ones, unknown = slow_groups(groups, hosts, gpus, rates)
+    for slow in slow_ones:
+        link = SlowLink(
+            called(slow.collective, names),
+            slow.collective.busbw_gb_per_s or 0.0,
+            f"{slow.link.name} {'between nodes' if slow.across else 'within a node'}",
+            slow.link.gb_per_s,
+            round(slow.lost_ns),
+            slow.link.measured,
+        )
         for unit in slow.collective.units:
             found.setdefault(unit, link)
-    return found
+    return found, {model or "a GPU without a name" for model in unknown}
+
+
+def _straggler(
+    alignment: Alignment, arrivals: Arrivals, inside: Mask, share: float
+) -> list[tuple[int, Straggler]]:
+    """The unit that the others wait for as a rule, else once; `share`: of the time looked at."""
+    late = straggler_of(alignment, arrivals)
+    if late is not None:
+        saved = np.where(inside[arrivals.rows], late.saved, 0)
+        worst = _awaited(alignment, arrivals, int(np.argmax(saved)))
+        return [(late.unit, Straggler(late.last_share, round(saved.sum() / share), worst=worst))]
+    return [
+        (
+            came.unit,
+            Straggler(0.0, came.cost_ns, came.times, _awaited(alignment, arrivals, came.worst)),
+        )
+        for came in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]
+    ]
 
 
 def _device(alignment: Alignment, unit: int) -> Device:
