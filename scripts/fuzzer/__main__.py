@@ -9,6 +9,7 @@ Every case is made from its seed and number alone. NSIGHTPY_REPORTS adds real fi
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 import shutil
 import sys
@@ -19,13 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import baseline_damage, store_case, totals
+from fuzzer import stores, text_damage, totals
 from fuzzer.child import run, warm_up
 from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
 from fuzzer.page_text_damage import CEILINGS
 from fuzzer.requests import request
-from fuzzer.surroundings import PLAIN, Place, some
+from fuzzer.surroundings import EVERY, PLAIN, Place
 
 REQUESTS = 2
 # What goes with a damaged file where a command wants two kinds.
@@ -50,6 +51,18 @@ class Way:
     shows: bool
 
 
+@functools.cache
+def whole_baseline() -> bytes:
+    """What `compare --save-baseline` writes of a report."""
+    with tempfile.TemporaryDirectory(prefix="nsightpy-fuzz-") as name:
+        folder = Path(name)
+        line = ["compare", "--save-baseline", "baseline", str(SYSTEM_REPORT)]
+        ran = run(line, Place(folder, SYSTEM_REPORT, folder))
+        if ran.code:
+            raise RuntimeError(f"{' '.join(line)} ended with {ran.code}: {ran.err}")
+        return (folder / "baseline").read_bytes()
+
+
 def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[str, str]]:
     """The complaints about one case, each with the command line that it is about."""
     rng = random.Random(name)
@@ -65,14 +78,14 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
         ceilings.write_bytes(rng.choice(CEILINGS).encode("utf-8", "surrogatepass"))
     given = "./ceilings" if ceilings.exists() else ""
     if kind in ("nsys", "torch") and rng.random() < BASELINES:
-        (files / BASELINE).write_bytes(baseline_damage.damaged(SYSTEM_REPORT, rng))
+        (files / BASELINE).write_bytes(text_damage.baseline(whole_baseline(), rng))
     compared = (files / BASELINE).exists()
     place, before, found = Place(files, target, cache), state_of(files), []
     for number in range(REQUESTS):
         words, suffix = request(kind, rng, given, only="compare" if compared else "")
         output = f"made{number}{suffix}" if suffix else ""
         odd = rng.random() < way.surroundings
-        around = some(rng) if odd else PLAIN
+        around = rng.choice(EVERY) if odd else PLAIN
         if odd and around.changes_files and number < REQUESTS - 1:
             around = PLAIN
         line = _line(kind, words, target, files, output)
@@ -98,7 +111,7 @@ def _stored(kind: str, place: Place, done: str, rng: random.Random) -> list[tupl
     output = f"made{suffix}" if suffix else ""
     line = _line(kind, words, place.target, place.folder, output)
     words_of_case = f"{done} | {' '.join(line)[:300]!r}"
-    found = store_case.complaints_about(line, place, output, rng)
+    found = stores.complaints_about(line, place, output, rng)
     return [(each, words_of_case) for each in found]
 
 

@@ -8,23 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import (
-    bytes_damage,
-    json_damage,
-    page_damage,
-    page_text_damage,
-    pickle_damage,
-    schema_damage,
-    sqlite_damage,
-    text_damage,
-)
+from fuzzer import bytes_damage, export_damage, page_text_damage, text_damage
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 1_200_000
-TEXTS: dict[str, tuple[Callable[[bytes, random.Random], tuple[bytes, str]], ...]] = {
-    "torch": (text_damage.trace, json_damage.trace_text),
-    "snapshot": (text_damage.snapshot, pickle_damage.damaged),
-    "ncu": (page_text_damage.page,),
+TEXTS: dict[str, Callable[[bytes, random.Random], tuple[bytes, str]]] = {
+    "torch": text_damage.trace,
+    "snapshot": text_damage.snapshot,
+    "ncu": page_text_damage.page,
 }
 KINDS = {
     ".sqlite": "nsys",
@@ -98,22 +89,15 @@ def build(
 def _damage(path: Path, whole: Whole, rng: random.Random) -> str:
     """Damage a file in place, in its structure or only its bytes; says what was done."""
     chance = rng.random()
-    if whole.kind == "nsys" and chance < 0.01:
-        sqlite_damage.utf16(path, rng.choice(("UTF-16le", "UTF-16be")))
-        return "utf-16"
-    if whole.kind == "nsys" and chance < 0.75:
-        acts = sqlite_damage.DAMAGES if chance < 0.3 else schema_damage.DAMAGES
-        return ", ".join(sqlite_damage.damage(path, rng, acts))
-    data = path.read_bytes()
-    changed, how = _changed(data, whole, rng, chance)
-    path.write_bytes(changed)
+    if whole.kind == "nsys" and chance < 0.92:
+        if chance < 0.01:
+            return export_damage.to_utf16(path, rng)
+        change = export_damage.change_tables if chance < 0.75 else export_damage.change_pages
+        return change(path, rng)
+    data, how = path.read_bytes(), "bytes"
+    if whole.kind in TEXTS and whole.suffix != ".ncu-rep" and chance < 0.85:
+        data, how = TEXTS[whole.kind](data, rng)
+    else:
+        data = bytes_damage.damaged(data, rng)
+    path.write_bytes(data)
     return how
-
-
-def _changed(data: bytes, whole: Whole, rng: random.Random, chance: float) -> tuple[bytes, str]:
-    if whole.suffix != ".ncu-rep":
-        if whole.kind == "nsys" and chance < 0.92:
-            return page_damage.damaged(data, rng)
-        if whole.kind in TEXTS and chance < 0.85:
-            return rng.choice(TEXTS[whole.kind])(data, rng)
-    return bytes_damage.damaged(data, rng), "bytes"

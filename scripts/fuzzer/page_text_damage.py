@@ -6,48 +6,20 @@ import csv
 import io
 import random
 from collections.abc import Callable
-from typing import Any
 
 from fuzzer.values import HOSTILE
 
 CELLS = (
-    *(
-        "1.234,5",
-        "1,234.5",
-        "1 234,5",
-        "1'234.5",
-        "n/a",
-        "(null)",
-        "",
-        "inf",
-        "-nan",
-        "1e400",
-        "-1",
-    ),
-    *("0x1F", "१२", "1.5 %", "1.5e", "(1, 1, 1)", "(1,,1)", "(0,0,0)", "9" * 300, "1e308", "\x00"),
+    *("1.234,5", "1,234.5", "1 234,5", "1'234.5", "n/a", "(null)", "", "inf", "-nan", "1e400"),
+    *("-1", "0x1F", "१२", "1.5 %", "1.5e", "(1, 1, 1)", "(1,,1)", "9" * 300, "1e308", "\x00"),
     *("(99999999999999999999, 1, 1)", "-(1,1,1)", HOSTILE.replace("\r\n", "")),
 )
 UNITS = ("ns", "us", "nsecond", "usecond", "byte", "Kbyte", "%", "hz", "Ghz", "inst")
 Rows = list[list[str]]
 
 
-def quoting(rows: Rows, rng: random.Random) -> str:
-    out = io.StringIO()
-    mark = rng.choice((",", ";", "\t", "|"))
-    how: Any = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC))
-    csv.writer(out, delimiter=mark, quoting=how, lineterminator=rng.choice(("\n", "\r\n", "\r"))
-    ).writerows(rows)  # fmt: skip
-    return out.getvalue()
-
-
-def plain(rows: Rows) -> str:
-    out = io.StringIO()
-    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
-    return out.getvalue()
-
-
 def column(rows: Rows, rng: random.Random) -> None:
-    """One column holds something else in some rows, or all."""
+    """One column, ids among them, holds something else in some rows, or all."""
     at, value, share = rng.randrange(len(rows[0])), rng.choice(CELLS), rng.choice((0.1, 1.0))
     for row in rows[1:]:
         if at < len(row) and rng.random() < share:
@@ -59,58 +31,35 @@ def german(rows: Rows, rng: random.Random) -> None:
     rows[1:] = [[c.translate(table) if c[:1].isdigit() else c for c in row] for row in rows[1:]]
 
 
-def no_units(rows: Rows, rng: random.Random) -> None:
-    if len(rows) > 1 and rng.random() < 0.5:
-        del rows[1]
-        return
-    at = next((n for n, c in enumerate(rows[0]) if "Unit" in c), None)
-    for row in rows[1:] if at is not None else rows[1:2]:
-        row[at or 0 : (at or len(row) - 1) + 1] = [""]
-
-
-def other_units(rows: Rows, rng: random.Random) -> None:
+def units(rows: Rows, rng: random.Random) -> None:
+    """Other units, or no row of them."""
+    if rng.random() < 0.3:
+        del rows[1:2]
+    other = ("ns", "fortnight", "%", "byte/second", "", "Tbyte", "s", "\x1b")
     for row in rows[1:]:
-        for at, cell in enumerate(row):
-            if cell in UNITS:
-                row[at] = rng.choice(
-                    ("ns", "fortnight", "%", "byte/second", "", "Tbyte", "s", "\x1b")
-                )
+        row[:] = [rng.choice(other) if cell in UNITS else cell for cell in row]
 
 
 def headings(rows: Rows, rng: random.Random) -> None:
+    """A heading is another one or too long, or its column is gone."""
     at = rng.randrange(len(rows[0]))
     rows[0][at] = rng.choice((rows[0][0], "", "x" * 10_000, rows[0][at].lower(), " " + rows[0][at]))
+    if rng.random() < 0.3:
+        for row in rows:
+            del row[at : at + 1]
 
 
-def without_column(rows: Rows, rng: random.Random) -> None:
-    at = rng.randrange(len(rows[0]))
-    for row in rows:
-        del row[at : at + 1]
-
-
-def repeated(rows: Rows, rng: random.Random) -> None:
-    rows *= rng.choice((2, 3))
-
-
-def ragged(rows: Rows, rng: random.Random) -> None:
+def lengths(rows: Rows, rng: random.Random) -> None:
+    """Rows are ragged, repeated, or one cell of them is huge."""
     for row in rows[1:]:
         if rng.random() < 0.2:
             row[rng.randrange(len(row) + 1) :] = ["x"] * rng.choice((0, 1, 5000))
-
-
-def huge_cell(rows: Rows, rng: random.Random) -> None:
-    rng.choice(rows)[0] = "y" * rng.choice((140_000, 8_000_000))
-
-
-def ids(rows: Rows, rng: random.Random) -> None:
-    value = rng.choice(("0", "-1", "9" * 30, "x", "1.5", ""))
-    for row in rows[1:]:
-        row[0] = value
+    rng.choice(rows)[:1] = ["y" * rng.choice((1, 140_000, 8_000_000))]
+    rows *= rng.choice((1, 2))
 
 
 DAMAGES: tuple[Callable[[Rows, random.Random], None], ...] = (
-    *(column, column, column, german, no_units, other_units, headings, without_column, repeated),
-    *(ragged, huge_cell, ids),
+    *(column, column, column, german, units, headings, lengths),
 )
 
 
@@ -123,7 +72,12 @@ def page(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         act(rows, rng)
         rows = [row for row in rows if row] or [[""]]
         done.append(act.__name__)
-    text = quoting(rows, rng) if rng.random() < 0.3 else plain(rows)
+    out, odd = io.StringIO(), rng.random() < 0.3
+    mark, end = (
+        (rng.choice((",", ";", "\t", "|")), rng.choice(("\n", "\r\n", "\r"))) if odd else ",\n"
+    )
+    csv.writer(out, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator=end).writerows(rows)
+    text = out.getvalue()
     if rng.random() < 0.2:
         text = rng.choice(("==PROF== Connected to process 1\n", "\n\n", "\x00", "sep=,\n")) + text
     if rng.random() < 0.1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import signal
 import sys
 from collections.abc import Callable
@@ -47,16 +46,14 @@ class Around:
 PLAIN = Around()
 
 
-def _is_full(descriptor: int) -> Callable[[Place], None]:
+def _stream(descriptor: int, path: str = "") -> Callable[[Place], None]:
+    """A descriptor leads to another file, or nowhere."""
+
     def inside(_place: Place) -> None:
-        os.dup2(os.open("/dev/full", os.O_WRONLY), descriptor)
-
-    return inside
-
-
-def _closed(descriptor: int) -> Callable[[Place], None]:
-    def inside(_place: Place) -> None:
-        os.close(descriptor)
+        if path:
+            os.dup2(os.open(path, os.O_WRONLY), descriptor)
+        else:
+            os.close(descriptor)
 
     return inside
 
@@ -68,6 +65,11 @@ def _broken_pipe(_place: Place) -> None:
     os.close(reader)
 
 
+# The number of capset on x86-64, and the version of its header: linux/capability.h.
+_CAPSET = 126
+_VERSION_3 = 0x20080522
+
+
 def _without_privileges(_place: Place) -> None:
     """Permissions hold for root, too (Linux: no capabilities)."""
     if os.getuid() == 0:
@@ -77,18 +79,9 @@ def _without_privileges(_place: Place) -> None:
         libc.syscall(_CAPSET, (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)())
 
 
-# The number of capset on x86-64, and the version of its header: linux/capability.h.
-_CAPSET = 126
-_VERSION_3 = 0x20080522
-
-
 def _unreadable(place: Place) -> None:
     for each in [place.target, *sorted(place.target.glob("*"))][:2]:
         each.chmod(0)
-
-
-def _cache_is_file(place: Place) -> None:
-    (place.cache / "cache").write_bytes(b"")
 
 
 def _cache_of_others(place: Place) -> None:
@@ -132,77 +125,52 @@ def _is_odd(make: Callable[[Path], object]) -> Callable[[Place], None]:
     return before
 
 
-def _few_descriptors(_place: Place) -> None:
-    import resource
+def _limited(limit: str, number: int) -> Callable[[Place], None]:
+    def inside(_place: Place) -> None:
+        import resource
 
-    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(getattr(resource, limit), (number, number))
 
-
-def small_files(_place: Place) -> None:
-    """No file can grow beyond 4096 bytes, as on a disk that is nearly full."""
-    import resource
-
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    return inside
 
 
-ODD: tuple[Callable[[Path], object], ...] = (
-    os.mkfifo,
-    lambda path: path.symlink_to("/dev/zero"),
-    lambda path: path.symlink_to("/dev/full"),
-    lambda path: path.symlink_to(path.name),
-    lambda path: path.symlink_to("nowhere"),
-    lambda path: path.mkdir(),
-    lambda path: path.write_bytes(b""),
-    lambda path: path.write_bytes(b"\0"),
-)
+# No file can grow beyond 4096 bytes, as on a disk that is nearly full.
+small_files = _limited("RLIMIT_FSIZE", 4096)
+ODD: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "link to nothing": lambda path: path.symlink_to("nowhere"),
+    "folder": lambda path: path.mkdir(),
+    "empty": lambda path: path.write_bytes(b""),
+    "one byte": lambda path: path.write_bytes(b"\0"),
+}
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-
-
-def some(rng: random.Random) -> Around:
-    """Some surroundings."""
-    kind = rng.randrange(13)
-    if kind < 3:
-        number = rng.choice(list(SIGNALS))
-        after = rng.choice((0.0, 0.01, 0.05, 0.2, 0.6))
-        return Around(
-            f"{number.name} after {after} s", during=sent(number), after_s=after,
-            codes=(SIGNALS[number], -number),
-        )  # fmt: skip
-    if kind == 3:
-        return Around("stdout is full", inside=_is_full(1))
-    if kind == 4:
-        return Around("stdout is a broken pipe", inside=_broken_pipe)
-    if kind == 5:
-        descriptor = rng.choice((0, 1, 2))
-        return Around(f"{descriptor} is closed", inside=_closed(descriptor), silent=descriptor == 2)
-    if kind == 6:
-        return Around("stderr is full", inside=_is_full(2), silent=True)
-    if kind == 7:
-        encoding = rng.choice(("ascii", "latin-1", "cp1252", "utf-16"))
-        return Around(encoding, encoding=encoding)
-    if kind == 8:
-        return Around(
-            "unreadable", before=_unreadable, inside=_without_privileges, changes_files=True
-        )
-    if kind == 9:
-        if rng.random() < 0.5:
-            return Around("cache of others", before=_cache_of_others, inside=_without_privileges)
-        return Around("cache is a file", before=_cache_is_file)
-    if kind == 10:
-        act = rng.choice((_removed, _shortened))
-        after = rng.choice((0.0, 0.01, 0.05, 0.2))
-        return Around(
-            f"{act.__name__} after {after} s", during=act, after_s=after, changes_files=True
-        )
-    if kind == 11:
-        odd = rng.randrange(len(ODD))
-        return Around(f"odd file {odd}", before=_is_odd(ODD[odd]), changes_files=True)
-    return rng.choice((
-        Around("no directory", inside=_without_directory, changes_files=True),
-        Around("16 descriptors", inside=_few_descriptors),
-        Around("files of 4096 bytes", inside=small_files),
-    ))  # fmt: skip
+MOMENTS = (0.0, 0.01, 0.05, 0.2, 0.6)
+EVERY = (
+    *(
+        Around(f"{number.name} after {after} s", during=sent(number), after_s=after,
+               codes=(code, -number))
+        for number, code in SIGNALS.items() for after in MOMENTS
+    ),
+    *(
+        Around(f"{act.__name__} after {after} s", during=act, after_s=after, changes_files=True)
+        for act in (_removed, _shortened) for after in MOMENTS[:4]
+    ),
+    *(Around(f"odd file: {name}", before=_is_odd(make), changes_files=True)
+      for name, make in ODD.items()),
+    *(Around(name, encoding=name) for name in ("ascii", "latin-1", "cp1252", "utf-16")),
+    *(Around(f"{n} is closed", inside=_stream(n), silent=n == 2) for n in range(3)),
+    *(Around(f"{n} is full", inside=_stream(n, "/dev/full"), silent=n == 2) for n in (1, 2)),
+    Around("stdout is a broken pipe", inside=_broken_pipe),
+    Around("unreadable", before=_unreadable, inside=_without_privileges, changes_files=True),
+    Around("cache of others", before=_cache_of_others, inside=_without_privileges),
+    Around("cache is a file", before=lambda place: (place.cache / "cache").touch()),
+    Around("no directory", inside=_without_directory, changes_files=True),
+    Around("16 descriptors", inside=_limited("RLIMIT_NOFILE", 16)),
+    Around("files of 4096 bytes", inside=small_files),
+)  # fmt: skip
 
 
 def prepare_text(around: Around) -> None:

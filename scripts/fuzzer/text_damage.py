@@ -1,38 +1,86 @@
-"""Damage to traces and snapshots: to what they say, not to their bytes."""
+"""Damage to traces, baselines and memory snapshots: to what they say, their text, their packing."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import os
 import pickle
 import random
+import re
+import struct
+import zlib
+from collections.abc import Callable
 from typing import Any
 
-from fuzzer.values import DEEP, json_value
+from fuzzer.values import DEEP, HOSTILE, json_value
+
+TOKENS = (
+    *("NaN", "-Infinity", "null", "true", '"12"', '"1.5"', '"1,5"', '"abc"', "{}", "[]", "-5"),
+    *("1e400", "1e-400", "9" * 400, "-0", "1.", "01", "0x1F", "1_000", "1e15", "1" + "0" * 25),
+    *("9223372036854775807", "9223372036854775808", "-9223372036854775809"),
+)
+NUMBERS = ("ts", "dur", "pid", "tid", "stream", "device", "correlation", "bytes")
+KEYS = (*NUMBERS, "cat", "args", "ph", "name", "traceEvents")
+KINDS = ('"X"', '"B"', '"E"', '"M"', '"f"', '"s"', '"i"', '"C"', '"kernel"', '"gpu_memcpy"')
+TOPS = (
+    *("[]", "{}", "null", "5", '""', '{"traceEvents": {}}', '{"traceEvents": [[]]}'),
+    '{"traceEvents": [1, null, "x"]}',
+)
+Act = Callable[[str, random.Random], str]
 
 
-def trace(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """A trace with some of its values changed, packed as it was."""
-    packed = data[:2] == b"\x1f\x8b"
-    content = json.loads(gzip.decompress(data) if packed else data)
-    events = content.get("traceEvents", []) if isinstance(content, dict) else content
-    if len(events) > 4000:
-        del events[rng.randrange(1000, 4000) :]
-    for _ in range(rng.choice((1, 3, 30))):
-        change(rng.choice(events) if events and rng.random() < 0.8 else content, rng)
-    text = json.dumps(content).replace(json.dumps(DEEP), "[" * 50_000 + "]" * 50_000)
-    if rng.random() < 0.1:
-        text = text[: rng.randrange(len(text))]
-    changed = text.encode("utf-8", "surrogatepass")
-    return (gzip.compress(changed, 1) if packed else changed), "values"
+def numbers(text: str, rng: random.Random) -> str:
+    """Some numbers of one key, or all, are something else."""
+    token, share = rng.choice(TOKENS), rng.choice((0.01, 0.3, 1.0))
+    pattern = re.compile(rf'("{rng.choice(NUMBERS)}":\s*)([-0-9.]+)')
+    return pattern.sub(lambda m: m[1] + (token if rng.random() < share else m[2]), text)
 
 
-def snapshot(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """A memory snapshot with some of its values changed."""
-    content = pickle.loads(data)
-    for _ in range(rng.choice((1, 3, 30))):
-        change(content, rng)
-    return pickle.dumps(content, protocol=rng.choice((2, 4))), "values"
+def keys(text: str, rng: random.Random) -> str:
+    """A key is there twice, or nowhere, or beside a hundred thousand others."""
+    key, other = rng.choice(KEYS), rng.choice(("1", '"kernel"', "[]", "{}", "null", '"X"'))
+    many = ",".join(f'"k{n}":{n}' for n in range(rng.choice((10, 100_000))))
+    return rng.choice((
+        lambda: text.replace(f'"{key}":', f'"{key}": {other}, "{key}":', rng.choice((1, 50, -1))),
+        lambda: text.replace(f'"{key}":', f'"{key}_":'),
+        lambda: text.replace('"args": {', f'"args": {{{many},', 1),
+    ))()  # fmt: skip
+
+
+def kinds(text: str, rng: random.Random) -> str:
+    """Events of one kind say that they are of another."""
+    return text.replace(rng.choice(KINDS), rng.choice((*KINDS, '""', "5")))
+
+
+def around(text: str, rng: random.Random) -> str:
+    """Something before, behind, between or in place of what there is."""
+    return rng.choice((
+        lambda: rng.choice(("\ufeff", "  \r\n", "\x00", "// x\n", "var a = ")) + text,
+        lambda: text.replace(",", rng.choice((",\r\n", ",\u2028", ",\t", ",\x0b", ",,"))),
+        lambda: text + rng.choice((text[:5000], "]", "}", "x", "\x00" * 100, ",{}", " " * 10**6)),
+        lambda: rng.choice((f"[{text}]", f'{{"a": {text}}}', *TOPS)),
+    ))()  # fmt: skip
+
+
+def cut(text: str, rng: random.Random) -> str:
+    return text[: rng.randrange(len(text))]
+
+
+def nested(text: str, rng: random.Random) -> str:
+    opening = rng.choice(("[", '{"a":', '[{"args":'))
+    return text.replace('"args":', f'"args": {opening * rng.choice((900, 200_000))} "x":', 1)
+
+
+def escapes(text: str, rng: random.Random) -> str:
+    hostile = (json.dumps(HOSTILE)[1:-1], r"\ud800", r"\u0000", r"\x41", "\\", r"\udc00")
+    return text.replace('"name": "', f'"name": "{rng.choice(hostile)}', rng.choice((1, -1)))
+
+
+TEXTS: tuple[Act, ...] = (
+    *(numbers, numbers, numbers, keys, keys, kinds, around, around, cut, nested, escapes),
+)
 
 
 def change(node: Any, rng: random.Random) -> None:
@@ -52,3 +100,113 @@ def change(node: Any, rng: random.Random) -> None:
         else:
             node[key] = json_value(rng)
         return
+
+
+def changed_values(data: bytes, rng: random.Random) -> str:
+    """JSON with some of its values changed."""
+    content = json.loads(data)
+    events = content.get("traceEvents", []) if isinstance(content, dict) else content
+    del events[rng.randrange(1000, 4000) :]
+    for _ in range(rng.choice((1, 3, 30))):
+        change(rng.choice(events) if events and rng.random() < 0.8 else content, rng)
+    return json.dumps(content).replace(json.dumps(DEEP), "[" * 50_000 + "]" * 50_000)
+
+
+def trace(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A trace with some of its values, its text or its packing damaged, packed as it was."""
+    packed = data[:2] == b"\x1f\x8b"
+    if packed and rng.random() < 0.15:
+        return repacked(data, rng)
+    plain, done = gzip.decompress(data) if packed else data, []
+    if rng.random() < 0.5:
+        text = changed_values(plain, rng)
+        done.append("values")
+    else:
+        text = plain.decode("utf-8", "replace")
+    for _ in range(rng.choice((1, 1, 2)) - len(done)):
+        act = rng.choice(TEXTS)
+        text = act(text, rng)
+        done.append(act.__name__)
+    changed = text.encode(rng.choice(("utf-8",) * 8 + ("utf-16", "latin-1")), "replace")
+    return (gzip.compress(changed, 1) if packed else changed), ", ".join(done)
+
+
+def baseline(whole: bytes, rng: random.Random) -> bytes:
+    """What `compare --save-baseline` writes, with some of its values, or its text, changed."""
+    text = changed_values(whole, rng)
+    if rng.random() < 0.2:
+        text = rng.choice((cut, around))(text, rng)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _bomb(rng: random.Random) -> bytes:
+    """A small file that becomes gigabytes."""
+    unit = rng.choice((b" ", b"[", b"\0", b'{"a":1},', b'"', b"0"))
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    head = rng.choice((b'{"traceEvents": [', b'{"traceEvents": [{"ph": "X", "name": "', b""))
+    parts = [packer.compress(head)]
+    parts += [packer.compress(unit * (2**24 // len(unit))) for _ in range(rng.choice((8, 128)))]
+    return b"".join([*parts, packer.flush()])
+
+
+def repacked(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """Packed data, with the packing damaged."""
+    ways: dict[str, Callable[[], bytes]] = {
+        "gz trailing": lambda: data + rng.randbytes(rng.choice((1, 100, 5000))),
+        "gz twice": lambda: data + data,
+        "gz checksum": lambda: data[:-8] + rng.randbytes(8),
+        "gz cut": lambda: data[: rng.randrange(len(data))],
+        "gz bomb": lambda: _bomb(rng),
+        "gz in gz": lambda: gzip.compress(data),
+        "not packed": lambda: gzip.decompress(data),
+        "gz head": lambda: data[:10] + b"\x00" * 10 + data[20:],
+    }
+    how = rng.choice(list(ways))
+    return ways[how](), how
+
+
+class Calls:
+    """What becomes a call when somebody unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.system, ("touch hacked",)
+
+
+def _laughs() -> bytes:
+    """Lists of lists that are 10**9 items if they are followed, and a few bytes here."""
+    node: Any = ["x"]
+    for _ in range(30):
+        node = [node] * 10
+    return pickle.dumps({"segments": node, "device_traces": node}, protocol=2)
+
+
+PICKLES: tuple[bytes, ...] = (
+    *(b"cos\nsystem\n(S'touch hacked'\ntR.", b"P1\n.", b"\x80\x02}\x85R.", b"\x80\xff.", b"."),
+    b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b"}.",
+    b"\x80\x04\x8e" + struct.pack("<Q", 2**40) + b"x.",
+    b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"\xff.",
+    b"\x80\x02" + b"(" * 500_000 + b".",
+    b"\x80\x02" + b"]" * 300_000 + b"a" * 299_999 + b".",
+    *(b"\x80\x02]q\x00h\x00a.", b"\x80\x02}q\x00U\x01ah\x00s.", b"\x80\x05\x97."),
+    *(b"L" + b"9" * 3_000_000 + b"L\n.", b"\x80\x02r\xff\xff\xff\xff.", _laughs()),
+)
+
+
+def snapshot(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A memory snapshot that calls, points into itself, claims much or says something else."""
+    kind, protocol = rng.randrange(6), rng.randrange(6)
+    if kind == 0:
+        made = rng.choice(PICKLES)
+        return made, repr(made[:20])
+    content = pickle.loads(data)
+    if kind == 1:
+        key = rng.choice(list(content))
+        with contextlib.suppress(AttributeError):
+            content[key].append(content)
+    elif kind == 2:
+        content["more"] = Calls()
+    else:
+        for _ in range(rng.choice((1, 3, 30))):
+            change(content, rng)
+    trailing = rng.randbytes(50) if rng.random() < 0.2 else b""
+    return pickle.dumps(content, protocol=protocol) + trailing, f"kind {kind}, {protocol=}"

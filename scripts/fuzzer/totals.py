@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import math
 import re
@@ -14,7 +15,6 @@ from typing import Any
 
 TABLE = "CUPTI_ACTIVITY_KIND_KERNEL"
 FAR = 2**61
-WHOLE = re.compile(r"\s*[+-]?\d{1,30}\s*")
 CATEGORIES = ("kernel", "concurrent_kernel")
 LATEST_US = 9_000_000_000_000_000
 
@@ -43,21 +43,11 @@ def check(said: str, path: Path) -> Iterator[str]:
         yield f"totals: {total} ns of {known[1]}"
 
 
-def integer(value: object) -> int | None:
-    """A stored value that is a whole number, whatever it is stored as."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        return int(value)
-    if isinstance(value, str) and WHOLE.fullmatch(value):
-        return int(value)
-    return None
-
-
 def _of_export(path: Path) -> tuple[int, int] | None:
     with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        connection.set_progress_handler(_Steps(), 100_000)
+        left = itertools.count(200, -1)
+        connection.set_progress_handler(lambda: int(next(left) < 0), 100_000)
         kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (TABLE,))
         if kind.fetchone() != ("table",):
             return None
@@ -66,23 +56,12 @@ def _of_export(path: Path) -> tuple[int, int] | None:
             return None
         count = total = 0
         for row in connection.execute(f'SELECT start, "end" FROM {TABLE}'):
-            start, end = map(integer, row)
-            if start is None or end is None:
+            start, end = row
+            if not (isinstance(start, int) and isinstance(end, int)):
                 continue
             if max(abs(start), abs(end)) <= FAR and end >= start:
                 count, total = count + 1, total + end - start
         return count, total
-
-
-class _Steps:
-    """Ends what takes too long."""
-
-    def __init__(self) -> None:
-        self.left = 200
-
-    def __call__(self) -> int:
-        self.left -= 1
-        return int(self.left < 0)
 
 
 def _of_trace(path: Path) -> tuple[int, int] | None:

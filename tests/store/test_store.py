@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzzer.store_damage import DAMAGES, damage, whole_files
+from fuzzer.stores import DAMAGES, damage, whole_files
 from hypothesis import given, settings, strategies as st
 
 from nsightpy.frames import Frame, Ints, Labels

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fuzzer.store_damage import DAMAGES, damage
+from fuzzer.stores import DAMAGES, damage
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from nsightpy.frames import SCHEMAS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -9,10 +10,80 @@ from pathlib import Path
 
 from fuzzer.child import Ran, run
 from fuzzer.judge import complaints, state_of
-from fuzzer.store_damage import DAMAGES, damage, whole_files
 from fuzzer.surroundings import Around, Place, sent, small_files
 
 NOTE = "its columns were not kept"
+# What is done to a file; the files of another report, which are whole, may take its place.
+Damage = Callable[[Path, random.Random, list[Path]], None]
+
+
+def whole_files(store: Path) -> list[Path]:
+    """The files of a store that hold anything."""
+    return sorted(path for path in store.glob("*") if path.is_file() and path.stat().st_size)
+
+
+def _replaced(change: Callable[[bytes, random.Random], bytes]) -> Damage:
+    """As another program would: processes that map the file keep what they have."""
+
+    def damage(file: Path, chance: random.Random, _others: list[Path]) -> None:
+        data = change(file.read_bytes(), chance)
+        file.unlink()
+        file.write_bytes(data)
+
+    return damage
+
+
+def _flipped(data: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
+
+
+def _zeros(data: bytes, chance: random.Random) -> bytes:
+    """A block that never reached the disk."""
+    start = chance.randrange(len(data))
+    return data[:start] + bytes(len(data[start : start + 512])) + data[start + 512 :]
+
+
+def _foreign(file: Path, chance: random.Random, others: list[Path]) -> None:
+    """A file of another report, or another one of this."""
+    same = [path for path in others if path.name == file.name] or others
+    data = chance.choice([*same, *whole_files(file.parent)]).read_bytes()
+    file.unlink()
+    file.write_bytes(data)
+
+
+def _folder(file: Path, _chance: random.Random, _others: list[Path]) -> None:
+    file.unlink()
+    file.mkdir()
+    (file / "file").touch()
+
+
+def _in_place(make: Callable[[Path, list[Path]], object]) -> Damage:
+    def damage(file: Path, _chance: random.Random, others: list[Path]) -> None:
+        file.unlink()
+        make(file, others)
+
+    return damage
+
+
+DAMAGES: dict[str, Damage] = {
+    "flipped": _replaced(_flipped),
+    "truncated": _replaced(lambda data, chance: data[: chance.randrange(len(data))]),
+    "empty": _replaced(lambda _data, _chance: b""),
+    "zeros": _replaced(_zeros),
+    "removed": _in_place(lambda _file, _others: None),
+    "of another report": _foreign,
+    "folder": _folder,
+    "link": _in_place(lambda file, others: file.symlink_to(others[0])),
+    "endless": _in_place(lambda file, _others: file.symlink_to("/dev/zero")),
+    "pipe": _in_place(lambda file, _others: os.mkfifo(file)),
+    "unreadable": lambda file, _chance, _others: file.chmod(0),
+}
+
+
+def damage(file: Path, what: str, chance: random.Random, foreign: Path) -> None:
+    """Damage one file of a store; `foreign` is the store of another report."""
+    DAMAGES[what](file, chance, whole_files(foreign))
 
 
 def complaints_about(
