@@ -8,269 +8,445 @@ import pytest
 
 from nsightpy.analysis.iterations.steady import EDGE, STEADY, WARM_UP, steady_state
 from nsightpy.analysis.iterations.vocabulary import Role, role_of
-from tests.support.programs import ADD, GEMM, MUL, SUM, Program, backward, forward, layer, optimizer
+from tests.support.programs import (
+    ADD,
+    EXP,
+    GEMM,
+    MUL,
+    SUM,
+    Part,
+    Program,
+    backward,
+    forward,
+    kernel,
+    layer,
+    named,
+    optimizer,
+)
+
+STEP = (1, forward(2), backward(2), optimizer())
+TRAINING = (1, forward(4), backward(4), optimizer())
+ARGMAX = kernel("void at::native::reduce_kernel<512, ArgMaxOps<float>> argmax", 5)
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+CG = (1, (9, "spmv:30 dot:30 axpy:30 axpy2:30 norm2:30 scale:30"))
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_layers_of_one_forward_pass_are_no_iterations(named: bool) -> None:
-    program = Program()
-    if named:
-        with program.range("forward pass"):
-            program.launch(ADD)
-            for number in range(12):
-                with program.range(f"transformer block {number}"):
-                    layer(program)
-            program.launch(GEMM, 90_000)
-    else:
-        forward(program)
-    found = program.found()
-    assert len(found) == 0
-    assert "no step of the program" in str(found.notes[0])
-    assert any(len(one) in (11, 12, 24) for one in found.others)
+def convolutions(names: str) -> Part:
+    """A pass of a convolutional network without stacks of equal blocks."""
+    norm = kernel("void cudnn::bn_kernel", 9)
+    lines = (
+        " ".join(f"sm80_xmma_{name}_{n % 4}:{30 + 4 * n}" for name in names.split())
+        for n in range(9)
+    )
+    return (1, *(part for line in lines for part in (line, norm)))
 
 
-def test_blocks_that_the_host_waits_in_are_no_iterations() -> None:
-    program = Program()
-    for number in range(15):
-        with program.range(f"FSDP::pre_forward (blocks.{number})"):
-            program.launch(ADD)
-        layer(program)
-        program.wait("cudaStreamSynchronize")
-    assert len(program.found()) == 0
+def decoding(program: Program) -> None:
+    """Tokens of batches whose size changes, and with it the matrix products; no ranges."""
+    chosen = random.Random(1)
+    for _ in range(80):
+        size = chosen.choice((8, 8, 8, 16, 32))
+        program.run(forward(5, size / 16, f"gemm_{size}x64_tn"), "argmax_kernel:4 !cudaMemcpy")
+        program.think(chosen.randint(10_000, 900_000))
 
 
-@pytest.mark.parametrize("steps", [3, 10])
-def test_forward_passes_without_ranges_are_iterations(steps: int) -> None:
-    program = Program()
-    for _ in range(steps):
-        forward(program)
-    found = program.found()
-    assert len(found) == steps
-    assert found.source == "repeated kernel sequence"
+def changing_shapes(program: Program) -> None:
+    """Each step's matrix products run in one of three kernels, by its length."""
+    chosen = random.Random(3)
+    for _ in range(24):
+        tile = chosen.choice(("128x64", "64x64", "256x128"))
+        scale = chosen.uniform(0.5, 2.0)
+        program.run(forward(4, scale, f"ampere_sgemm_{tile}_tn"))
+        program.run(backward(4, scale, f"ampere_sgemm_{tile}"), optimizer(), "!cudaMemcpyAsync")
 
 
-def test_three_passes_that_the_host_waits_for_are_iterations() -> None:
-    """Layers all alike mark no pass: only the waits do."""
-    program = Program()
-    for _ in range(3):
-        for _ in range(12):
-            for name in (
-                "elementwise",
-                "ampere_sgemm_tn",
-                "softmax_warp_forward",
-                "ampere_sgemm_nn",
-            ):
-                program.launch(name)
+def jitter(program: Program) -> None:
+    """Two kernels in any order, and up to three of a third kind in each step."""
+    chosen = random.Random(2)
+    for _ in range(40):
+        order = chosen.choice(("left:30 right:30", "right:30 left:30"))
+        program.run("gather:30 force:30 integrate:30", order, (chosen.randint(0, 3), "memset:2"))
+        program.run("scatter:30 reduce:30")
+        program.think(chosen.randint(0, 60_000))
+
+
+def graph_of_layers(program: Program) -> None:
+    """Each token replays one graph of ten layers, then samples."""
+    for _ in range(25):
+        program.replay([(name, 20_000) for _ in range(10) for name in (GEMM, EXP, GEMM, ADD)])
+        program.run(ARGMAX, "!cudaStreamSynchronize")
+
+
+def graph_and_kernels(program: Program) -> None:
+    """A solver's step: one graph of twelve kernels, some kernels, two graphs of three."""
+    for _ in range(30):
+        program.replay([(f"stage_{n % 4}", 15_000) for n in range(12)])
+        program.run("limit:30 flux:30 update:30")
+        for _ in range(2):
+            program.replay([("halo", 9_000), ("pack", 4_000), ("unpack", 4_000)])
+
+
+def two_streams(program: Program) -> None:
+    """Gradients are reduced on a stream of their own, launched when a thread comes to it."""
+    chosen = random.Random(3)
+    for _ in range(30):
+        program.run(forward(3))
+        due = sorted(chosen.sample(range(12), 3))
+        for place in range(12):
+            program.run(f"{GEMM}_nt:40 {GEMM}_nn:40", kernel(SUM, 40))
+            if place in due:
+                program.launch(ALL_REDUCE, 200_000, stream=1)
+        program.run(optimizer())
+
+
+def two_threads(program: Program) -> None:
+    """A thread of its own launches the backward pass, another one loads data meanwhile."""
+    chosen = random.Random(5)
+    for _ in range(16):
+        program.run(forward(3))
+        program.thread = 2
+        program.run(backward(3))
+        program.launch(f"decode_image_{chosen.randint(0, 3)}", 8_000, repeat=chosen.randint(1, 4))
+        program.thread = 1
+        program.run(optimizer())
+
+
+def irregular_lists(program: Program) -> None:
+    """Molecular dynamics with a new neighbour list whenever an atom has moved far."""
+    chosen = random.Random(4)
+    for _ in range(150):
+        if chosen.random() < 0.12:
+            program.run("cells:150 sort:150 build:150")
+        program.run("pair:90 bond:90 kspace:90 integrate:90 !cudaStreamSynchronize")
+
+
+def trajectories(program: Program) -> None:
+    """Five trajectories of about four hundred iterations of a solver."""
+    chosen = random.Random(5)
+    for _ in range(5):
+        solve = "dslash_even:20 dslash_odd:20 axpy:20 norm:20 !cudaMemcpy"
+        program.run("momenta:500 gauge_force:500", (chosen.randint(380, 420), solve))
+        program.run("plaquette:300")
+
+
+def irregular_requests(program: Program) -> None:
+    chosen = random.Random(1)
+    for _ in range(30):
+        program.think(chosen.randint(1_000_000, 40_000_000))
+        program.run(forward(), "!cudaMemcpy")
+
+
+def nothing_repeats(program: Program) -> None:
+    chosen = random.Random(11)
+    for _ in range(2_000):
+        program.launch(f"kernel_{chosen.randint(0, 60)}", chosen.randint(2_000, 90_000))
+
+
+def nothing_repeats_between_waits(program: Program) -> None:
+    chosen = random.Random(11)
+    for _ in range(80):
+        for _ in range(25):
+            program.launch(f"kernel_{chosen.randint(0, 60)}", chosen.randint(2_000, 90_000))
         program.wait()
-    assert len(program.found()) == 3
+
+
+def lengths_of_all_kinds(program: Program) -> None:
+    chosen = random.Random(5)
+    for _ in range(40):
+        program.launch("traverse", chosen.choice((20_000, 400_000, 9_000_000)))
+        program.wait()
+
+
+def growing_tokens(program: Program) -> None:
+    program.run(forward(4, 8.0, "prefill_gemm"))
+    for step in range(60):
+        program.run(forward(4, 0.1 + 0.01 * step), ARGMAX, "!cudaMemcpy")
+
+
+def lost_launches(program: Program) -> None:
+    """The host ran ahead when the capture began: what was queued then has no launch."""
+    program.run((6, forward()))
+    lost = len(program.kernels) // 4
+    program.kernels = [
+        (start, end, 0 if place < lost else number, name)
+        for place, (start, end, number, name) in enumerate(program.kernels)
+    ]
+
+
+TUNED = (
+    1,
+    (3, " ".join(f"triton_candidate_{n}:40" for n in range(30)), "~50000", forward(3), backward(3),
+     optimizer(), "!cudaStreamSynchronize"),
+    (57, forward(3), backward(3), optimizer(), "!cudaStreamSynchronize"),
+)  # fmt: skip
+EXPERTS = (
+    *("nvjet_tst_64x64_bias_TNT", "void vllm::rotary_embedding_kernel<c10::BFloat16>"),
+    *("fmhaSm100aKernel", "nvjet_tst_144x128", "vllm::fused_add_rms_norm_kernel"),
+    *("_topk_forward", "moe::dev::routing::kernel", "bmm_MxE4m3", "moe::finalize"),
+)
+XLA = " ".join(
+    f"loop_add_fusion_{n % 4}:20 ampere_bf16_s16816gemm_bf16_128x128_nn:120 "
+    "input_reduce_fusion:25 gemm_fusion_dot_7:60"
+    for n in range(24)
+)
+NUMBERED = " ".join(f"loop_fusion_{n}" if n % 3 else f"gemm_fusion_dot_{n}" for n in range(45))
+SWEEP = "flux_{0}:60 cell_{0}:60 momentum_{0}:60"
+HYDRO = "reset:50 halo:50 gas:50 viscosity:50 pdv:50 accelerate:50"
+STAGE = "gradient:80 flux:80 rhs:80 boundary:80 axpy:80"
+BLOCK = tuple(
+    part
+    for kind in ("1x1", "3x3", "1x1")
+    for part in (f"xmma_fprop_{kind}_{{}}:40", kernel("void cudnn::bn_fw_inf_kernel", 8))
+)
+DRAFT = "draft_gemm_qkv:6 flash_fwd_draft:6 draft_gemm_mlp:6 rms_norm_draft:6"
+POLICY = (1, kernel(ADD, 8), (2, "ampere_sgemm_32x32:8", kernel(MUL, 8)))
+UPDATE = (
+    *(1, (6, "ampere_sgemm_128x64:90 ampere_sgemm_nt:90", kernel("relu_backward", 90))),
+    kernel("multi_tensor_apply_kernel<Adam>", 60),
+)
+# What a program does, and how many iterations it has.
+PROGRAMS: dict[str, tuple[int, tuple[Part, ...]]] = {
+    # what is no step
+    "one forward pass": (0, (forward(),)),
+    "blocks with waits": (
+        0,
+        ((15, named("FSDP::pre_forward (blocks.{n})", kernel(ADD)), layer(),
+          "!cudaStreamSynchronize"),),
+    ),
+    "one step with its parts": (
+        0,
+        (named("forward pass", forward()), named("backward pass", backward()),
+         named("optimizer step", (100, *(kernel(n, 3) for n in (MUL, ADD, MUL, SUM, ADD))))),
+    ),
+    "modules in a list": (0, (kernel(ADD), (12, named("h.{n}", layer())), kernel(GEMM, 90))),
+    "experts of layers": (
+        0,
+        (kernel("void vllm::embedding_kernel"), (36, *(kernel(n, 30) for n in EXPERTS)),
+         "nvjet_head:100"),
+    ),
+    "stages of equal blocks": (
+        0,
+        tuple(part.format(stage) if isinstance(part, str) else part
+              for stage, blocks in enumerate((3, 4, 6, 3)) for _ in range(blocks)
+              for part in (*BLOCK, kernel(ADD, 5))),
+    ),
+    "a few kernels": (0, ("init ! add ! add ! mul ! dot ! dot !",)),
+    "a query": (
+        0,
+        (" ".join(f"histogram:30 scan_{n}:30 scatter_{n}:30" for n in range(4)),
+         " ".join(f"reduce:{400 >> n}" for n in range(9)),
+         "build:200 probe:200 probe:200 probe:200 compact:200 filter:200 project:200 write:200"),
+    ),
+    "nothing repeats": (0, (nothing_repeats,)),
+    "nothing repeats between waits": (0, (nothing_repeats_between_waits,)),
+    "lengths of all kinds": (0, (lengths_of_all_kinds,)),
+    "growing sizes of a benchmark": (
+        0, tuple((1, (20, f"all_to_all:{10 << size}"), "!") for size in range(10)),
+    ),
+    "equal sizes of a benchmark": (200, ((10, (20, "all_to_all:10"), "!"),)),
+    # passes and steps of training
+    "three passes": (3, ((3, forward()),)),
+    "ten passes": (10, ((10, forward()),)),
+    "passes told by waits alone": (
+        3, ((3, (12, "elementwise ampere_sgemm_tn softmax_warp_forward ampere_sgemm_nn"), "!"),),
+    ),
+    "passes whose first launches were lost": (6, (lost_launches,)),
+    "warm-up steps of their own name": (
+        6,
+        ((20, named("warmup step {n}", forward())), (6, named("measured step {n}", forward()))),
+    ),
+    "training with evaluation": (
+        40, ((4, (10, TRAINING), (3, forward(4), "!")),),
+    ),
+    "epochs of convolutions with evaluation": (
+        100,
+        ((5, (20, convolutions("fprop"), convolutions("dgrad wgrad"),
+              "multi_tensor_apply_kernel<SGDFunctor>:60"),
+          (8, convolutions("fprop"), "!cudaMemcpy")),),
+    ),
+    "micro-steps": (9, ((9, (4, forward(3), backward(3)), optimizer()),)),
+    "micro-steps with waits": (
+        10,
+        ((8, "~3000", forward(2), backward(2)), optimizer(), "!cudaStreamSynchronize",
+         (9, (8, forward(2), backward(2)), optimizer(), "!cudaStreamSynchronize")),
+    ),
+    "changing shapes": (24, (changing_shapes,)),
+    "ranges of steps in epochs": (
+        21, ((3, named("epoch {n}", (7, named("train_step {n}", STEP)), "!")),),
+    ),
+    "epochs without ranges of steps": (
+        60,
+        ((3, named("epoch {n}", named("train", (20, STEP, "!cudaMemcpy")),
+                   named("eval", (4, forward(2), "!cudaMemcpy")))),),
+    ),
+    "two optimizers": (
+        20,
+        ((20, forward(2), backward(2), "multi_tensor_apply_kernel<FusedAdam>:60",
+          forward(2), backward(3), "multi_tensor_apply_kernel<FusedAdam>:40", "!cudaMemcpy"),),
+    ),
+    "autotuning first": (60, (TUNED,)),
+    "numbered fusions": (
+        15,
+        (" ".join(f"init_{n}:70" for n in range(9)),
+         (15, " ".join(f"loop_fusion_{n}" for n in range(60)))),
+    ),
+    "fusions and a look at the loss": (60, ((6, (10, NUMBERED), "!cuMemcpyDtoH"),)),
+    "layers of several kinds": (
+        20,
+        ((20, XLA, "input_concatenate_reduce_select_fusion:30 wrapped_slice:4",
+          "!cuStreamSynchronize ~2000"),),
+    ),
+    "collectives on a stream of their own": (30, (two_streams,)),
+    "two threads": (16, (two_threads,)),
+    "seven steps of many": (
+        7, ((7, forward(3), backward(3), f"{ALL_REDUCE}:300", optimizer()),),
+    ),
+    "rollouts and updates": (
+        8, ((8, (32, POLICY, "argmax_kernel:4 !cudaMemcpy ~30"), (4, UPDATE)),),
+    ),
+    # inference
+    "growing tokens": (60, (growing_tokens,)),
+    "tokens of changing batches": (80, (decoding,)),
+    "tokens whatever requests begin with": (
+        164,
+        ((4, forward(6, 15.0), "argmax_kernel:9 !cudaMemcpy",
+          (40, forward(6, 1.0, "gemvx_kernel"), "argmax_kernel:9 !cudaMemcpy")),),
+    ),
+    "a draft and a large model": (
+        30,
+        ((30, (4, (3, DRAFT), "sample_draft_argmax:3"),
+          forward(6), "verify_argmax:5 !cudaMemcpy"),),
+    ),
+    "irregular requests": (30, (irregular_requests,)),
+    "images asked about": (
+        20, ((20, convolutions("fprop"), kernel("void cudnn::softmax_fw_kernel", 4),
+              "!cudaMemcpy"),),
+    ),
+    "denoising": (
+        75,
+        ((3, (25, convolutions("fprop_down"), (4, layer()), convolutions("fprop_up"),
+              kernel(MUL, 2), kernel(ADD, 2), kernel(MUL, 2)),
+          convolutions("decode_a decode_b"), "!cudaMemcpy ~20000"),),
+    ),
+    "graphs of one stream": (12, ((12, "CUDA_graph_0:4000 !"),)),
+    "graphs of two streams": (12, ((12, "CUDA_graph_0:4000 CUDA_graph_1:4000 !"),)),
+    "a graph of layers": (25, (graph_of_layers,)),
+    "graphs and kernels": (30, (graph_and_kernels,)),
+    # solvers, molecules, renderers
+    "nested loops": (
+        12,
+        ((12, "predict:150", (5, "stage", (4, "relax:30 restrict:30")), "correct:150"),),
+    ),
+    "an inner solver of fixed length": (
+        15,
+        ((15, "advect:300 divergence:200", (20, "spmv:30 dot:30 axpy:30"), "project:250"),),
+    ),
+    "two solvers in turn": (
+        6, ((6, (50, "spmv_u:30 dot:30 axpy:30"), (50, "spmv_p:30 precondition:30")),),
+    ),
+    "trajectories of a solver": (2_000, (trajectories,)),
+    "unlike halves of a solver's step": (
+        100,
+        ((100, "spmv dot reduce !cudaMemcpy axpy axpy dot reduce !cudaMemcpy axpy"),),
+    ),
+    "a check now and then": (
+        100,
+        ((10, CG, "spmv:30 dot:30 axpy:30 axpy2:30 norm2:30 scale:30 residual:5 !cudaMemcpy"),),
+    ),
+    "neighbour lists now and then": (
+        200,
+        ((20, "force:60 bond:60 angle:60 drift:60 kick:60 neighbours:400 !cudaMemcpy ~40",
+          (9, "force:60 bond:60 angle:60 drift:60 kick:60 !cudaMemcpy ~40")),),
+    ),
+    "one kernel and neighbour lists": (
+        100,
+        ((10, "cells:40 count:30 neighbours:900 pair:1500 !cudaEventSynchronize ~2000",
+          (9, "pair:1500 !cudaEventSynchronize ~2000")),),
+    ),
+    "irregular neighbour lists": (150, (irregular_lists,)),
+    "equal stages and a kernel": (60, ((60, (4, STAGE), "time_step:15"),)),
+    "equal stages and a wait": (60, ((60, (4, STAGE), "!"),)),
+    "alternating sweeps": (
+        12,
+        ((6, "calc_dt:40", SWEEP.format("y"), SWEEP.format("x"), HYDRO,
+          "calc_dt:40", SWEEP.format("x"), SWEEP.format("y"), HYDRO),),
+    ),
+    "kernels in any order": (40, (jitter,)),
+    "one kernel": (40, ((40, "body_force:500 !"),)),
+    "one operator": (
+        100,
+        ((100, kernel("void at::native::vectorized_elementwise_kernel<FillFunctor<int>>", 30),
+          "nvfuser_pointwise_f0_c1_r0_g0:80"),),
+    ),
+    "frames of a renderer": (
+        50,
+        ((50, named("Frame {n}", *(f"trace:{90 >> n} shade:{90 >> n} compact:{90 >> n}"
+                                   for n in range(4)), "tonemap:60")),),
+    ),
+    "files now and then": (
+        100,
+        ((4, (25, "pack:30 stencil_inner:30 unpack:30 stencil_outer:30"),
+          "gather_field:30 convert:30 !cudaMemcpy ~90000"),),
+    ),
+}  # fmt: skip
+# How far the number may be off: at the ends, or where rounds are counted as well.
+NEARLY = {
+    **dict.fromkeys(("training with evaluation", "epochs of convolutions with evaluation"), 1),
+    **dict.fromkeys(("growing tokens", "changing shapes", "tokens of changing batches"), 1),
+    **dict.fromkeys(("kernels in any order", "irregular neighbour lists", "files now and then"), 1),
+    "denoising": 2,
+    "trajectories of a solver": 60,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_have_as_many_iterations_as_their_loop(name: str) -> None:
+    count, parts = PROGRAMS[name]
+    found = Program().run(*parts).found()
+    assert abs(len(found) - count) <= NEARLY.get(name, 0), [len(one) for one in found.levels]
+    if name.endswith(" passes"):
+        assert found.source == "repeated kernel sequence"
+
+
+def test_layers_of_one_pass_are_a_finer_level() -> None:
+    blocks = (12, named("transformer block {n}", layer()))
+    program = Program().run(named("forward pass", kernel(ADD), blocks, kernel(GEMM, 90)))
+    for found in (program.found(), Program().run(forward()).found()):
+        assert len(found) == 0
+        assert "no step of the program" in str(found.notes[0])
+        assert any(len(one) in (11, 12, 24) for one in found.others)
 
 
 def test_measured_steps_count_and_warm_up_ranges_do_not() -> None:
-    program = Program()
-    with program.range("warmup"):
-        for number in range(5):
-            program.think(20_000_000 if number == 0 else 0)
-            forward(program)
-        program.wait()
-    for number in range(10):
-        with program.range(f"step_{number}"):
-            forward(program)
-            program.wait()
+    warm_up = named("warmup", "~20000", (5, forward()), "!")
+    program = Program().run(warm_up, (10, named("step_{n}", forward(), "!")))
     found = program.found()
     assert (len(found), set(found.phase)) == (10, {STEADY})
     assert "step_#" in found.source
 
 
-def test_warm_up_steps_of_their_own_name_do_not_count() -> None:
-    program = Program()
-    for number in range(20):
-        with program.range(f"warmup step {number}"):
-            forward(program)
-    for number in range(6):
-        with program.range(f"measured step {number}"):
-            forward(program)
-    assert len(program.found()) == 6
-
-
 def test_steps_in_a_warm_up_range_are_warm_up() -> None:
-    program = Program()
-    with program.range("warm-up"):
-        for _ in range(5):
-            forward(program)
-        program.wait()
-    with program.range("benchmark"):
-        for _ in range(10):
-            forward(program)
-        program.wait()
-    found = program.found()
-    assert found.phase == (WARM_UP,) * 5 + (STEADY,) * 10
+    program = Program().run(named("warm-up", (5, forward()), "!"))
+    program.run(named("benchmark", (10, forward()), "!"))
+    assert program.found().phase == (WARM_UP,) * 5 + (STEADY,) * 10
+    assert Program().run(TUNED).found().phase == (WARM_UP,) * 3 + (STEADY,) * 57
 
 
 def test_forward_backward_and_optimizer_ranges_are_one_step() -> None:
-    program = Program()
-    for _ in range(8):
-        with program.range("forward"):
-            forward(program, 4)
-        with program.range("backward"):
-            backward(program, 4)
-        with program.range("optimizer step"):
-            optimizer(program)
-            program.wait()
-    found = program.found()
+    parts = named("forward", forward(4)), named("backward", backward(4))
+    found = Program().run((8, *parts, named("optimizer step", optimizer(), "!"))).found()
     assert len(found) == 8
     assert all(name in found.source for name in ("forward", "backward", "optimizer step"))
-
-
-def test_one_training_step_with_its_parts_is_no_iteration() -> None:
-    program = Program()
-    with program.range("forward pass"):
-        forward(program)
-    with program.range("backward pass"):
-        backward(program)
-    with program.range("optimizer step"):
-        for _ in range(100):
-            for name in (MUL, ADD, MUL, SUM, ADD):
-                program.launch(name, 3_000)
-    assert len(program.found()) == 0
-
-
-def test_training_with_evaluation_between_counts_training_steps() -> None:
-    program = Program()
-    for _ in range(4):
-        for _ in range(10):
-            forward(program, 4)
-            backward(program, 4)
-            optimizer(program)
-        for _ in range(3):
-            forward(program, 4)
-            program.wait()
-    found = program.found()
-    assert len(found) in (40, 41)
-
-
-def test_micro_steps_of_accumulated_gradients_are_parts_of_a_step() -> None:
-    program = Program()
-    for _ in range(9):
-        for _ in range(4):
-            forward(program, 3)
-            backward(program, 3)
-        optimizer(program)
-    assert len(program.found()) == 9
-
-
-def test_decoding_that_grows_longer_is_found_token_by_token() -> None:
-    program = Program()
-    forward(program, 4, 8.0, "prefill_gemm")
-    for step in range(60):
-        forward(program, 4, 0.1 + 0.01 * step)
-        program.launch("void at::native::reduce_kernel<512, ArgMaxOps<float>> argmax", 5_000)
-        program.wait("cudaMemcpy")
-    found = program.found()
-    assert abs(len(found) - 60) <= 1
-
-
-def test_steps_of_changing_shapes_are_found() -> None:
-    """Each step's matrix products run in one of three kernels, by its length."""
-    chosen = random.Random(3)
-    program = Program()
-    for _ in range(24):
-        tile = chosen.choice(("128x64", "64x64", "256x128"))
-        scale = chosen.uniform(0.5, 2.0)
-        forward(program, 4, scale, f"ampere_sgemm_{tile}_tn")
-        backward(program, 4, scale, f"ampere_sgemm_{tile}")
-        optimizer(program)
-        program.wait("cudaMemcpyAsync")
-    assert abs(len(program.found()) - 24) <= 1
-
-
-def test_time_steps_around_an_inner_solver_of_fixed_length() -> None:
-    program = Program()
-    for _ in range(15):
-        program.launch("advect", 300_000)
-        program.launch("divergence", 200_000)
-        for _ in range(20):
-            for name in ("spmv", "dot", "axpy"):
-                program.launch(name, 30_000)
-        program.launch("project", 250_000)
-    assert len(program.found()) == 15
 
 
 def test_an_inner_loop_of_changing_length_is_counted_itself() -> None:
     chosen = random.Random(7)
     program = Program()
     for _ in range(60):
-        program.launch("update", 2_000)
-        for _ in range(chosen.randint(3, 30)):
-            program.launch("reset", 1_500)
-            program.launch("relax", 2_000)
-            program.wait("cudaMemcpy")
-        program.launch("check", 2_000)
+        inner = (chosen.randint(3, 30), "reset:1 relax:2 !cudaMemcpy")
+        program.run("update:2", inner, "check:2")
     found = program.found()
     assert int(sorted(found.kernels)[len(found) // 2]) == 2
-
-
-def test_a_check_every_few_iterations_does_not_make_them_one() -> None:
-    program = Program()
-    for number in range(100):
-        for name in ("spmv", "dot", "axpy", "axpy2", "norm2", "scale"):
-            program.launch(name, 30_000)
-        if number % 10 == 9:
-            program.launch("residual", 5_000)
-            program.wait("cudaMemcpy")
-    assert len(program.found()) == 100
-
-
-def test_a_neighbour_list_every_few_steps_does_not_make_them_one() -> None:
-    program = Program()
-    for number in range(200):
-        for name in ("force", "bond", "angle", "drift", "kick"):
-            program.launch(name, 60_000)
-        if number % 10 == 0:
-            program.launch("neighbours", 400_000)
-        program.wait("cudaMemcpy")
-        program.think(40_000)
-    assert len(program.found()) == 200
-
-
-def test_one_kernel_a_step_and_now_and_then_more_are_steps() -> None:
-    """As molecular dynamics whose host integrates: neighbour lists every tenth step."""
-    program = Program()
-    for number in range(100):
-        if number % 10 == 0:
-            for name, length in (("cells", 40_000), ("count", 30_000), ("neighbours", 900_000)):
-                program.launch(name, length)
-        program.launch("pair", 1_500_000)
-        program.wait("cudaEventSynchronize")
-        program.think(2_000_000)
-    assert len(program.found()) == 100
-
-
-@pytest.mark.parametrize("once", ["kernel", "wait"])
-def test_equal_stages_of_a_step_are_parts_of_it(once: str) -> None:
-    """As the four stages of a Runge-Kutta method."""
-    program = Program()
-    for _ in range(60):
-        for _ in range(4):
-            for name in ("gradient", "flux", "rhs", "boundary", "axpy"):
-                program.launch(name, 80_000)
-        if once == "kernel":
-            program.launch("time_step", 15_000)
-        else:
-            program.wait()
-    assert len(program.found()) == 60
-
-
-def test_passes_whose_first_launches_were_not_recorded_are_found() -> None:
-    """The host ran ahead when the capture began: what was queued then has no launch."""
-    program = Program()
-    for _ in range(6):
-        forward(program, 12)
-    lost = len(program.kernels) // 4
-    program.kernels = [
-        (start, end, 0 if place < lost else number, name)
-        for place, (start, end, number, name) in enumerate(program.kernels)
-    ]
-    assert len(program.found()) == 6
 
 
 @pytest.mark.parametrize("name", ["BmmBackward#", "AddBackward0", "aten::mm", "AccumulateGrad"])
@@ -278,99 +454,8 @@ def test_names_of_operators_are_known(name: str) -> None:
     assert role_of(name) is Role.OPERATOR
 
 
-def test_layers_of_several_kinds_in_turn_are_no_steps() -> None:
-    """As XLA names them: four kinds of layers, whose order of launches is the same."""
-    program = Program()
-    for _ in range(20):
-        for number in range(24):
-            program.launch(f"loop_add_fusion_{number % 4}", 20_000)
-            program.launch("ampere_bf16_s16816gemm_bf16_128x128_nn", 120_000)
-            program.launch("input_reduce_fusion", 25_000)
-            program.launch("gemm_fusion_dot_7", 60_000)
-        program.launch("input_concatenate_reduce_select_fusion", 30_000)
-        program.launch("wrapped_slice", 4_000)
-        program.wait("cuStreamSynchronize")
-        program.think(2_000_000)
-    assert len(program.found()) == 20
-
-
-def test_alternating_sweeps_are_a_step_each() -> None:
-    """Every other time step sweeps the axes in the other order."""
-    program = Program()
-    for number in range(12):
-        program.launch("calc_dt", 40_000)
-        for axis in ("x", "y") if number % 2 else ("y", "x"):
-            for name in ("flux", "cell", "momentum"):
-                program.launch(f"{name}_{axis}", 60_000)
-        for name in ("reset", "halo", "gas", "viscosity", "pdv", "accelerate"):
-            program.launch(name, 50_000)
-    assert len(program.found()) == 12
-
-
-def test_requests_at_irregular_times_are_iterations() -> None:
-    chosen = random.Random(1)
-    program = Program()
-    for _ in range(30):
-        program.think(chosen.randint(1_000_000, 40_000_000))
-        forward(program)
-        program.wait("cudaMemcpy")
-    found = program.found()
-    assert len(found) == 30
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_work_that_never_repeats_has_no_iterations(waits: bool) -> None:
-    chosen = random.Random(11)
-    program = Program()
-    for number in range(2_000):
-        program.launch(f"kernel_{chosen.randint(0, 60)}", chosen.randint(2_000, 90_000))
-        if waits and number % 25 == 24:
-            program.wait()
-    assert len(program.found()) == 0
-
-
-def test_a_loop_of_one_kernel_counts_its_launches() -> None:
-    program = Program()
-    for _ in range(40):
-        program.launch("body_force", 500_000)
-        program.wait()
-    assert len(program.found()) == 40
-
-
-def test_launches_of_one_kernel_of_very_different_length_are_no_steps() -> None:
-    program = Program()
-    chosen = random.Random(5)
-    for _ in range(40):
-        program.launch("traverse", chosen.choice((20_000, 400_000, 9_000_000)))
-        program.wait()
-    assert len(program.found()) == 0
-
-
-@pytest.mark.parametrize(("grows", "count"), [(2, 0), (1, 200)])
-def test_sizes_of_a_benchmark_are_no_steps(grows: int, count: int) -> None:
-    """Twenty launches of one kernel between waits; each time twice as long, or as long."""
-    program = Program()
-    for size in range(10):
-        for _ in range(20):
-            program.launch("all_to_all", 10_000 * grows**size)
-        program.wait()
-    assert len(program.found()) == count
-
-
-def test_a_few_different_kernels_are_no_iterations() -> None:
-    program = Program()
-    for name in ("init", "add", "add", "mul", "dot", "dot"):
-        program.launch(name)
-        program.wait()
-    assert len(program.found()) == 0
-
-
 def test_a_capture_cut_at_both_ends_has_edges() -> None:
-    program = Program()
-    for _ in range(10):
-        forward(program, 4)
-        backward(program, 4)
-        optimizer(program)
+    program = Program().run((10, TRAINING))
     kernels = program.kernels
     program.kernels = kernels[len(kernels) // 27 : -len(kernels) // 23]
     found = program.found()
@@ -379,206 +464,35 @@ def test_a_capture_cut_at_both_ends_has_edges() -> None:
     assert EDGE in (found.phase[0], found.phase[-1]) or len(found) == 9
 
 
-def test_steps_inside_epochs_are_the_iterations() -> None:
-    program = Program()
-    for epoch in range(3):
-        with program.range(f"epoch {epoch}"):
-            for number in range(7):
-                with program.range(f"train_step {number}"):
-                    forward(program, 2)
-                    backward(program, 2)
-                    optimizer(program)
-            program.wait()
-    assert len(program.found()) == 21
-
-
-def test_steps_without_ranges_inside_epochs_are_the_iterations() -> None:
-    program = Program()
-    for epoch in range(3):
-        with program.range(f"epoch {epoch}"):
-            with program.range("train"):
-                for _ in range(20):
-                    forward(program, 2)
-                    backward(program, 2)
-                    optimizer(program)
-                    program.wait("cudaMemcpy")
-            with program.range("eval"):
-                for _ in range(4):
-                    forward(program, 2)
-                    program.wait("cudaMemcpy")
-    assert len(program.found()) == 60
-
-
-def test_unlike_halves_of_a_solver_step_are_one() -> None:
-    """A step of conjugate gradients: two scalar products, of which the host reads both."""
-    program = Program()
-    for _ in range(100):
-        for names in (("spmv", "dot", "reduce"), ("axpy", "axpy", "dot", "reduce")):
-            for name in names:
-                program.launch(name)
-            program.wait("cudaMemcpy")
-        program.launch("axpy")
-    assert len(program.found()) == 100
-
-
-def test_two_optimizers_of_one_step_do_not_make_it_two() -> None:
-    """Of two networks that play against each other one is larger."""
-    program = Program()
-    for _ in range(20):
-        for layers, length in ((2, 60_000), (3, 40_000)):
-            forward(program, 2)
-            backward(program, layers)
-            program.launch("multi_tensor_apply_kernel<FusedAdam>", length)
-        program.wait("cudaMemcpy")
-    assert len(program.found()) == 20
-
-
 def test_runs_with_pauses_between_are_the_iterations() -> None:
-    program = Program()
-    for number in range(10):
-        with program.range(f"run {number}"):
-            for _ in range(50):
-                for name in ("spmv", "dot", "axpy"):
-                    program.launch(name)
-                program.wait("cudaMemcpy")
-        program.think(2_300_000)
-    found = program.found()
+    run = named("run {n}", (50, "spmv dot axpy !cudaMemcpy"))
+    found = Program().run((10, run, "~2300")).found()
     assert len(found) == 10
     assert [len(one) for one in found.others] == [500]
 
 
-def test_tokens_are_counted_whatever_requests_begin_with() -> None:
-    """Every fourth request begins in the middle of the capture, with a long step."""
-    program = Program()
-    for _ in range(4):
-        for token in range(41):
-            scale, gemm = (1.0, "gemvx_kernel") if token else (15.0, GEMM)
-            forward(program, 6, scale, gemm)
-            program.launch("argmax_kernel", 9_000)
-            program.wait("cudaMemcpy")
-    assert len(program.found()) == 164
-
-
 def test_steps_of_the_profiler_go_first() -> None:
-    program = Program()
-    for number in range(6):
-        with program.range(f"ProfilerStep#{number}"):
-            for part in range(2):
-                with program.range(f"batch {part}"):
-                    forward(program, 2)
-                    backward(program, 2)
-            optimizer(program)
-    found = program.found()
+    batches = (2, named("batch {n}", forward(2), backward(2)))
+    found = Program().run((6, named("ProfilerStep#{n}", batches, optimizer()))).found()
     assert (len(found), found.source) == (6, "repeated range 'ProfilerStep##'")
     assert any("batch" in one.source for one in found.others)
 
 
-@pytest.mark.parametrize("kind", ["layers", "once", "two"])
-def test_there_is_no_steady_state(kind: str) -> None:
-    program = Program()
-    if kind == "layers":
-        forward(program)
-    elif kind == "once":
-        for number in range(30):
-            program.launch(f"kernel_{number}")
-    else:
-        for number in range(3):
-            with (
-                program.range("warm-up" if number == 0 else "benchmark"),
-                program.range(f"it {number}"),
-            ):
-                forward(program)
-    found = program.found()
-    assert steady_state(found) is None
+WARM = named("warm-up", named("it 0", forward()))
+BENCHMARK = (2, named("benchmark", named("it 1", forward())))
+
+
+@pytest.mark.parametrize(
+    ("parts", "there"),
+    [
+        ([(8, forward())], True),
+        ([forward()], False),
+        ([" ".join(f"kernel_{n}" for n in range(30))], False),
+        ([WARM, BENCHMARK], False),
+    ],
+    ids=["passes", "one pass", "nothing twice", "two after warm-up"],
+)
+def test_the_steady_state_is_that_of_some_iterations(parts: list[Part], there: bool) -> None:
+    found = Program().run(*parts).found()
+    assert (steady_state(found) is not None) == there
     assert len(found) or found.notes
-
-
-def test_passes_alone_have_a_steady_state() -> None:
-    program = Program()
-    for _ in range(8):
-        forward(program)
-    assert steady_state(program.found()) is not None
-
-
-def test_layers_of_a_mixture_of_experts_are_no_iterations() -> None:
-    """Rotary embeddings and expert routing come once a layer."""
-    program = Program()
-    program.launch("void vllm::embedding_kernel")
-    for _ in range(36):
-        for name in (
-            *("nvjet_tst_64x64_bias_TNT", "void vllm::rotary_embedding_kernel<c10::BFloat16>"),
-            *("fmhaSm100aKernel", "nvjet_tst_144x128", "vllm::fused_add_rms_norm_kernel"),
-            *("_topk_forward", "moe::dev::routing::kernel", "bmm_MxE4m3", "moe::finalize"),
-        ):
-            program.launch(name, 30_000)
-    program.launch("nvjet_head", 100_000)
-    assert len(program.found()) == 0
-
-
-def convolutions(program: Program, count: int) -> None:
-    """A pass of a convolutional network without stacks of equal blocks."""
-    for number in range(count):
-        program.launch(f"sm80_xmma_fprop_implicit_gemm_{number % 5}", 50_000 + 1_000 * number)
-        program.launch("void cudnn::bn_fw_inf_1C11_kernel_NCHW", 9_000)
-
-
-def test_images_that_a_network_is_asked_about_are_iterations() -> None:
-    program = Program()
-    for _ in range(20):
-        convolutions(program, 11)
-        program.launch("void cudnn::softmax_fw_kernel", 4_000)
-        program.wait("cudaMemcpy")
-    assert len(program.found()) == 20
-
-
-def test_compiled_steps_of_numbered_fusions_are_iterations() -> None:
-    """As XLA and Triton name them: every kernel of a step has a name of its own."""
-    program = Program()
-    for number in range(9):
-        program.launch(f"init_{number}", 70_000)
-    for _ in range(15):
-        for number in range(60):
-            program.launch(f"loop_fusion_{number}", 20_000)
-    assert len(program.found()) == 15
-
-
-@pytest.mark.parametrize("streams", [1, 2])
-def test_replays_of_a_graph_are_iterations(streams: int) -> None:
-    program = Program()
-    for _ in range(12):
-        for number in range(streams):
-            program.launch(f"CUDA graph {number}", 4_000_000)
-        program.wait()
-    assert len(program.found()) == 12
-
-
-def test_two_threads_that_launch_at_once_are_steps_together() -> None:
-    """A thread of its own launches the backward pass, another one loads data meanwhile."""
-    chosen = random.Random(5)
-    program = Program()
-    for _ in range(16):
-        forward(program, 3)
-        program.thread = 2
-        backward(program, 3)
-        program.launch(f"decode_image_{chosen.randint(0, 3)}", 8_000, repeat=chosen.randint(1, 4))
-        program.thread = 1
-        optimizer(program)
-    assert len(program.found()) == 16
-
-
-def test_a_benchmark_of_one_operator_counts_its_runs() -> None:
-    program = Program()
-    for _ in range(100):
-        program.launch("void at::native::vectorized_elementwise_kernel<FillFunctor<int>>", 30_000)
-        program.launch("nvfuser_pointwise_f0_c1_r0_g0", 80_000)
-    assert len(program.found()) == 100
-
-
-def test_modules_in_a_list_are_layers_whatever_they_are_called() -> None:
-    program = Program()
-    program.launch(ADD)
-    for number in range(12):
-        with program.range(f"h.{number}"):
-            layer(program)
-    program.launch(GEMM, 90_000)
-    assert len(program.found()) == 0

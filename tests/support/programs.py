@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,17 @@ SUM = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, sum_fu
 GATHER = "void at::native::vectorized_gather_kernel<16, long>"
 GELU = "void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl>"
 
+# Words of one line, a loop (how often, and what), or anything that is done with a program.
+Part = str | tuple[Any, ...] | Callable[["Program"], None]
+
 
 @dataclass
 class Program:
-    """What one process does; times in ns."""
+    """What one process does; times in ns.
+
+    A line's words are names of kernels, with us behind a colon (20 if there are none), `!call` for
+    a wait of the host, and `~us` for what it does else.
+    """
 
     host: int = 1_000_000
     free: dict[int, int] = field(default_factory=lambda: {0: 0})
@@ -32,6 +40,31 @@ class Program:
     calls: list[tuple[int, int, int, int, str]] = field(default_factory=list)
     ranges: list[tuple[int, int, str, int]] = field(default_factory=list)
     thread: int = 1
+    number: int = 0
+
+    def run(self, *parts: Part) -> Program:
+        """Do all of that in turn."""
+        for part in parts:
+            if isinstance(part, str):
+                for word in part.split():
+                    self._do(word)
+            elif isinstance(part, tuple):
+                for number in range(part[0]):
+                    for inner in part[1:]:
+                        self.number = number
+                        self.run(inner)
+            else:
+                part(self)
+        return self
+
+    def _do(self, word: str) -> None:
+        if word.startswith("!"):
+            self.wait(word[1:] or "cudaDeviceSynchronize")
+        elif word.startswith("~"):
+            self.think(1_000 * int(word[1:]))
+        else:
+            name, _, us = word.partition(":")
+            self.launch(name, 1_000 * int(us or 20))
 
     def launch(self, name: str, length: int = 20_000, repeat: int = 1, stream: int = 0) -> None:
         """Kernels of that name, queued behind what the stream has."""
@@ -113,37 +146,46 @@ class Program:
         return find_iterations(kernel_frame, none, call_frame, range_frame, call_frame)
 
 
-def layer(program: Program, scale: float = 1.0, gemm: str = GEMM) -> None:
+def kernel(name: str, us: float = 20) -> Part:
+    """One launch of a kernel of any name."""
+    return lambda program: program.launch(name, int(1_000 * us))
+
+
+def named(name: str, *parts: Part) -> Part:
+    """Parts in a range; {n} in its name is how often the loop around it has run."""
+
+    def run(program: Program) -> None:
+        with program.range(name.format(n=program.number)):
+            program.run(*parts)
+
+    return run
+
+
+def layer(scale: float = 1.0, gemm: str = GEMM) -> Part:
     """One transformer layer without fused kernels."""
-    for name, length in (
-        *((NORM, 5_000), (MUL, 5_000), (gemm, 60_000), (gemm, 60_000), (gemm, 60_000)),
-        *((EXP, 9_000), (SUM, 4_000), (MUL, 5_000), (gemm, 60_000), (ADD, 5_000)),
-        *((NORM, 5_000), (gemm, 90_000), (GELU, 8_000), (gemm, 90_000), (ADD, 5_000)),
-    ):
-        program.launch(name, int(length * scale))
+    lengths = (
+        *((NORM, 5), (MUL, 5), (gemm, 60), (gemm, 60), (gemm, 60), (EXP, 9), (SUM, 4), (MUL, 5)),
+        *((gemm, 60), (ADD, 5), (NORM, 5), (gemm, 90), (GELU, 8), (gemm, 90), (ADD, 5)),
+    )
+    return (1, *(kernel(name, length * scale) for name, length in lengths))
 
 
-def forward(program: Program, layers: int = 12, scale: float = 1.0, gemm: str = GEMM) -> None:
+def forward(layers: int = 12, scale: float = 1.0, gemm: str = GEMM) -> Part:
     """A forward pass: embedding, layers, head."""
-    program.launch(GATHER, 10_000)
-    for _ in range(layers):
-        layer(program, scale, gemm)
-    program.launch(NORM, 5_000)
-    program.launch("ampere_sgemm_128x128_tn", int(150_000 * scale))
+    head = "ampere_sgemm_128x128_tn"
+    last = (kernel(NORM, 5), kernel(head, 150 * scale))
+    return (1, kernel(GATHER, 10), (layers, layer(scale, gemm)), *last)
 
 
-def backward(program: Program, layers: int = 12, scale: float = 1.0, gemm: str = GEMM) -> None:
+def backward(layers: int = 12, scale: float = 1.0, gemm: str = GEMM) -> Part:
     """A backward pass, the layers in reverse."""
-    program.launch("void at::native::log_softmax_backward", 9_000)
-    for _ in range(layers):
-        program.launch("void at::native::sigmoid_backward", 8_000)
-        for _ in range(5):
-            program.launch(gemm + "_nt", int(60_000 * scale))
-            program.launch(gemm + "_nn", int(60_000 * scale))
-            program.launch(SUM, 5_000)
-    program.launch("void at::native::embedding_backward_feature_kernel", 12_000)
+    products = (kernel(gemm + "_nt", 60 * scale), kernel(gemm + "_nn", 60 * scale), kernel(SUM, 5))
+    return (
+        *(1, kernel("void at::native::log_softmax_backward", 9)),
+        (layers, kernel("void at::native::sigmoid_backward", 8), (5, *products)),
+        kernel("void at::native::embedding_backward_feature_kernel", 12),
+    )
 
 
-def optimizer(program: Program) -> None:
-    for _ in range(4):
-        program.launch("void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", 90_000)
+def optimizer() -> Part:
+    return (4, kernel("void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", 90))
