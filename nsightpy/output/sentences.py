@@ -7,7 +7,6 @@ format needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nsightpy.names import file_name
@@ -15,7 +14,6 @@ from nsightpy.output.escape import printable
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
-    FULL_NAME,
     GONE,
     LAUNCH_SPREAD,
     LEAST_SHARE,
@@ -28,54 +26,12 @@ from nsightpy.results.comparison import (
     GateOutcome,
     NoiseFloor,
 )
-from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
+from nsightpy.units import counted, format_time, significant, time_unit_for
 
-MOST_DECIMALS = 3
 MANY_RUNS = 100
 # The circumstance that the sides launch different numbers of kernels.
 OTHER_WORK = "kernels a window"
 NO_SPREAD = "one value a side, so no interval"
-
-
-def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> tuple[str, int]:
-    """The unit of a column of times, and the decimals that give its largest change three digits."""
-    unit, scale = time_unit_for(values)
-    largest = max((abs(delta) for delta in deltas if delta is not None), default=0) / scale
-    if not largest or scale == 1:
-        return unit, 0 if scale == 1 else 1
-    return unit, min(max(2 - math.floor(math.log10(largest)), 1), MOST_DECIMALS)
-
-
-def shown_parts(result: Comparison) -> list[ComparedQuantity]:
-    """The parts that take any time worth printing, and then what they add up to."""
-    unit, decimals = unit_of_parts(result)
-    parts = [
-        part
-        for part in result.parts
-        if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
-    ]
-    return [*parts, result.step]
-
-
-def unit_of_parts(result: Comparison) -> tuple[str, int]:
-    """The unit of the table of parts, and its decimals."""
-    every = (*result.parts, result.step)
-    times = [value for part in every for value in (part.before_ns, part.after_ns)]
-    return unit_for(times, [part.delta_ns for part in every])
-
-
-def unit_of_changes(rows: Sequence[ComparedQuantity]) -> tuple[str, int]:
-    """The unit of a table of changes, and its decimals."""
-    deltas = [row.delta_ns for row in rows]
-    return unit_for(deltas, deltas)
-
-
-def fixed(value: float | None, unit: str, decimals: int, *, sign: bool = False) -> str:
-    """A time in a unit with so many decimals; with `sign`, a change: +1.20, -0.30, 0."""
-    if value is None:
-        return "-"
-    text = f"{value / TIME_UNITS[unit]:{'+' if sign else ''}.{decimals}f}"
-    return "0" if sign and not float(text) else text
 
 
 def time_change(before: float | None, after: float | None) -> str:
@@ -99,13 +55,6 @@ def percent_change(ratio: float | None) -> str:
     return f"x {significant(ratio, 2)}" if ratio >= 10 else f"{_change(ratio)} %"
 
 
-def percent_cell(quantity: ComparedQuantity, unit: str, decimals: int) -> str:
-    """Its change in a column of per cents: 0 where the time beside it shows none."""
-    if fixed(quantity.delta_ns, unit, decimals, sign=True) == "0":
-        return "0" if quantity.before_ns else "-"
-    return percent_change(quantity.ratio).removesuffix(" %")
-
-
 def interval(quantity: ComparedQuantity) -> str:
     """The interval of its change: +7.1 to +8.7 %; - where there is none."""
     low, high = quantity.ratio_low, quantity.ratio_high
@@ -121,12 +70,6 @@ def _change(ratio: float) -> str:
     decimals = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
     text = f"{change:+.{decimals}f}"
     return text if float(text) else "0"
-
-
-def plain_time(ns: int) -> str:
-    """A time as somebody would type it: 50 us, 1.5 ms."""
-    unit, scale = time_unit_for([ns])
-    return f"{ns / scale:g} {unit}"
 
 
 def side_name(side: ComparedSide) -> str:
@@ -217,7 +160,7 @@ def confidence(result: Comparison) -> str:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
     parts.append(
-        f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}, for its "
+        f"limits {100 * limits.relative:g} % and {format_time(limits.absolute_ns)}, for its "
         f"parts also {100 * LEAST_SHARE:g} % of it"
     )
     if result.unit == "window" and any(
@@ -282,33 +225,11 @@ def gate_options(noise: NoiseFloor) -> str:
     return f"--gate {relative:g}% --gate-ns {tenths:g}{unit}"
 
 
-def changed_rows(
-    rows: Sequence[ComparedQuantity], top: int
-) -> tuple[list[ComparedQuantity], list[ComparedQuantity]]:
-    """The first rows to show, and all others: `same`, those that round to no change among them."""
-    unit, decimals = unit_of_changes(rows)
-    changed = [
-        row
-        for row in rows
-        if row.verdict != SAME and fixed(row.delta_ns, unit, decimals, sign=True) != "0"
-    ]
-    shown = changed[:top]
-    return shown, [row for row in rows if not any(row is other for other in shown)]
-
-
-def names_matches(rows: Sequence[ComparedQuantity]) -> bool:
-    """Whether it says anything how the rows were matched."""
-    return any(row.matched_by not in (FULL_NAME, "") for row in rows)
-
-
-def rest_line(shown: int, left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
-    """How many rows are not shown beside those, and what they change together."""
-    if not any(quantity.delta_ns for quantity in left):
-        return f"{counted(len(left), 'row')} without any change"
-    total = fixed(sum(quantity.delta_ns for quantity in left), unit, decimals, sign=True)
-    rows = f"and {counted(len(left), 'more row')}" if shown else counted(len(left), "row")
-    beyond = "" if shown else " without a change beyond the limits"
-    return f"{rows}{beyond}, {total} {unit} together"
+def shown_parts(result: Comparison) -> list[ComparedQuantity]:
+    """The parts that take any time worth printing, and then what they add up to."""
+    least = LEAST_SHARE * (result.step.before_ns or result.step.after_ns or 0)
+    parts = [p for p in result.parts if max(p.before_ns or 0, p.after_ns or 0) >= max(least, 1)]
+    return [*parts, result.step]
 
 
 def contributors(result: Comparison) -> list[ComparedQuantity]:

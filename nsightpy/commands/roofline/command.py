@@ -19,6 +19,8 @@ from nsightpy.commands.roofline.table import (
     FIELDS,
     ORIGIN,
     SPREAD,
+    VIEW,
+    for_people,
     launch_rows,
     variant_rows,
 )
@@ -44,6 +46,8 @@ _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
     more=(*ORIGIN, *SPREAD),
     keys=row_keys(VARIANT, "kernel", "grid", "block"),
     members={"kernels": {"type": "array", "items": {"type": "object"}}},
+    view=VIEW,
+    people=for_people,
     text="nsightpy.render.roofline.text:print_roofline",
     picture="nsightpy.render.roofline.plot:roofline_figure",
 )

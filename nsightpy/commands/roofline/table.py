@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TypeAlias
 
-from nsightpy.results import Field, Row, fields_in, rows_of
-from nsightpy.results.rooflines import Point, RooflineLaunch, RooflineVariant
+from nsightpy.results import Field, Row, View, fields_in, rows_of
+from nsightpy.results.rooflines import Point, Roofline, RooflineLaunch, RooflineVariant
 
 FIELDS = (
     Field("id", "id"),
@@ -14,7 +17,7 @@ FIELDS = (
     Field("block", "text", own=True),
     Field("device", "id"),
     Field("precision", "text", own=True, importance=7),
-    Field("level", "text", own=True, importance=8),
+    Field("level", "text", own=True, importance=4),
     Field("flops_per_s", "flops/s", heading="performance"),
     Field("peak_flops_per_s", "flops/s"),
     Field("bytes_per_s", "bytes/s"),
@@ -22,9 +25,9 @@ FIELDS = (
     Field("arithmetic_intensity", "flops/byte"),
     Field("roof_flops_per_s", "flops/s"),
     Field("roof_fraction", "share", heading="of roof %", importance=3),
-    Field("sol_compute_pct", "%", heading="compute % of peak", importance=5),
-    Field("sol_memory_pct", "%", heading="memory % of peak", importance=6),
-    Field("classification", "text", importance=4),
+    Field("sol_compute_pct", "%", heading="compute %", importance=5),
+    Field("sol_memory_pct", "%", heading="memory %", importance=6),
+    Field("classification", "text", heading="class", importance=8),
     Field("duration_ns", "time", importance=2),
 )
 # Which report a row is from, added when there are several.
@@ -37,17 +40,31 @@ SPREAD = (
     Field("max_flops_per_s", "flops/s"),
 )
 _NO_POINT: Row = (None,) * 9
+VIEW = View(
+    once=(
+        *("kernel", "grid", "block", "device", "sol_compute_pct", "sol_memory_pct"),
+        *("classification", "duration_ns", "launches", "total_ns", "min_ns", "max_ns"),
+    ),
+    groups=("report", "rank", "id"),
+)
+# Which points of a launch have a row.
+Points: TypeAlias = Callable[[RooflineLaunch], Sequence[Point]]
+ALL_POINTS: Points = attrgetter("points")
 
 
-def launch_rows(launches: Iterable[RooflineLaunch], name: str, *, several: bool) -> Iterator[Row]:
+def launch_rows(
+    launches: Iterable[RooflineLaunch], name: str, *, several: bool, points: Points = ALL_POINTS
+) -> Iterator[Row]:
     """Rows of FIELDS, with `several` reports also of ORIGIN; one without figures for no point."""
     for launch in launches:
         origin = (launch.rank, launch.report) if several else ()
-        figures = [_figures(point) for point in launch.points] or [_NO_POINT]
-        yield from ((*_head(launch, name), *each, *_tail(launch), *origin) for each in figures)
+        for point in points(launch) or (None,):
+            yield (*_head(launch, name), *_figures(point), *_tail(launch), *origin)
 
 
-def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row]:
+def variant_rows(
+    variants: Iterable[RooflineVariant], name: str, points: Points = ALL_POINTS
+) -> Iterator[Row]:
     """Rows of FIELDS and SPREAD: the launch of median duration, and how far the others are."""
     for variant in variants:
         launch = variant.typical
@@ -58,11 +75,27 @@ def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row
             min(times, default=None),
             max(times, default=None),
         )
-        for point in launch.points:
-            low, high = variant.spread(point.precision, point.level) or (None, None)
-            yield (*_head(launch, name), *_figures(point), *_tail(launch), *counted, low, high)
-        if not launch.points:
-            yield (*_head(launch, name), *_NO_POINT, *_tail(launch), *counted, None, None)
+        for point in points(launch) or (None,):
+            spread = variant.spread(point.precision, point.level) if point else None
+            figures = (*_figures(point), *_tail(launch), *counted, *(spread or (None, None)))
+            yield (*_head(launch, name), *figures)
+
+
+def for_people(answer: Roofline) -> Roofline:
+    """The points with work; unless rows are split, the most telling one of a kernel and shape."""
+    if answer.by == "launch":
+        several = answer.fields != FIELDS
+        rows = launch_rows(answer.launches, answer.naming, several=several, points=_telling)
+        return replace(answer, rows=tuple(rows), total_rows=None)
+    most = None if answer.by else 1
+    rows = variant_rows(answer.variants, answer.naming, lambda launch: _telling(launch)[:most])
+    fields = (*FIELDS, *SPREAD)
+    return replace(answer, fields=fields, rows=tuple(rows), total_rows=None)
+
+
+def _telling(launch: RooflineLaunch) -> list[Point]:
+    """Its points with work, the most telling first."""
+    return sorted(launch.work, key=lambda point: point is not launch.judged)
 
 
 def _head(launch: RooflineLaunch, name: str) -> Row:
@@ -70,7 +103,9 @@ def _head(launch: RooflineLaunch, name: str) -> Row:
     return (launch.launch, launch.named(name), *shape, launch.device)
 
 
-def _figures(point: Point) -> Row:
+def _figures(point: Point | None) -> Row:
+    if point is None:
+        return _NO_POINT
     return rows_of(FIELDS[5:14], [point], level=lambda point: point.level or None)[0]
 
 

@@ -6,8 +6,7 @@ Takes the result and returns a matplotlib Figure. Slower and faster differ by co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,42 +14,37 @@ from matplotlib.figure import Figure
 
 from nsightpy.errors import NsightpyError
 from nsightpy.output import sentences
+from nsightpy.output.cells import cell
 from nsightpy.output.headings import cause_words
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
     QUIET,
-    SMALL,
-    Look,
     new_figure,
     nothing_to_draw,
     styled,
 )
 from nsightpy.render.plots.spread import draw_spread
 from nsightpy.render.text.shortening import distinct_names, shorten
-from nsightpy.results.comparison import ComparedQuantity, ComparedSide, Comparison
-from nsightpy.units import TIME_UNITS, format_time
+from nsightpy.results import Field
+from nsightpy.results.comparison import ComparedSide, Comparison
+from nsightpy.units import format_time, time_unit_for
 
 WIDTH, ROW, LEAST_ROWS = 12.0, 0.28, 7
-MOST_KERNELS = 5
-# Bars of a picture in which nothing but the two sides is to be seen.
-NO_CHANGE = 2
-NAME_WIDTH = 40
-# A kernel that has less of the largest change than this is not named.
-LEAST_SHARE, LEAST_REST = 0.02, 0.08
+MOST_NAMED, NAME_WIDTH = 10, 40
+LEAST_SHARE = 0.02  # of the limit or the largest change: what is less is no bar
 BEFORE, AFTER = "#7f7f7f", "#0072b2"
 SLOWER, FASTER = "#d55e00", "#009e73"
 FASTER_HATCH = "////"
+_CHANGE = Field("delta_ns", "time")
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A row of the waterfall, in ns. kind: side, part, or inner (a cause inside the part above)."""
+class Bar(NamedTuple):
+    """A row of the waterfall, in ns."""
 
     name: str
     start: int
     end: int
-    kind: str
 
     @property
     def delta(self) -> int:
@@ -73,55 +67,20 @@ def comparison_figure(result: Comparison, *, title: str | None = None) -> Figure
 
 
 def waterfall(result: Comparison) -> list[Bar]:
-    """Before, each part that changed with what contributes most inside compute, and after."""
+    """Before, each part that changed (without parts: what contributes most), and after."""
     step = result.step
     if not step.before_ns or not step.after_ns:
         return []
-    bars = [Bar("before", 0, step.before_ns, "side")]
-    reached = step.before_ns
-    least = LEAST_SHARE * max([result.limit_ns, *(abs(part.delta_ns) for part in result.parts)])
-    for part in result.parts:
-        if abs(part.delta_ns) > least:
-            bars += [
-                Bar(cause_words(part.name), reached, reached + part.delta_ns, "part"),
-                *_inside(result, part, reached),
-            ]
-            reached += part.delta_ns
-    if result.parts and abs(step.after_ns - reached) > least:
-        bars.append(Bar("other parts", reached, step.after_ns, "part"))
-    if not result.parts:
-        for quantity in _largest(sentences.contributors(result), 2 * MOST_KERNELS):
-            bars.append(Bar(quantity.name, reached, reached + quantity.delta_ns, "part"))
-            reached += quantity.delta_ns
-        if reached != step.after_ns:
-            bars.append(Bar("all others", reached, step.after_ns, "part"))
-    return [*bars, Bar("after", 0, step.after_ns, "side")]
-
-
-def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]:
-    """The kernels or collectives that a part is made of, and what else adds up to it."""
-    kernels = [
-        contributor
-        for contributor in sentences.contributors(result)
-        if contributor.section == "kernel"
-    ]
-    rows = {"compute": kernels, "exposed communication": result.collectives}
-    bars: list[Bar] = []
-    reached = start
-    for quantity in _largest(rows.get(part.name, ()), MOST_KERNELS):
-        bars.append(Bar(quantity.name, reached, reached + quantity.delta_ns, "inner"))
-        reached += quantity.delta_ns
-    end = start + part.delta_ns
-    longest = max((abs(bar.delta) for bar in bars), default=0)
-    if bars and abs(end - reached) > LEAST_REST * longest:
-        bars.append(Bar("others, and what overlaps", reached, end, "inner"))
-    return bars
-
-
-def _largest(rows: Sequence[ComparedQuantity], most: int) -> list[ComparedQuantity]:
-    ordered = sorted(rows, key=lambda quantity: -abs(quantity.delta_ns))[:most]
-    least = LEAST_SHARE * max((abs(quantity.delta_ns) for quantity in ordered), default=0)
-    return [quantity for quantity in ordered if abs(quantity.delta_ns) > least]
+    rows = result.parts or sentences.contributors(result)[:MOST_NAMED]
+    least = LEAST_SHARE * max([result.limit_ns, *(abs(row.delta_ns) for row in rows)])
+    bars, reached = [Bar("before", 0, step.before_ns)], step.before_ns
+    for row in rows:
+        if abs(row.delta_ns) > least:
+            bars.append(Bar(cause_words(row.name), reached, reached + row.delta_ns))
+            reached += row.delta_ns
+    if abs(step.after_ns - reached) > least:
+        bars.append(Bar("all others", reached, step.after_ns))
+    return [*bars, Bar("after", 0, step.after_ns)]
 
 
 def _footer(result: Comparison) -> str:
@@ -139,73 +98,44 @@ def _footer(result: Comparison) -> str:
 
 def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     """Rows from the top down; the axis is cut where all bars leave it empty."""
-    unit, decimals = sentences.unit_of_parts(result)
-    scale = TIME_UNITS[unit]
-    low, high = _limits(bars, result.limit_ns)
-    for y, bar in enumerate(bars):
-        text = sentences.fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
-        text += f" {unit}" if bar.kind == "side" else ""
-        axes.barh(y, (bar.end - bar.start) / scale, left=bar.start / scale, **_look(y, bar))
-        inner = bar.kind == "inner"
-        axes.annotate(
-            text,
-            (max(bar.start, bar.end) / scale, y),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            size=SMALL - inner,
-            color=QUIET if inner else INK,
-        )
-    outer = [(y, bar) for y, bar in enumerate(bars) if bar.kind != "inner"]
-    for (y, bar), (below, _) in pairwise(outer):
-        axes.plot([bar.end / scale] * 2, [y + 0.33, below - 0.33], color=QUIET, linewidth=0.6)
-    if len(bars) == NO_CHANGE:
-        least = format_time(LEAST_SHARE * result.limit_ns)
-        text = f"no part changed by more than {least}"
-        axes.text(0.02, NO_CHANGE, text, color=QUIET, va="center")
-    axes.set(xlim=(low / scale, high / scale), ylim=(max(len(bars), LEAST_ROWS) - 0.4, -0.6))
-    axes.set_yticks(range(len(bars)), distinct_names([bar.name for bar in bars], NAME_WIDTH))
-    for bar, label in zip(bars, axes.get_yticklabels(), strict=True):
-        label.set_color(QUIET if bar.kind == "inner" else INK)
-        label.set_fontsize(SMALL - (bar.kind == "inner"))
+    inner = bars[1:-1]
+    unit, scale = time_unit_for([result.step.before_ns, result.step.after_ns])
+    starts, ends = (np.asarray([bar[end] for bar in bars]) / scale for end in (1, 2))
+    drawn = axes.barh(
+        range(len(bars)),
+        abs(ends - starts),
+        0.66,
+        np.minimum(starts, ends),
+        color=[BEFORE, *(FASTER if bar.delta < 0 else SLOWER for bar in inner), AFTER],
+        hatch=["", *(FASTER_HATCH if bar.delta < 0 else "" for bar in inner), ""],
+        edgecolor="white",
+        linewidth=0,
+    )
+    changes = [cell(_CHANGE, bar.delta) for bar in inner]
+    sides = [format_time(bar.end) for bar in (bars[0], bars[-1])]
+    axes.bar_label(drawn, [sides[0], *changes, sides[1]], padding=4)
+    rows = np.arange(len(bars) - 1)
+    axes.vlines(ends[:-1], rows, rows + 1, colors=QUIET, linewidth=0.6, zorder=0)
+    if not inner:
+        axes.set_title(f"no part changed by more than {format_time(LEAST_SHARE * result.limit_ns)}")
+    least, most = min(starts[1:-1], default=0.0), ends.max()
+    least = min(least, *ends)
+    margin = 0.25 * max(most - least, result.limit_ns / scale)
+    low = least - margin if inner and (most - least) * 3 < most else 0.0
+    axes.set(xlim=(max(low, 0.0), most + margin), ylim=(max(len(bars), LEAST_ROWS) - 0.4, -0.6))
+    names = distinct_names([bar.name for bar in bars], NAME_WIDTH)
+    axes.set_yticks(range(len(bars)), names, color=INK)
     axes.tick_params(axis="y", length=0)
-    cut = ", axis does not begin at 0" if low else ""
+    cut = ", axis does not begin at 0" if low > 0 else ""
     axes.set_xlabel(f"{sentences.unit_name(result)} ({unit}){cut}")
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y", visible=False)
 
 
-def _limits(bars: Sequence[Bar], narrowest: float) -> tuple[float, float]:
-    """What of the axis to show: all of it, or where something changes; so many ns at least."""
-    edges = [edge for bar in bars for edge in (bar.start, bar.end) if edge]
-    least, most = min(edges), max(edges)
-    margin = 0.16
-    if (most - least) * 3 > most or len(bars) == NO_CHANGE:
-        return 0.0, most * (1 + margin)
-    width = max(most - least, narrowest, 1)
-    return max(least - 0.25 * width, 0.0), most + 0.25 * width
-
-
-def _look(y: int, bar: Bar) -> Look:
-    """How a bar is drawn: sides by side, parts and what is in them by direction."""
-    if bar.kind == "side":
-        return {"height": 0.66, "color": AFTER if y else BEFORE, "linewidth": 0}
-    faster, part = bar.delta < 0, bar.kind == "part"
-    return {
-        "height": 0.66 if part else 0.3,
-        "color": FASTER if faster else SLOWER,
-        "alpha": 1.0 if part else 0.55,
-        "hatch": FASTER_HATCH if faster else "",
-        "edgecolor": "white",
-        "linewidth": 0,
-    }
-
-
 def _spread(axes: Axes, result: Comparison) -> None:
     """The runs (or their steps) of both sides, the medians, the interval, and the limits."""
-    unit, _ = sentences.unit_of_parts(result)
-    scale = TIME_UNITS[unit]
     steps, step = result.spread == "steps", result.step
+    unit, scale = time_unit_for([step.before_ns, step.after_ns])
     groups = [
         np.asarray(_samples(side, result.unit) if steps else runs, dtype=np.float64) / scale
         for side, runs in ((result.before, step.before_runs), (result.after, step.after_runs))
