@@ -1,20 +1,26 @@
-"""Arrow batches of SQLite rows as columns."""
+"""Arrow batches of SQLite rows as columns, and the threads that read them side by side."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from nsightpy.errors import memory_left
 from nsightpy.frames import ColumnData, Ints, Labels, constant
 
 BATCH_ROWS = 65_536
 # The driver ends the process where there is no memory: for its libraries, for the stack of each
 # thread, for the rows of a batch (which grow by copies), and what SQLite takes for itself.
 _LIBRARIES_BYTES, _THREAD_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 64 * 2**20, 16 * 2**20, 24, 3 * 256
+# A thread takes less to begin, its stack with it.
+_MEMORY_TO_BEGIN = 32 * 2**20
+_TICK_S = 0.1
 # The options are the driver's own; its default of 1,024 rows a batch costs 40 % more time.
 _OPTIONS = {"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)}
 
@@ -107,3 +113,41 @@ def _int64(array: Any) -> Ints:
             return np.empty(0, dtype=np.int64)
         raise NotIntegersError
     return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)
+
+
+def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float) -> None:
+    """Do all parts of some work side by side, and raise the first exception of any.
+
+    Raises TimeoutError where they take more of the processor: nobody waits for the threads then,
+    which end with the process at the latest. Signals are handled meanwhile.
+    """
+    outcomes: list[BaseException | None] = []
+
+    def do_part(part: int) -> None:
+        try:
+            work(part)
+            outcomes.append(None)
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            outcomes.append(error)
+
+    end = time.process_time() + seconds * len(parts)
+    threads = []
+    for part in parts:
+        thread = threading.Thread(target=do_part, args=(part,), daemon=True)
+        left = memory_left()
+        try:
+            if left is not None and left < _MEMORY_TO_BEGIN:
+                raise RuntimeError("Thread.start waits without end for one that has no memory")
+            thread.start()
+            threads.append(thread)
+        except RuntimeError:  # no more threads, or no memory for one: this one does it
+            do_part(part)
+    for thread in threads:
+        while thread.is_alive() and not any(outcomes):
+            if time.process_time() > end:
+                raise TimeoutError(f"took more than {seconds} s of processor time")
+            thread.join(_TICK_S)
+    for failed in filter(None, outcomes):
+        raise failed
+    if len(outcomes) < len(parts):
+        raise MemoryError("a thread ended without a word")

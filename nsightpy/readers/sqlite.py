@@ -27,6 +27,7 @@ from nsightpy.readers.arrow import (
     columns_of_batches,
     columns_of_rows,
     driver_memory,
+    in_threads,
 )
 from nsightpy.readers.limits import (
     ROWS,
@@ -41,7 +42,6 @@ from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
-from nsightpy.readers.tools.threads import in_threads
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"

@@ -10,8 +10,7 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.reports.one_file import OneFile
-from nsightpy.reports.presentation import DataFrameOf, facts_table
-from nsightpy.units import format_count
+from nsightpy.reports.presentation import DataFrameOf
 
 NO_HISTORY = (
     "The snapshot holds no history, only what was allocated at the dump; "
@@ -70,15 +69,6 @@ class MemorySnapshot(OneFile):
     memory_blocks = DataFrameOf(frames.MEMORY_BLOCKS)
     stack_frames = DataFrameOf(frames.STACK_FRAMES)
     snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
-
-    def _repr_html_(self) -> str:
-        facts = {
-            "snapshot": str(self.path),
-            "devices": ", ".join(map(str, self.devices)),
-            "events": format_count(self.frame("allocator_events").rows),
-            "notes": " ".join(self.notes),
-        }
-        return facts_table(facts)
 
 
 def _notes(events: Frame) -> list[str]:

@@ -11,7 +11,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.tools.file_check import file_errors, has_suffix, is_regular, size_of_regular
 from nsightpy.reports.one_file import OneFile
-from nsightpy.reports.presentation import DataFrameOf, facts_table
+from nsightpy.reports.presentation import DataFrameOf
 
 if TYPE_CHECKING:
     from nsightpy.readers.ncu.tables import NcuTables
@@ -64,17 +64,6 @@ class NcuReport(OneFile):
     launches = DataFrameOf(frames.LAUNCHES)
     metrics = DataFrameOf(frames.METRICS)
     rules = DataFrameOf(frames.RULES)
-
-    def _repr_html_(self) -> str:
-        launches = self.frame("launches")
-        facts = {
-            "report": str(self.path),
-            "GPU": ", ".join(sorted(filter(None, launches.labels("gpu").values))),
-            "tool": self.tool_version and f"ncu {self.tool_version}",
-            "launches": f"{launches.rows:,}",
-            "notes": " ".join(self.notes),
-        }
-        return facts_table(facts)
 
 
 def _has_magic(path: Path) -> bool:

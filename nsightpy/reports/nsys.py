@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nsightpy import frames
-from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant, distinct
+from nsightpy.frames import GPU_FRAMES, Frame, constant, distinct
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
 from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx
@@ -24,7 +24,6 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.tools.file_check import file_size, has_suffix
-from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Note
 from nsightpy.store.store import COUNTED, FrameSource, Imported
@@ -167,18 +166,11 @@ class NsysReport(SystemReport):
         if name == "mpi_calls":
             return FrameSource(frames.MPI_CALLS, self._import_mpi, read.order, read.counted)
         reading = partial(self._imported, read.read)
-        read_at = partial(self._imported_at, read.read) if read.counted else None
-        return FrameSource(
-            frames.SCHEMAS[name], reading, read.order, read.counted, read_at, read.together
-        )
+        return FrameSource(frames.SCHEMAS[name], reading, read.order, read.counted, read.together)
 
     def _imported(self, read: _Reader, columns: Sequence[str]) -> Imported:
         self.export.noted()
         return Imported(read(self.export, columns), self.export.noted())
-
-    def _imported_at(self, read: _Reader, columns: Sequence[str], moments: Ints) -> Frame:
-        with self.export.at(moments):
-            return read(self.export, columns)
 
     def _import_collectives(self, columns: Sequence[str]) -> Imported:
         from nsightpy.readers.nccl.collectives import collectives
@@ -201,15 +193,3 @@ class NsysReport(SystemReport):
 
     def _process_names(self) -> Mapping[int, str]:
         return self.capture.processes
-
-    def _repr_html_(self) -> str:
-        gpus = sorted(set(self.frame("devices").labels("name").values))
-        facts = {
-            "report": str(self.path),
-            "host": self.session.host,
-            "GPU": ", ".join(gpus),
-            "tool": self.tool_version,
-            "kernels": f"{self.frame('kernels', ('start_ns',)).rows:,}",
-            "notes": " ".join(map(str, self.notes)),
-        }
-        return facts_table(facts)

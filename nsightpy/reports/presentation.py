@@ -1,9 +1,8 @@
-"""What users of the library see of a report: its frames as DataFrames, its facts in a notebook."""
+"""What users of the library see of a report: its frames as DataFrames."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nsightpy import frames
@@ -61,15 +60,3 @@ class SystemFrames(ABC):
     processes = DataFrameOf(frames.PROCESSES)
     devices = DataFrameOf(frames.DEVICES)
     diagnostics = DataFrameOf(frames.DIAGNOSTICS)
-
-
-def facts_table(facts: Mapping[str, str]) -> str:
-    """Names and values as an HTML table, without those that are empty; all text is escaped."""
-    import html
-
-    cells = "".join(
-        f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-        for key, value in facts.items()
-        if value
-    )
-    return f"<table>{cells}</table>"

@@ -23,7 +23,6 @@ from nsightpy.readers.torch.trace import (
     TraceFacts,
     read_trace,
 )
-from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Note
 from nsightpy.store.store import FrameSource, Imported
@@ -136,13 +135,3 @@ class TorchTrace(SystemReport):
     def calls(self) -> HostCalls:
         """The API calls, all of which count as launching: what a trace keeps is at hand."""
         return HostCalls(partial(self._part, "api_calls"), every=True)
-
-    def _repr_html_(self) -> str:
-        facts = {
-            "trace": str(self.path),
-            "GPU": ", ".join(sorted(set(self.frame("devices").labels("name").values))),
-            "tool": self.tool_version,
-            "kernels": f"{self.extent.kernels:,}",
-            "notes": " ".join(map(str, self.notes)),
-        }
-        return facts_table(facts)

@@ -5,6 +5,7 @@ Exports that nsys made are files there, what was imported of reports and traces 
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import multiprocessing.util
@@ -12,21 +13,23 @@ import os
 import random
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.store.file_lock import acquire, is_locked
 from nsightpy.units import format_bytes, parse_size
 
 DEFAULT_LIMIT_BYTES = 20 * 2**30
 GRACE_S = 600.0
 _EDGE_BYTES = 64 * 1024
-_ORPHAN_S = 24 * 3600.0
+_POLL_S = 0.1
+# What file systems without locks answer (some NFS, Lustre, FUSE).
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 SQLITE, COLUMNS = ".sqlite", ".columns"
 _ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
 _PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
@@ -127,32 +130,69 @@ def mark_used(entry: Path) -> Path:
 def alone(entry: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Alone among all processes with an entry, its folder being there and its owner's alone.
 
-    What killed processes left of the entry is gone. Raises ReportError when it cannot be made.
+    What killed processes left of the entry is gone. Raises ReportError when it cannot be made, or
+    the file system has no locks.
     """
     folder = entry.parent
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_mode & 0o077:
-            with suppress(PermissionError):
-                folder.chmod(0o700)
-        lock = acquire(_lock_of(entry), waiting)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    try:
-        _remove_orphans(folder, entry.name, surely=lock.sure)
+    with ExitStack() as held:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.stat().st_mode & 0o077:
+                with suppress(PermissionError):
+                    folder.chmod(0o700)
+            held.enter_context(locked(lock_of(entry), waiting))
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        for part in folder.glob("*.part"):
+            match = _PART.fullmatch(part.name)
+            if match and match[1] == entry.name:
+                shutil.rmtree(part, ignore_errors=True)
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
-def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
-    """Alone among all processes, an empty private folder on the file system of the entry.
+def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Alone with a lock file, which the system frees when its holder dies; it is gone afterwards.
 
-    The folder is gone afterwards, whatever happens. Raises ReportError when it cannot be made.
+    `waiting` is called once where another holds it, else that raises TimeoutError. Raises OSError
+    where it cannot be made.
     """
-    with alone(entry, waiting), made_folder(entry) as part:
-        yield part
+    from filelock import FileLock
+
+    lock = FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except TimeoutError:
+        if waiting is None:
+            raise
+        waiting()
+        lock.acquire()
+    except OSError as error:
+        if error.errno in _NO_LOCKS:  # so nobody holds it
+            path.unlink(missing_ok=True)
+        raise
+    try:
+        yield
+    finally:
+        if sys.platform != "win32":  # there it goes when it is freed
+            path.unlink(missing_ok=True)
+        lock.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether someone may hold the lock. Removes the lock file that nobody holds any more."""
+    try:
+        if path.exists():
+            with locked(path):
+                pass
+    except OSError:
+        return True
+    return False
+
+
+def lock_of(entry: Path) -> Path:
+    """The lock file of an entry."""
+    return entry.with_name(f"{entry.name}.lock")
 
 
 @contextmanager
@@ -217,7 +257,7 @@ def clear_cache() -> tuple[int, int]:
     removed = [size for _, size, path in _entries(folder) if _remove(path)]
     for part in folder.glob("*.part"):
         match = _PART.fullmatch(part.name)
-        if match and not is_locked(_lock_of(folder / match[1])):
+        if match and not is_locked(lock_of(folder / match[1])):
             shutil.rmtree(part, ignore_errors=True)
     for kind in (SQLITE, COLUMNS):
         for lock in folder.glob(f"*{kind}.lock"):
@@ -264,24 +304,10 @@ def _entries(folder: Path) -> list[tuple[float, int, Path]]:
     return sorted(entries)
 
 
-def _lock_of(entry: Path) -> Path:
-    return entry.with_name(f"{entry.name}.lock")
-
-
 def _remove(entry: Path) -> bool:
-    if is_locked(_lock_of(entry)):
+    if is_locked(lock_of(entry)):
         return False
     with suppress(OSError):
         delete(entry)
         return True
     return False
-
-
-def _remove_orphans(folder: Path, name: str, *, surely: bool) -> None:
-    """Remove what killed processes left of an export; without locks only what is a day old."""
-    for part in folder.glob("*.part"):
-        match = _PART.fullmatch(part.name)
-        if match and match[1] == name:
-            with suppress(OSError):
-                if surely or time.time() - part.stat().st_mtime > _ORPHAN_S:
-                    shutil.rmtree(part, ignore_errors=True)

@@ -37,8 +37,6 @@ T = TypeVar("T")
 # Asked for beside columns: which rows of a table can be counted (0 or 1).
 COUNTED = "counted"
 _SUFFIX = ".columns"
-# Rows of so many moments are read by themselves.
-_FEW_MOMENTS = 1_000
 # The rows of the file in the frame's order; kept where they are not all, as they come.
 _ROWS = "rows of the file"
 _TELLING = ("start_ns", "end_ns", "bytes")
@@ -60,15 +58,13 @@ Importer: TypeAlias = Callable[[Sequence[str]], Imported]
 class FrameSource:
     """How a frame is imported, and its rows: by the column `order`, those that are `counted`.
 
-    `read_at` gives columns of the few rows that have one of some values of `order`. What nearly
-    every question needs is imported `together`, in one pass.
+    What nearly every question needs is imported `together`, in one pass.
     """
 
     schema: Schema
     read: Importer
     order: str | None = None
     counted: bool = False
-    read_at: Callable[[Sequence[str], Ints], Frame] | None = None
     together: Sequence[str] = ()
 
     @property
@@ -185,22 +181,29 @@ class Store:
         counting = (COUNTED,) if source.counted else ()
         needed = (*source.telling, *counting, *source.together) if first else ()
         imported = source.read(tuple(dict.fromkeys((*needed, *missing))))
-        raw = dict(imported.frame)
+        raw, notes = dict(imported.frame), dict(imported.notes)
         counted = raw.pop(COUNTED, None)
+
+        def column(name: str) -> ColumnData:
+            if name not in raw:
+                more = source.read((name,))
+                raw.update(more.frame)
+                notes.update({**more.notes, **notes})
+            return raw[name]
+
         columns: dict[str, Column] = {}
         rows: ColumnData | None
         if not first:
             rows = self._column(name, _ROWS).data() if self._has(name, _ROWS) else None
         else:
-            rows = _rows(counted, source, raw)
+            rows = _rows(source, counted, column)
             if rows is not None:
                 columns[_ROWS] = narrow(rows)
-        for column in list(raw):
-            data = raw.pop(column)  # one after the other, so that no two orders of all are held
-            if not self._has(name, column):
-                columns[column] = narrow(_taken(data, rows))
-        notes = {c: told for c, told in imported.notes.items() if c in columns or (first and not c)}
-        return columns, notes
+        for each in list(raw):
+            data = raw.pop(each)  # one after the other, so that no two orders of all are held
+            if not self._has(name, each):
+                columns[each] = narrow(_taken(data, rows))
+        return columns, {c: n for c, n in notes.items() if c in columns or (first and not c)}
 
     def _keep(
         self, frame: str, columns: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
@@ -314,38 +317,24 @@ def _files_of(frame: str) -> str:
 
 
 def _rows(
-    counted: ColumnData | None, source: FrameSource, raw: Mapping[str, ColumnData]
+    source: FrameSource, counted: ColumnData | None, column: Callable[[str], ColumnData]
 ) -> Ints | None:
     """The rows of the file that a frame has, in its order; None where they are all, as they come.
 
-    Columns that were not read are looked at where they alone tell rows of one time apart.
+    `column` is asked for those that tell rows of one time apart.
     """
     rows = None
     if isinstance(counted, np.ndarray) and not counted.all():
         rows = np.flatnonzero(counted)
     if source.order is None:
         return rows
-    times = Frame({"times": raw[source.order]}).ints("times")
-    ties: Frame | None = None
 
     def key(chosen: Ints, name: str) -> NDArray[Any]:
-        nonlocal ties
-        chosen = chosen if rows is None else rows[chosen]
-        if name in raw:
-            return sort_key(name, raw[name], chosen)
-        moments = np.unique(times[chosen])
-        if source.read_at is None or len(moments) > _FEW_MOMENTS:
-            return sort_key(name, source.read((name,)).frame[name], chosen)
-        # the rows of these moments, in the order of the file: any that are still equal are there
-        nearest = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
-        at = np.flatnonzero(moments[nearest] == times)
-        if ties is None or ties.rows != len(at):
-            ties = source.read_at([n for n in source.schema.names if n not in raw], moments)
-        return sort_key(name, ties[name], np.searchsorted(at, chosen))
+        return sort_key(name, column(name), chosen if rows is None else rows[chosen])
 
     names = sorted(source.schema.names, key=lambda name: name != "end_ns")
-    own_times = times if rows is None else times[rows]
-    order = time_order(own_times, (partial(key, name=name) for name in names))
+    times = Frame({"times": _taken(column(source.order), rows)}).ints("times")
+    order = time_order(times, (partial(key, name=name) for name in names))
     return rows if order is None else order if rows is None else rows[order]
 
 

@@ -279,7 +279,7 @@ def all_frames(ranks: RankSet) -> str:
     """Everything that the library shows of some reports, as text."""
     shown = [repr(ranks), str(ranks.notes)]
     for report in ranks:
-        shown += [repr(report), report._repr_html_(), repr(report.session), repr(report.evidence)]
+        shown += [repr(report), repr(report.session), repr(report.evidence)]
         for frame in frames.SCHEMAS:
             table = getattr(report, frame, None)
             if isinstance(table, pd.DataFrame):

@@ -208,7 +208,6 @@ def test_the_frames_have_their_schemas() -> None:
         assert tuple(frame) == schema.names
         assert list(getattr(report, name).columns) == list(schema.names)
     assert report.launches["gpu"].unique().tolist() == ["NVIDIA H100 PCIe"]
-    assert "NVIDIA H100 PCIe" in report._repr_html_()
 
 
 @pytest.mark.parametrize("cell", ["1e400", "1e300", "-1", "9" * 40, "1.2.3", "(1, 2", "nan"])

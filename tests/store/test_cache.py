@@ -13,15 +13,18 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from nsightpy.errors import UsageError
+from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.export.nsys_export import sqlite_of
-from nsightpy.store import cache as export_cache, file_lock
+from nsightpy.store import cache as export_cache
 from nsightpy.store.cache import (
     CacheUsage,
     cache_folder,
     cache_limit,
     cache_usage,
     clear_cache,
+    is_locked,
+    lock_of,
+    locked,
     trim_cache,
 )
 from tests.support.nsys_stand_in import Bench, set_up
@@ -136,12 +139,11 @@ def test_what_is_in_use_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     handed_out = entry(cache, 2, hours=9)
     export_cache._handed_out.add(handed_out)
     recent = entry(cache, 3, hours=0.1)
-    locked = entry(cache, 4, hours=9)
-    lock = file_lock.acquire(locked.with_name(f"{locked.name}.lock"), lambda: None)
+    held = entry(cache, 4, hours=9)
     entry(cache, 5, hours=9)
-    assert trim_cache(keep=just_made) == (1, 1000)
-    lock.release()
-    assert names(cache) == sorted(each.name for each in (just_made, handed_out, recent, locked))
+    with locked(lock_of(held)):
+        assert trim_cache(keep=just_made) == (1, 1000)
+    assert names(cache) == sorted(each.name for each in (just_made, handed_out, recent, held))
 
 
 def test_reading_counts_as_use(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,31 +166,28 @@ def test_reading_counts_as_use(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_clear(cache: Path) -> None:
     entry(cache, 1, size=10)
-    locked = entry(cache, 2, size=20)
-    lock = file_lock.acquire(locked.with_name(f"{locked.name}.lock"), lambda: None)
-    in_work = cache / f"{locked.name}.abc.part"
+    held = entry(cache, 2, size=20)
+    in_work = cache / f"{held.name}.abc.part"
     orphan = cache / f"report-{1:024x}.sqlite.abc.part"
     for part in (in_work, orphan):
         part.mkdir()
         (part / "export.sqlite").touch()
     (cache / f"report-{3:024x}.sqlite.lock").touch()
     (cache / "README.txt").write_text("of the user")
-    assert clear_cache() == (1, 10)
-    left = sorted(["README.txt", locked.name, f"{locked.name}.lock", in_work.name])
-    assert names(cache) == left
-    lock.release()
+    with locked(lock_of(held)):
+        assert clear_cache() == (1, 10)
+        left = sorted(["README.txt", held.name, f"{held.name}.lock", in_work.name])
+        assert names(cache) == left
     assert clear_cache() == (1, 20)
     assert names(cache) == ["README.txt"]
 
 
 def test_a_released_lock_is_free_and_gone(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    assert not file_lock.is_locked(path)
+    assert not is_locked(path)
     for _ in range(2):
-        lock = file_lock.acquire(path, lambda: pytest.fail("nobody to wait for"))
-        assert lock.sure
-        assert file_lock.is_locked(path)
-        lock.release()
+        with locked(path):
+            assert is_locked(path)
         assert not path.exists()
 
 
@@ -208,25 +207,27 @@ def test_a_lock_file_replaced_while_waiting(
         real(descriptor, operation)
 
     monkeypatch.setattr("fcntl.flock", meanwhile_removed)
-    lock = file_lock.acquire(path, lambda: None)
-    assert len(tries) == 2
-    assert file_lock.is_locked(path)
-    lock.release()
+    with locked(path, lambda: None):
+        assert len(tries) == 2
+        assert is_locked(path)
     assert not path.exists()
 
 
 def test_who_waits_says_so_once(tmp_path: Path) -> None:
     path, waits = tmp_path / "lock", list[str]()
-    first = file_lock.acquire(path, lambda: pytest.fail("nobody to wait for"))
+
+    def second() -> None:
+        with locked(path, lambda: waits.append("waits")):
+            assert waits == ["waits"]
+
     with ThreadPoolExecutor(1) as pool:
-        second = pool.submit(file_lock.acquire, path, lambda: waits.append("waits"))
-        while not waits:
-            time.sleep(0.01)
-        with pytest.raises(TimeoutError):
-            second.result(timeout=0.5)
-        first.release()
-        second.result(timeout=10).release()
-    assert waits == ["waits"]
+        with locked(path, lambda: pytest.fail("nobody to wait for")):
+            waiter = pool.submit(second)
+            while not waits:
+                time.sleep(0.01)
+            with pytest.raises(TimeoutError):
+                waiter.result(timeout=0.5)
+        waiter.result(timeout=10)
     assert not path.exists()
 
 
@@ -240,10 +241,8 @@ def test_without_locks_nothing_is_taken_from_others(
     path.with_name(f"{path.name}.lock").touch()
     monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "0")
     assert trim_cache(keep=cache / "other") == (0, 0)
-    parts = [cache / f"{path.name}.{age}.part" for age in ("new", "old")]
-    for part in parts:
-        part.mkdir()
-    os.utime(parts[1], (0, 0))
-    with export_cache.building(path, lambda: None) as mine:
-        assert mine.is_dir()
-        assert [part.exists() for part in parts] == [True, False]
+    part = cache / f"{path.name}.old.part"
+    part.mkdir()
+    with pytest.raises(ReportError, match="cannot be written there"), export_cache.alone(path):
+        pytest.fail("nobody knows who else is there")
+    assert part.exists()

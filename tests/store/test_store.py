@@ -14,7 +14,7 @@ import pytest
 from fuzzer.stores import DAMAGES, damage, whole_files
 from hypothesis import given, settings, strategies as st
 
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.frames.columns import SPAN, Schema, float_column, int_column, label_column
 from nsightpy.store import cache as store_cache
 from nsightpy.store.store import COUNTED, FrameSource, Imported, Store
@@ -66,13 +66,10 @@ class Report:
             made[COUNTED] = (self.raw.ints("bytes") >= 0).astype(np.int64)
         return Imported(Frame(made), notes)
 
-    def read_at(self, columns: Sequence[str], moments: Ints) -> Frame:
-        return self.raw.select(columns).take(np.isin(self.raw.ints("start_ns"), moments))
-
     def source(self, frame: str) -> FrameSource:
         if frame == "small":
             return FrameSource(SMALL, self.read)
-        return FrameSource(SCHEMA, self.read, "start_ns", True, self.read_at, ("pid",))
+        return FrameSource(SCHEMA, self.read, "start_ns", True, ("pid",))
 
     def facts(self) -> Facts:
         return Facts(f"host {self.seed}", [3, 1], {3: "a\ud800", 1: ""})

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.readers.export.environment import remove_environment
-from nsightpy.readers.export.nsys_run import OPTIONS, run_export
-from nsightpy.readers.tools.file_check import MAGIC, file_errors, has_suffix, size_of_regular
-from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
+from nsightpy.readers.tools.file_check import MAGIC, file_errors, size_of_regular
+from nsightpy.readers.tools.nvidia_tools import Tool, ToolRun, find_tool, run_tool
 from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.store import cache
 
-REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
-
 Progress = Callable[[float | None, str], None]
+
+# What we ask for beyond the bare export; each is left out where nsys is too old for it.
+OPTIONS = ("--lazy=true", "--include-json=true")
+
+_KEPT_LINES = 15
+_KEPT_CHARACTERS = 300
+_BAR = re.compile(r"\[(?=[^\]\r\n]*[=%])[=#>. -]*\d{0,3} ?%?[=#>. -]*(?:\]|(?=[\r\n])|\Z)")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_REJECTED = re.compile(r"unrecogni[sz]ed option '?(--[\w-]+)")
+_NEWER = (
+    "The report needs nsys {0} or later, and {nsys} is {version}: update Nsight Systems, or "
+    "run `nsys export --type sqlite` where the report was captured and give the .sqlite instead."
+)
+_NO_SPACE = (
+    "nsys could not write to {folder}: free some space there, or set NSIGHTPY_CACHE_DIR "
+    "(TMPDIR when the cache is off) to another folder."
+)
+_DAMAGED = (
+    "The report is truncated or damaged: copy it again, and let the profiler finish writing it."
+)
+_NO_HOST = (
+    "This nsys lacks its host libraries: install the complete Nsight Systems, or set "
+    "NSIGHTPY_NSYS to the nsys of one."
+)
+_NO_LOCKS = (
+    "The file system of {folder} has no file locks: set NSIGHTPY_CACHE_DIR to a local folder."
+)
+_CAUSES = (
+    (r"in Nsight Systems version \(?([^),]+)\)?,\s+newer than", _NEWER),
+    (r"Version number is invalid: ([\d@.]+)", _NEWER),
+    (r"magic number mismatch|Cannot read from stream", _DAMAGED),
+    ("database is locked", _NO_LOCKS),
+    (r"unable to open database file|is full|No space left|disk I/O error", _NO_SPACE),
+    (r"[Ii]mporter\b.*not found", _NO_HOST),
+    (r"", "Try `nsys export --type sqlite` on it by hand; {nsys} was used."),
+)
 
 
 @dataclass(frozen=True)
@@ -79,26 +113,15 @@ def export_fault(path: Path) -> str | None:
 
 
 def _is_sqlite(report: Path) -> bool:
-    """Whether the file is SQLite. Raises ReportError for what is neither SQLite nor a report."""
+    """Whether a file is SQLite, whatever its name says. Raises ReportError where it is empty."""
     with file_errors(report):
-        if report.is_dir():
-            raise ReportError(report, "is a folder, not a report", "Name the report in it.")
         size_of_regular(report)
         with report.open("rb") as file:
             magic = file.read(len(MAGIC))
-    if magic == MAGIC:
-        return True
-    if report.suffix.lower() == ".qdstrm":
-        problem = "holds raw events that were not imported yet"
-        advice = "Import it with the QdstrmImporter of Nsight Systems, then read the .nsys-rep."
-        raise ReportError(report, problem, advice)
-    if not has_suffix(report, REPORT_SUFFIXES):
-        wanted = f"Give a {' or '.join(REPORT_SUFFIXES)} file, or its SQLite export."
-        raise ReportError(report, "is no Nsight Systems report", wanted)
     if not magic:
         advice = "Copy it again; the profiler writes it only when the profiled program has ended."
         raise ReportError(report, "is empty", advice)
-    return False
+    return magic == MAGIC
 
 
 def _fault_beside(report: Path, beside: Path) -> str | None:
@@ -137,15 +160,72 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
     def waiting() -> None:
         tell(None, f"waiting for another process that is exporting {report.name}")
 
-    with signals_raise(), cache.building(entry, waiting) as part:
+    with signals_raise(), cache.alone(entry, waiting), cache.made_folder(entry) as part:
         if export_fault(entry) is None:
             return
         tell(None, doing)
         exported = part / "export.sqlite"
-        run_export(nsys, report, exported, export_fault, lambda fraction: tell(fraction, doing))
+        _run(nsys, report, exported)
         if _entry_name(report) != entry.name:
             advice = "Wait until the profiler has finished writing it, then try again."
             raise ReportError(report, "changed while it was being exported", advice)
         remove_environment(exported)
         cache.publish(exported, entry)
     tell(1.0, doing)
+
+
+def _run(nsys: Tool, report: Path, exported: Path) -> None:
+    """Make an SQLite export with nsys, again without each option that it is too old for.
+
+    Raises ToolFailedError with the last words of nsys.
+    """
+    options = list(OPTIONS)
+    while True:
+        command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]
+        command += ["--force-overwrite=true", f"--output={exported}", *options, report]
+        try:
+            run = run_tool(command)
+        except (FileNotFoundError, PermissionError) as error:
+            problem = f"cannot be exported: {nsys.path} cannot be run ({error.strerror})"
+            advice = "Set NSIGHTPY_NSYS to the nsys of an Nsight Systems installation."
+            raise ToolFailedError(report, problem, advice) from error
+        match = _REJECTED.search(run.output) if run.returncode else None
+        kept = [each for each in options if match is None or each.split("=")[0] != match[1]]
+        if len(kept) == len(options):
+            break
+        options = kept
+    if run.returncode < 0:
+        raise _failure(nsys, report, exported, run, f"was killed by signal {-run.returncode}")
+    if run.returncode:
+        raise _failure(nsys, report, exported, run, f"failed (exit code {run.returncode})")
+    flaw = export_fault(exported)
+    if flaw is not None:
+        raise _failure(nsys, report, exported, run, f"ended well, but of its export: {flaw}")
+
+
+def last_words(output: str) -> list[str]:
+    """The last lines that a tool said, without its progress bar and control characters."""
+    lines: list[str] = []
+    for raw in re.split(r"[\r\n]+", _BAR.sub("\n", _ESCAPE.sub("", output))):
+        text = "".join(c if c.isprintable() else " " for c in raw).strip()
+        if text and text != (lines[-1] if lines else ""):
+            lines.append(text[:_KEPT_CHARACTERS])
+    return lines[-_KEPT_LINES:]
+
+
+def _failure(
+    nsys: Tool, report: Path, exported: Path, run: ToolRun, ending: str
+) -> ToolFailedError:
+    words = "".join(f"\n  | {line}" for line in last_words(run.output))
+    advice = next(
+        text.format(
+            *(part.replace("@", ".").strip(".") for part in match.groups()),
+            nsys=nsys.path,
+            version=nsys.version_text,
+            folder=exported.parent.parent,
+        )
+        for pattern, text in _CAUSES
+        if (match := re.search(pattern, run.output))
+    )
+    problem = f"cannot be exported: nsys {nsys.version_text} {ending}{words}"
+    return ToolFailedError(report, problem, advice)

@@ -99,8 +99,6 @@ def nothing(schema: Schema, wanted: Sequence[str]) -> Frame:
 def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequence[str]) -> Frame:
     """The columns of a table as it stores them, of global ids process and thread."""
     table = export.file.tables[source.table]
-    among = (source.where(table), export.moments_of(table))
-    conditions = [condition for condition in among if condition is not None]
     no_id = UNKNOWN if source.table in GPU_TABLES else 0
     expressions: dict[str, sa.ColumnElement[Any]] = {}
     for name in names:
@@ -112,7 +110,9 @@ def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequ
             expressions[name] = _column(export, schema, source, name)
     labelled = [value.label(name) for name, value in expressions.items()]
     query = sa.select(*(labelled or [literal(0).label("no_column")])).select_from(table)
-    raw = Frame(export.file.arrays(query.where(*conditions), table))
+    chosen = source.where(table)
+    query = query if chosen is None else query.where(chosen)
+    raw = Frame(export.file.arrays(query, table))
     owners = {name: raw.ints(source.ids[name]) for name in names if name in source.ids}
     parts = {name: _PARTS[name](ids) for name, ids in owners.items()}
     same = {n: Labels.constant(source.same[n], raw.rows) for n in names if n in source.same}

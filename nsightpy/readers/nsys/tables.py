@@ -6,13 +6,11 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Ints
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
@@ -41,7 +39,6 @@ class NsysExport:
         self.file = SqliteFile(path, threads)
         self.strings = Strings(self.file)
         self._notes: dict[str, dict[str, None]] = {}
-        self._moments: list[int] | None = None
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
             raise ReportError(
@@ -88,21 +85,6 @@ class NsysExport:
             return False
         first = sa.select(sa.literal_column("1", sa.Integer)).select_from(self.file.tables[table])
         return bool(self.file.rows(first.limit(1)))
-
-    @contextmanager
-    def at(self, moments: Ints) -> Iterator[None]:
-        """Of tables of events only the rows that start at one of these moments are read."""
-        self._moments = moments.tolist()
-        try:
-            yield
-        finally:
-            self._moments = None
-
-    def moments_of(self, table: sa.TableClause) -> sa.ColumnElement[bool] | None:
-        """The rows of a table that are read; None for all."""
-        if self._moments is None:
-            return None
-        return table.c["start" if "start" in table.c else "timestamp"].in_(self._moments)
 
     def note(self, text: str, column: str = "") -> None:
         """Say something of what is being read: of a column of its frame, or of all of them."""

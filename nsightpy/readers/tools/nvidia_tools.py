@@ -1,20 +1,28 @@
-"""Finding NVIDIA's command-line tools: their variable, PATH and the usual install folders."""
+"""NVIDIA's command-line tools: found by their variable, in PATH and the usual install folders; run
+to their end, with nothing of them left behind when interrupted."""
 
 from __future__ import annotations
 
 import functools
 import glob
+import math
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from nsightpy.errors import ToolNotFoundError
-from nsightpy.readers.tools.tool_run import run_tool
 
 VERSION_TIMEOUT_S = 20.0
+_TICK_S = 0.5
+_TERMINATE_S = 2.0
 _VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:-(\S+))?", re.IGNORECASE)
 _FOLDER_VERSION = re.compile(r"(?<!\d)20\d\d(?:\.\d+)+")
 
@@ -157,3 +165,58 @@ def _probe(spec: ToolKind, path: Path) -> tuple[tuple[int, ...] | None, str]:
         return tuple(int(part) for part in match.groups()[:4] if part), ""
     trouble = f"does not answer --version as {spec.product} does"
     return (fallback, trouble) if fallback else (None, trouble)
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """How a tool ended: its exit code (negative: killed by that signal) and all that it printed."""
+
+    returncode: int
+    output: str
+
+
+def run_tool(command: Sequence[str | Path], timeout_s: float = math.inf) -> ToolRun:
+    """Run a tool to its end.
+
+    Raises OSError if it cannot start, and TimeoutError; any exception kills its process group.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            output = _output_of(process, monotonic() + timeout_s)
+        except BaseException:
+            _kill_group(process)
+            raise
+    return ToolRun(process.returncode, output.decode("utf-8", "replace"))
+
+
+def _output_of(process: subprocess.Popen[bytes], end: float) -> bytes:
+    """What a process prints until it ends: a child of it may hold the pipe longer."""
+    while True:
+        has_ended = process.poll() is not None
+        try:
+            return process.communicate(timeout=min(_TICK_S, max(end - monotonic(), 0)))[0]
+        except subprocess.TimeoutExpired as waiting:
+            if has_ended:
+                return waiting.output or b""
+        if not has_ended and monotonic() > end:
+            raise TimeoutError("no answer in time")
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    if sys.platform == "win32":
+        process.kill()
+        process.wait()
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_TERMINATE_S)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
