@@ -14,9 +14,6 @@ from tests.support.full_export import (
     ALLREDUCE,
     GENERATIONS,
     KERNELS,
-    changed,
-    columns,
-    damaged,
     full,
 )
 from tests.support.reports import COMMANDS, FORMATS, SPLITS, ask, rows_of
@@ -111,27 +108,6 @@ def test_negative_times(tmp_path: Path) -> None:
     assert row["Instances"] == 2
 
 
-def test_an_end_before_its_start_is_no_busy_time(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.kernel(100, 200, "k", launch=(1, 2))
-    export.kernel(500, 300, "k", launch=(3, 4))
-    path = export.write()
-    everything(path, ("json",))
-    (row,) = rows_of("breakdown", path)
-    assert (row["busy_ns"], row["window_ns"]) == (100, 100)
-
-
-@pytest.mark.parametrize("kind", ["KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE", "RUNTIME"])
-def test_rows_without_an_end_are_left_out_and_counted(tmp_path: Path, kind: str) -> None:
-    table = f"CUPTI_ACTIVITY_KIND_{kind}"
-    without = f'UPDATE {table} SET "end" = NULL'
-    path = damaged(tmp_path, table, f"{without} WHERE rowid = 1")
-    commands = {"RUNTIME": "api", "KERNEL": "kernels", "GRAPH_TRACE": "breakdown"}
-    said = ask(commands.get(kind, "memory"), path).stderr
-    assert f"1 rows of {table} have no end" in said
-    everything(damaged(tmp_path, table, without), ("json",))
-
-
 @pytest.mark.parametrize("value", [2**31, 2**62, -1, -(2**63)])
 def test_huge_ids(tmp_path: Path, value: int) -> None:
     export = full(tmp_path / "a.sqlite")
@@ -156,23 +132,6 @@ def test_unknown_kinds_are_named_by_their_number(tmp_path: Path, value: int) -> 
 
 
 # NULL where 0 is meant
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_null_in_every_column_that_may_hold_it(tmp_path: Path, generation: str) -> None:
-    original = full(tmp_path / "full.sqlite", generation).write()
-    updates = []
-    for table, found in columns(original).items():
-        nullable = [name for name, _, not_null in found if not not_null and name != "id"]
-        if nullable and not table.startswith(("ENUM_", "PROFILER")):
-            nulls = ", ".join(f'"{name}" = NULL' for name in nullable)
-            updates.append(f"UPDATE {table} SET {nulls}")
-    single = [[update] for update in updates] if generation == "new" else []
-    for statements in (*single, updates):
-        path = changed(original, tmp_path / "a.sqlite", statements)
-        ask("launches", path, "--format", "json")
-        assert ask("summarize", path, "--format", "json").json["header"]["kernels"] == KERNELS
 
 
 def test_null_is_zero_in_ids(tmp_path: Path) -> None:

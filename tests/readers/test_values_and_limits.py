@@ -28,33 +28,11 @@ from nsightpy.readers.torch.columns import whole
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results.series import MemorySeries, MemoryUsage
-from tests.support.full_export import KERNELS, changed, damaged, full, untyped
+from tests.support.full_export import changed, full
 from tests.support.reports import ask, refused, rows_of
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
-NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
-
-
-@pytest.mark.parametrize("column", ["streamId", "deviceId"])
-def test_work_that_names_no_place_is_not_put_on_number_0(tmp_path: Path, column: str) -> None:
-    update = f"UPDATE {KERNEL} SET {column} = NULL WHERE rowid = 1"
-    path = damaged(tmp_path, KERNEL, update)
-    what = column.removesuffix("Id")
-    found = ask("kernels", "--by", what, path, "--format", "json").json
-    assert f"1 rows of {KERNEL} have no {what}." in found["notes"]
-    assert sum(row["Instances"] for row in found["rows"]) == KERNELS
-    assert sum(row["Instances"] for row in found["rows"] if row[what] == -1) == 1
-
-
-def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
-    export = Export(tmp_path / "full.sqlite")
-    export.kernel(500, 600, "k", launch=(100, 200))
-    export.nvtx_push_pop(0, 300, "range")
-    updates = (f"UPDATE {table} SET correlationId = NULL" for table in (KERNEL, RUNTIME))
-    statements = [*untyped(KERNEL), *untyped(RUNTIME), *updates]
-    path = changed(export.write(), tmp_path / "a.sqlite", statements)
-    assert rows_of("kernels", "--nvtx", "range", path) == []
 
 
 @pytest.mark.parametrize("size", [2**61, 2**57, -1])
@@ -218,17 +196,6 @@ def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: in
     assert whole(value, -5) == number
 
 
-def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
-    update = f"UPDATE {KERNEL} SET {NO_NAMES}, gridX = NULL WHERE rowid <= 2"
-    path = damaged(tmp_path, KERNEL, update)
-    found = ask("kernels", "--by", "grid", path, "--format", "json").json
-    nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
-    assert sum(row["Instances"] for row in nameless) == 2
-    assert {row["grid"] for row in nameless} == {None}
-    assert f"2 rows of {KERNEL} have no name." in found["notes"]
-    assert f"2 rows of {KERNEL} have no grid x." in found["notes"]
-
-
 def test_a_stretch_without_gpu_work_has_no_findings(tmp_path: Path) -> None:
     answer = ask("findings", full(tmp_path / "a.sqlite").write(), "--to", "0.000001ms")
     assert "No GPU work is in the wanted stretch of time" in answer.stderr
@@ -287,15 +254,6 @@ def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) 
     (tmp_path / "r1.sqlite").rename(folder / "r1.sqlite")
     assert rows_of("info", folder / "r0.sqlite")[0]["start_utc"] is None
     ask("export", folder, "-o", tmp_path / "frames")
-
-
-def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
-    table = "TARGET_INFO_CUDA_DEVICE"
-    update = f"UPDATE {table} SET gpuId = 'abc' WHERE rowid = 1"
-    path = damaged(tmp_path, table, update)
-    note = f"1 devices in {table} name no GPU."
-    for command in (("stats", "-r", "cuda_gpu_trace"), ("info",)):
-        assert note in ask(*command, path, "--format", "json").everything.decode(), command
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -144,8 +144,10 @@ def test_nccl_ranks_are_those_of_the_largest_communicator(tmp_path: Path) -> Non
 
 
 NAMES = {"rank_3": 3, "RANK-12": 12, "train.rank=4.h100": 4, "run_r3": 3, "r07.x": 7}
-NAMES |= {"model-3-of-8": 3, "llama.0-of-2.pt.trace": 0}
+NAMES |= {"model-3-of-8": 3, "llama.0-of-2.pt.trace": 0, "rank123456": 123456}
 NO_NAMES = ("report3", "ranks", "carr3", "rank12345678901234567890", "part-8-of-8", "2-of-many")
+# dates are no ranks
+NO_NAMES += ("bench_r20240131", "bench_r240131", "run.rank=99999999", "rank_1700000000")
 
 
 @pytest.mark.parametrize(("name", "rank"), [*NAMES.items(), *((name, None) for name in NO_NAMES)])
@@ -153,6 +155,15 @@ def test_ranks_in_file_names(tmp_path: Path, name: str, rank: int | None) -> Non
     report = NsysReport(write(tmp_path / f"{name}.sqlite"))
     assert report.rank_of(1000) == (rank, "file name" if rank is not None else "")
     assert report.processes["rank"].tolist() == [-1 if rank is None else rank]
+
+
+def test_missing_ranks_are_counted_not_listed(tmp_path: Path) -> None:
+    for rank in (3, 999_998):
+        write(tmp_path / f"rank{rank}.sqlite")
+    found = open_ranks(tmp_path, rank_regex=r"rank(\d+)")
+    found.find_ranks()
+    missing = "0, 1, 2, 4, 5, 6, 7, 8 and 999,989 more"
+    assert f"ranks without a report here: {missing}" in map(str, found.notes)
 
 
 def test_natural_order_is_numeric_and_total() -> None:
