@@ -11,7 +11,6 @@ from nsightpy.analysis.comparison.gate import gated
 from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
     CANNOT_TELL,
-    COMPARE_FIELDS,
     SAME,
     SLOWER,
     ComparedSide,
@@ -133,18 +132,6 @@ def test_without_a_spread_nothing_can_be_told() -> None:
     assert (found.unit, found.spread, found.step.verdict) == ("window", "nothing", CANNOT_TELL)
     assert found.step.runs_needed == 4
     assert (found.step.ratio_low, found.step.p_value) == (None, None)
-
-
-def test_rows_have_the_columns_of_the_command_line() -> None:
-    found = compare_sides(StepModel().side(1), StepModel().side(2))
-    table = found.to_pandas()
-    assert list(table.columns) == [field.name for field in COMPARE_FIELDS]
-    assert list(table.columns)[:8] == [
-        *("name", "before_ns", "after_ns", "delta_ns", "ratio", "before_n", "after_n", "verdict")
-    ]
-    assert table["section"].unique().tolist() == ["step", "time", "kernel", "category"]
-    assert (table["after_ns"] - table["before_ns"] == table["delta_ns"]).all()
-    assert table["before_n"].unique().tolist() == [5]
 
 
 def test_a_side_against_itself_is_the_same() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from nsightpy.cli.main import run
 from tests.support.full_export import small
-from tests.support.reports import COMMANDS, ask, refused, state
+from tests.support.reports import ask, refused, state
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +45,7 @@ def test_wrong_usage(export: Path, arguments: list[str], words: str) -> None:
     assert words in refused(*given, code=2)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["kernels", "breakdown"])
 @pytest.mark.parametrize(
     "option, value, words",
     [
@@ -123,18 +123,6 @@ def test_an_existing_output_is_kept_unless_forced(export: Path, tmp_path: Path, 
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_output_directory_is_missing(export: Path, tmp_path: Path) -> None:
-    message = refused("kernels", export, "-o", tmp_path / "no" / "such" / "out.csv")
-    assert "cannot be written: No such file or directory" in message
-    assert not list(tmp_path.iterdir())
-
-
-def test_output_is_a_directory(export: Path, tmp_path: Path) -> None:
-    for force in ([], ["--force"]):
-        assert "is a directory" in refused("kernels", export, "-o", tmp_path, *force)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_reports_themselves_are_never_overwritten(export: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(export, tmp_path / "a.sqlite"))
     link = tmp_path / "link"
@@ -192,16 +180,6 @@ def test_a_reader_that_leaves_early_makes_no_noise(export: Path, form: str) -> N
     assert done.returncode == 0
 
 
-def test_interruption_says_one_word(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.query import command
-
-    def interrupt(*arguments: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command.Request, "of", interrupt)
-    assert run(["kernels", str(export)]) == 130
-
-
 def test_a_signal_keeps_its_exit_code(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nsightpy.query import command
 
@@ -226,18 +204,3 @@ def test_a_bad_report_among_good_ones_is_left_out_and_named(tmp_path: Path, expo
     assert "a_rank2.sqlite: is empty" in answer.stderr
     message = refused("kernels", tmp_path, "--on-error", "raise")
     assert "a_rank2.sqlite: is empty" in message
-
-
-def test_nothing_but_bad_reports(tmp_path: Path) -> None:
-    for name in ("a.sqlite", "b.sqlite"):
-        (tmp_path / name).write_bytes(b"")
-    assert "is empty" in refused("kernels", tmp_path)
-
-
-def test_binary_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("NSIGHTPY_NSYS", str(tmp_path / "no-such-nsys"))
-    message = refused("kernels", tmp_path / "a.nsys-rep")
-    assert "a.nsys-rep" in message
-    assert "nsys" in message

@@ -74,23 +74,6 @@ def test_rows_and_details_of_the_document_are_of_the_same() -> None:
     assert document["spread"] == "steps"
 
 
-def test_a_baseline_stands_in_for_its_runs(tmp_path: Path) -> None:
-    kept = tmp_path / "baseline.json"
-    ask("compare", "-q", "--save-baseline", kept, FIRST)
-    assert "exists already" in ask("compare", "--save-baseline", kept, FIRST, expect=1).stderr
-    assert str(ROOT).encode() not in kept.read_bytes()
-    assert b"train_rank" not in kept.read_bytes()
-    direct, through = (
-        ask("compare", "--format", "json", *sides).json["rows"]
-        for sides in ((FIRST, OTHER), ("--baseline", kept, OTHER))
-    )
-    assert through == direct
-    kept.write_bytes(kept.read_bytes().replace(b"baseline/1", b"baseline/9"))
-    said = ask("compare", "--baseline", kept, OTHER, expect=1).stderr
-    assert "is a baseline of another version (nsightpy.baseline/9" in said
-    assert len(said.strip().splitlines()) == 2
-
-
 @pytest.mark.parametrize("outside", [("--to", "-1"), ("--from", "1e18")])
 def test_times_outside_of_a_capture_are_said(outside: tuple[str, str]) -> None:
     assert "there is nothing to compare" in ask("compare", *outside, TRACE, TRACE, expect=1).stderr

@@ -12,7 +12,7 @@ from simulator.kineto import write_traces
 from simulator.run import Run
 
 import nsightpy
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT
 
 # Experts in the groups of stage 0 (ranks 0-3) and 1 (4-7): two nodes, a pipeline between them.
 JOB = TrainingJob(
@@ -81,14 +81,6 @@ def test_receivers_without_a_report_go_by_their_place(run: Run, tmp_path: Path) 
     targets = {row["target_rank"] for row in table.records() if row["group"] == "0-2,?"}
     assert targets == {0, 1, 2, "?3"}
     assert any(note.startswith("?3 stands") for note in table.notes)
-
-
-def test_pairs_are_drawn_as_a_heat_map(run: Run, tmp_path: Path) -> None:
-    write_reports(run, tmp_path / "job")
-    ask("collectives", "--by", "pair", tmp_path / "job", "-o", tmp_path / "pairs.svg")
-    picture = (tmp_path / "pairs.svg").read_text()
-    assert picture.count("<image") >= 1
-    assert "from rank" in picture
 
 
 def test_what_records_sizes_is_named_where_there_are_none() -> None:

@@ -14,7 +14,7 @@ from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
 from nsightpy.commands.findings.command import findings
 from nsightpy.names import brief_kernel
 from nsightpy.query.options import Common
-from nsightpy.results import FINDING_FIELDS, Value
+from nsightpy.results import Value
 from tests.support.reports import ROOT, ask
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -403,19 +403,6 @@ def test_the_largest_share_comes_first_and_bounds_are_per_iteration(tmp_path: Pa
     first = next(row for row in table.records() if row["window"])
     assert "per iteration" in str(first["evidence"])
     assert "steady iterations" in str(first["evidence"])
-
-
-@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
-def test_every_format(form: str, tmp_path: Path) -> None:
-    export = Export(tmp_path / "report.sqlite")
-    end = busy(export, MS, name="\x1b[31mkernel|")
-    export.nvtx_push_pop(end - MS, end + 6 * MS, "\x1b]0;evil\x07 {time} {place}")
-    busy(export, end + 6 * MS + 900 * US)
-    answer = ask("findings", export.write(), "--format", form)
-    assert b"\x1b" not in answer.everything
-    assert "host-gap" in answer.text
-    if form == "json":
-        assert list(answer.json["rows"][0]) == [*(field.name for field in FINDING_FIELDS), "key"]
 
 
 def test_what_is_abnormal_and_how_long_an_instance_lasts() -> None:

@@ -493,17 +493,6 @@ def test_a_picture_of_nothing_says_why(tmp_path: Path) -> None:
     assert not (tmp_path / "none.png").exists()
 
 
-def test_the_figure_belongs_to_the_caller() -> None:
-    from matplotlib.figure import Figure
-
-    from nsightpy.render.plots.iterations_plot import iterations_figure
-
-    table = iterations(SAMPLES / "training_4rank")
-    figure = iterations_figure(table)
-    assert isinstance(figure, Figure)
-    assert len(figure.axes) == 4
-
-
 def test_the_critical_path_is_that_of_summarize() -> None:
     training = SAMPLES / "training_4rank"
     path = summarize(training).header["critical_path"]

@@ -104,9 +104,3 @@ def test_captures_without_api_calls_say_so() -> None:
         answer = ask(command, path, "--by", by)
         assert answer.stdout == b"no rows\n"
         assert "holds no GPU work" in answer.stderr
-
-
-def test_queues_are_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "queues.svg"
-    ask("launches", TRAINING, "--by", "stream", "-o", path)
-    assert "rank 3, 1 stream left out" in path.read_text(encoding="utf-8")

@@ -11,9 +11,6 @@ from simulator import PRESETS
 from nsightpy.analysis.ranks.imbalance import imbalance_of
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import begin_late, simulate
-from tests.support.reports import ask
-
-COLUMNS = "name,ranks,total_med_ns,total_max_ns,slowest_rank,max_over_mean"
 
 
 def test_totals_are_the_true_ones_and_the_straggler_is_the_slowest(tmp_path: Path) -> None:
@@ -76,14 +73,3 @@ def test_more_layers_are_other_work_not_more_iterations() -> None:
     found = imbalance_of([profile(1, 1), profile(1.5, 1), profile(1, 0.72), profile(1.5, 1)])
     assert found.kinds == ((0, 2), (1, 3))
     assert all(row.max_over_mean == pytest.approx(1.0, abs=0.02) for row in found.kernels)
-
-
-def test_the_command_line(tmp_path: Path) -> None:
-    simulate(PRESETS["ranks_2"], tmp_path)
-    answer = ask(
-        "ranks", "--by", "kernel", tmp_path, "--format", "csv", "--top", "3", "--name", "base"
-    )
-    assert answer.text.splitlines()[0].startswith(COLUMNS)
-    assert len(answer.text.splitlines()) == 4
-    one = ask("ranks", "--by", "kernel", tmp_path / "ranks_2_rank0.sqlite")
-    assert "at least two ranks" in one.stderr

@@ -8,36 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import nsightpy
 from nsightpy.analysis.selection.coverage import ProfiledProcess, choose_kernels
 from nsightpy.analysis.selection.launch_places import Portion, Variant, portions, variant_launches
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports.opening import open_report
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
-from tests.support.reports import ROOT, ask
-
-COLUMNS = [
-    *("order", "name", "mangled", "grid", "block", "instances", "total_ns", "share"),
-    *("cumulative_share", "representative_ns", "launch_skip", "launch_count", "command"),
-    *("shared_bytes", "rank"),
-]
+from tests.support.reports import ROOT
 
 
 def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
     """name, skip and representative of each row."""
     made = select(path, **wanted)  # type: ignore[arg-type]
     return [(row[1], row[10], row[9]) for row in made.rows]
-
-
-def test_columns_are_those_of_the_command_line(tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", [Scripted("a"), Scripted("a")])
-    assert repr(nsightpy.select(report)).startswith("<Plan select: 1 row of order, name, mangled,")
-    assert list(nsightpy.select(report).columns) == COLUMNS
-    assert ask("select", report, "--format", "csv").csv[0] == COLUMNS
-    document = ask("select", report, "--format", "json").json
-    assert document["schema"] == "nsightpy.select/1"
-    assert list(document["rows"][0]) == [*COLUMNS, "key", "variant_key"]
 
 
 def test_the_fewest_that_cover(tmp_path: Path) -> None:

@@ -225,15 +225,6 @@ def test_merged_is_the_sum_of_the_ranks(name: str, job: Callable[[str], Job]) ->
     ]
 
 
-def test_worker_processes_change_nothing(job: Callable[[str], Job]) -> None:
-    paths, _ = job("training_4rank")
-    for request in (("summarize",), ("kernels", "--by", "rank,device")):
-        answers = [
-            ask(*request, *paths, "--format", "json", "--jobs", jobs).stdout for jobs in ("1", "2")
-        ]
-        assert answers[0] == answers[1]
-
-
 def test_order_of_the_arguments_changes_nothing(job: Callable[[str], Job]) -> None:
     paths, _ = job("training_4rank")
     forward = ask("kernels", *paths, "--by", "rank", "--format", "csv").stdout

@@ -128,12 +128,6 @@ def test_a_frame_that_is_none_is_a_mistake_not_a_damaged_report(job: Job) -> Non
         job.events("kernel")
 
 
-def test_worker_processes_change_nothing() -> None:
-    alone, shared = (nsightpy.open(JOB, jobs=jobs).events("kernels") for jobs in (1, 2))
-    assert alone.equals(shared)
-    assert alone["rank"].unique().tolist() == [0, 1, 2, 3]
-
-
 def test_a_capture_that_comes_twice_counts_once(tmp_path: Path) -> None:
     for name in ("train_rank0", "train_rank1"):
         shutil.copy(JOB / f"{name}.sqlite", tmp_path)

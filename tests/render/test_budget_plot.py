@@ -117,17 +117,6 @@ def test_usage_finds_the_peak_and_who_made_it(tmp_path: Path) -> None:
     assert any("1 frees gave back memory from before" in note for note in table.notes)
 
 
-def test_usage_is_drawn(tmp_path: Path) -> None:
-    table = memory_usage(str(usage_export(tmp_path / EVIL)))
-    figure = memory_figure(table)
-    assert len(figure.axes) == 2
-    line = figure.axes[0].lines[0]
-    assert max(line.get_ydata()) == pytest.approx(5.0)
-    assert "\x1b" not in figure.axes[0].get_title(loc="left")
-    assert "\x1b" not in texts(figure)
-    assert picture_bytes(figure, "a.svg").startswith(b"<?xml")
-
-
 def test_usage_without_a_capture_of_it(tmp_path: Path) -> None:
     paths, _ = PRESETS["small"].write(tmp_path)
     table = memory_usage([str(path) for path in paths])

@@ -233,29 +233,6 @@ def test_pages_without_findings(tmp_path: Path, chromium: Browser) -> None:
     assert labels == ["iteration 2", "iteration 3", "iteration 4"]  # ranks differ by a little
 
 
-def test_a_tooltip_goes_away(training: Path, chromium: Browser) -> None:
-    chromium.open(training, "#from=577200000&to=578600000")
-    top = top_of(chromium)
-
-    def hover() -> None:
-        chromium.mouse("mouseMoved", 700, top + 70)
-        chromium.mouse("mouseMoved", 701, top + 70)
-        settled(chromium, "!$('tip').hidden")
-
-    for leave in (
-        lambda: chromium.press("Escape"),
-        lambda: chromium.mouse("mouseWheel", 701, top + 70, deltaX=0, deltaY=10),
-        lambda: chromium.mouse("mouseMoved", 700, 10),
-        lambda: chromium.call(
-            "Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": 20, "y": 20}]
-        ),
-    ):
-        hover()
-        leave()
-        settled(chromium, "$('tip').hidden")
-    chromium.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
-
 def touch(page: Browser, kind: str, *points: tuple[float, float]) -> None:
     found = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
     page.call("Input.dispatchTouchEvent", type=kind, touchPoints=found)
@@ -281,17 +258,6 @@ def test_two_fingers_zoom_about_what_lies_between_them(training: Path, chromium:
     moved = chromium.run("[view.start, view.end]")
     assert moved[1] - moved[0] == pytest.approx(view[1] - view[0])
     assert moved[0] > view[0]
-
-
-def test_a_touchpad_zooms_where_it_points(training: Path, chromium: Browser) -> None:
-    chromium.open(training, "#t=560000000-570000000")
-    y = top_of(chromium) + 120
-    time = chromium.run("timeAt(700)")
-    for _ in range(4):  # a pinch comes as small turns of the wheel with ctrl
-        chromium.mouse("mouseWheel", 700, y, deltaX=0, deltaY=-10, modifiers=2)
-    settled(chromium, "view.end - view.start < 8e6")
-    assert chromium.run("timeAt(700)") == pytest.approx(time, abs=1e3)
-    assert chromium.run("visualViewport.scale") == 1
 
 
 def test_a_chosen_collective_is_shown_on_all_its_ranks(training: Path, chromium: Browser) -> None:

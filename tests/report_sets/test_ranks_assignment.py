@@ -159,7 +159,7 @@ def test_ranks_in_file_names(tmp_path: Path, name: str, rank: int | None) -> Non
 
 def test_missing_ranks_are_counted_not_listed(tmp_path: Path) -> None:
     for rank in (3, 999_998):
-        write(tmp_path / f"rank{rank}.sqlite")
+        write(tmp_path / f"rank{rank}.sqlite", took=rank)
     found = open_ranks(tmp_path, rank_regex=r"rank(\d+)")
     found.find_ranks()
     missing = "0, 1, 2, 4, 5, 6, 7, 8 and 999,989 more"
@@ -238,7 +238,7 @@ def test_failures_come_in_the_order_of_the_reports(tmp_path: Path) -> None:
 @pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="the system does not list open files")
 def test_a_set_holds_no_file_open_for_each_report(tmp_path: Path) -> None:
     for rank in range(12):
-        write(tmp_path / f"rank{rank}.sqlite")
+        write(tmp_path / f"rank{rank}.sqlite", took=rank)
     found = open_ranks(tmp_path)
     kernels(found.reports[:1])  # what is imported and opened once
     host = attrgetter("session.host")
@@ -246,14 +246,6 @@ def test_a_set_holds_no_file_open_for_each_report(tmp_path: Path) -> None:
     for step in (found.find_ranks, lambda: found.map(host), lambda: found.notes):
         step()
         assert len(list(OPEN_FILES.iterdir())) - before < 6
-
-
-def test_worker_processes_answer_as_one_process_does(tmp_path: Path) -> None:
-    for rank in (0, 1, 2, 10):
-        write(tmp_path / f"r_{rank}.sqlite", mpi={1000: 10 - rank}, took=100 + rank)
-    alone, shared = (kernels(tmp_path, by="rank,process", jobs=jobs) for jobs in (1, 2))
-    assert alone == shared
-    assert sorted(row[0] for row in alone.rows) == [0, 8, 9, 10]
 
 
 def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Path) -> None:
