@@ -1,4 +1,4 @@
-"""Which kernels count as FP32 products, unfused steps and regions of directives, by name."""
+"""Which kernels count as FP32 products and unfused steps, by name."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ import numpy as np
 import pytest
 
 from nsightpy.analysis.communication import is_communication, operation_of
-from nsightpy.analysis.findings.groups import NONE, Gpu, Group
-from nsightpy.analysis.findings.kernel_evidence import COLUMNS, KernelEvidence, kernel_evidence
-from nsightpy.analysis.intervals import NOTHING, Spans
+from nsightpy.analysis.findings.evidence import Evidence, Gpu, Group
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS, with_kernels
+from nsightpy.analysis.intervals import NOTHING
+from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.frames import Frame, Labels
 
 A100 = Gpu(108, 8, "NVIDIA A100")
 
 
-def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelEvidence:
+def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
+    """The group of a kernel that runs alone."""
     shape = dict.fromkeys(COLUMNS, 1) | {"blocks": blocks, "threads": 128}
     columns = {"start_ns": 0, "end_ns": 50_000, "stream": 7, **shape}
     ints = {key: np.asarray([value], dtype=np.int64) for key, value in columns.items()}
     kernels = Frame({**ints, "name": Labels.of([name])})
-    none = np.zeros(1, dtype=np.bool_)
-    return kernel_evidence(kernels, none, Spans.of(0, 50_000), NOTHING, gpu)
-
-
-def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
-    return used(name, blocks, gpu).groups.get(of, NONE)
+    row = Evidence(0, 0, TimeBudget(0, *[50_000] * 3, *[0] * 6), gpu=gpu)
+    return with_kernels(row, kernels, np.zeros(1, dtype=np.bool_), NOTHING)[of]
 
 
 @pytest.mark.parametrize(
@@ -68,12 +66,6 @@ def test_small_turing_gpus_have_no_tensor_cores() -> None:
 )
 def test_unfused_steps(name: str, unfused: bool) -> None:
     assert (group(name, "elementwise").count == 1) == unfused
-
-
-def test_regions_of_directives() -> None:
-    assert used("__omp_offloading_10305_2a_main_l40").directives
-    assert used("nvkernel__Z4stepPdi_F1L23_2").directives
-    assert not used("step_kernel(double *, int)").directives
 
 
 def test_nearly_one_block_a_multiprocessor_is_no_small_grid() -> None:

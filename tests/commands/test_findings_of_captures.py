@@ -9,7 +9,7 @@ import pytest
 from simulator import TrainingJob
 
 from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES
-from nsightpy.analysis.findings.rules import RULES
+from nsightpy.analysis.findings.engine import RULES
 from nsightpy.commands.findings.command import findings
 from nsightpy.results import Value
 from tests.support.launchers import MS, US, Machine

@@ -191,20 +191,6 @@ def test_compilers_are_known_by_cpu_samples(
     assert rows["host-gap"] == pytest.approx(0.5 - compiling, abs=0.02)
 
 
-def test_gaps_before_code_is_loaded_may_be_those_of_a_compiler(tmp_path: Path) -> None:
-    machine = Machine(tmp_path / "report.sqlite")
-    main = machine.thread()
-    for place in range(6):
-        main.now += 400 * MS
-        main.call("cuModuleLoadDataEx", 3 * MS)
-        main.kernel(f"broadcast_{place}", 300 * US)
-        main.wait()
-    rows = concluded(machine)
-    assert rows["host-gap"]["severity"] == "warning"
-    assert rows["first-launch"]["severity"] == "info"
-    assert "just-in-time compiler" in str(rows["first-launch"]["evidence"])
-
-
 @pytest.mark.parametrize(("times", "severity"), [(1, "info"), (4, "warning")])
 @pytest.mark.parametrize(
     ("kind", "finding", "memory"),

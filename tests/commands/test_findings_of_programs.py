@@ -249,8 +249,6 @@ def test_causes_of_programs(
         assert "in cudaGetDevicePropert" in str(gaps(program.export.path).records()[0])
     if write is checkpoints:
         assert "a blocking call (a copy to pageable memory)" in str(rows["host-gap"]["evidence"])
-    if write is mapped_regions:
-        assert "keep the data mapped across regions" in str(rows["exposed-h2d"]["evidence"])
 
 
 def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:

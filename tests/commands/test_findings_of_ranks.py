@@ -18,7 +18,7 @@ from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 from terminal import run_in_terminal
 
 from nsightpy.analysis.findings.engine import judge
-from nsightpy.analysis.findings.evidence import Evidence, JobEvidence, Repetition, Straggler
+from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
 from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import breakdown
@@ -393,7 +393,7 @@ def test_next_commands_keep_the_part_that_was_asked_for(
 def of_rank(rank: int, compute_ns: int, iterations: int | None, exposed_ns: int = 0) -> Evidence:
     """A device that computes for so long in a window of 200 ms."""
     budget = TimeBudget(0, 200 * MS, compute_ns, compute_ns, exposed_ns, 0, 0, exposed_ns, 0, 0)
-    return Evidence(rank, 0, budget, repetition=Repetition(iterations))
+    return Evidence(rank, 0, budget, iterations=iterations)
 
 
 def judged(*rows: Evidence) -> dict[str, Any]:
@@ -409,12 +409,13 @@ def test_what_is_said_per_iteration_is_that_part_of_the_same_figure() -> None:
 
 def test_windows_are_not_compared_with_iterations() -> None:
     """One rank of equal work has no iterations that are known."""
-    late = replace(of_rank(0, 90 * MS, None), straggler=Straggler(1.0, 5 * MS))
+    straggler = {"straggler": Group(alone_ns=5 * MS, name="100 %")}
+    late = replace(of_rank(0, 90 * MS, None), groups=straggler)
     others = [of_rank(rank, 80 * MS, 8, 5 * MS) for rank in (1, 2)]
     found = judged(late, *others)
     assert "imbalance" not in found
     assert "times the others' median" not in found["straggler"].text
-    late = replace(of_rank(0, 160 * MS, 8), straggler=late.straggler)
+    late = replace(of_rank(0, 160 * MS, 8), groups=straggler)
     finding = judged(late, *others)["straggler"]
     assert "its kernels take 80.0 ms longer, 2.00 times the others' median" in finding.text
 

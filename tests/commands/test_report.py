@@ -11,7 +11,7 @@ import pytest
 from simulator import TrainingJob
 
 import nsightpy
-from nsightpy.analysis.findings.rules import SECTIONS
+from nsightpy.analysis.findings.engine import SECTIONS
 from nsightpy.cli.report import command
 from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.sections import ENTRIES, Entry

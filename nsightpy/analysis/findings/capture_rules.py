@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
-from nsightpy.analysis.findings.next_command import next_command
-from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, percent_text
+from nsightpy.analysis.findings.rule import (
+    ERROR,
+    INFO,
+    WARNING,
+    next_command,
+    percent_text,
+)
 from nsightpy.analysis.findings.thresholds import (
-    COPIES_SHARE,
     HEALTHY_SHARE,
     LEAST_SHARE,
-    MOST_NAMED,
     NEAR_CAPACITY,
     WARNING_SHARE,
 )
 from nsightpy.results import Finding, notes
-from nsightpy.units import format_bytes, format_count, format_time
+from nsightpy.units import format_bytes, format_count, format_time, listed
 
 # What makes figures wrong; calls of CUDA explain idle time only.
 LOST = (notes.LOST, notes.LOST_RANGES, notes.FAILED)
@@ -25,12 +28,17 @@ LOSSES = (
     *(*LOST, notes.LEFT_OUT),
     *(notes.REPEATED, notes.CLAIMED, notes.OTHER_PROGRAMS, notes.MISSING_RANKS),
 )
+# Things said in one sentence.
+_MOST = 3
 _AGREES_WITH_HEALTH = {"dominating-kernel", "fp32-gemm", "unfused-elementwise", "opaque-graphs"}
 
 
 @dataclass(frozen=True)
 class CaptureRule:
-    """One conclusion about all captures of a question: `text` says it, and is empty without."""
+    """One conclusion about all captures of a question: `text` says it, and is empty without.
+
+    `row` is the device whose unexplained idle time it is about, if any.
+    """
 
     id: str
     name: str
@@ -38,54 +46,39 @@ class CaptureRule:
     text: Callable[[JobEvidence], str]
     passed: str = ""
     next: Callable[[JobEvidence], str] = lambda _: "info"
-    place: Callable[[JobEvidence], Evidence | None] = lambda _: None
-
-    def true(self, job: JobEvidence) -> bool:
-        """Whether it is to be said."""
-        return bool(self.text(job))
+    row: Callable[[JobEvidence], Evidence | None] = lambda _: None
 
     def finding(self, job: JobEvidence) -> Finding:
         """What is said of these captures."""
-        row = self.place(job)
-        worst = None if row is None else row.idle.worst.get("unknown")
-        return Finding(
+        row = self.row(job)
+        share = LEAST_SHARE if row is None else row["unknown"].alone_ns / row.window_ns
+        finding = Finding(
             self.name,
             self.severity,
             self.text(job),
-            rank=None if worst is None or row is None else row.rank,
-            device=None if worst is None or row is None else row.device,
             next_command=next_command(job, self.next(job)),
             id=self.id,
-            start_ns=None if worst is None or row is None else worst.start_ns + row.ahead_ns,
-            duration_ns=None if worst is None else worst.duration_ns,
-            share=None if job.texts(*LOST) else self.share(job),
+            share=None if self.severity != WARNING or job.texts(*LOST) else share,
         )
-
-    def share(self, job: JobEvidence) -> float | None:
-        """The share of a window that it is about; None where it bears on everything."""
-        if self.severity != WARNING:
-            return None
-        row = self.place(job)
-        return LEAST_SHARE if row is None else row.unexplained_ns / row.window_ns
-
-
-def _several_jobs(job: JobEvidence) -> str:
-    why = job.texts(notes.OTHER_JOBS)
-    return f"{why[0]}: sums over them mean little; ask about one at a time" if why else ""
+        if row is None or (worst := row["unknown"].worst) is None:
+            return finding
+        start_ns, duration_ns = worst.start_ns + row.ahead_ns, worst.duration_ns
+        place = replace(finding, start_ns=start_ns, duration_ns=duration_ns)
+        return replace(place, rank=row.rank, device=row.device)
 
 
 def _no_work(job: JobEvidence) -> str:
     """That there is no GPU work, and the error of the profiler that explains it."""
     why = job.texts(notes.NO_WORK)
     kinds = (notes.FAILED, notes.LOST, notes.UNSUPPORTED, notes.PARTIAL)
-    said = [text for kind in kinds for text in job.texts(kind)]
-    return "; ".join([*why[:1], *said[: MOST_NAMED - 1]]) if why else ""
+    errors = [text for kind in kinds for text in job.texts(kind)]
+    return "; ".join([*why[:1], *errors[: _MOST - 1]]) if why else ""
 
 
 def _unexplained(job: JobEvidence) -> Evidence | None:
     """The device with the most idle time that no recorded call explains; None without any."""
-    rows = [row for row in job.used if row.unexplained_ns >= WARNING_SHARE * row.window_ns]
-    return max(rows, key=lambda row: row.unexplained_ns / row.window_ns, default=None)
+    rows = [row for row in job.used if row["unknown"].alone_ns >= WARNING_SHARE * row.window_ns]
+    return max(rows, key=lambda row: row["unknown"].alone_ns / row.window_ns, default=None)
 
 
 def _incomplete(job: JobEvidence) -> str:
@@ -95,14 +88,13 @@ def _incomplete(job: JobEvidence) -> str:
     row = _unexplained(job)
     problems = job.texts(*LOSSES, *([notes.NO_CALLS] if row else []))
     if row:
-        share = percent_text(row.unexplained_ns / row.window_ns)
+        time = row["unknown"].alone_ns
         why = f"{format_count(job.unlaunched)} of {format_count(job.kernels)} kernels have no"
         problems.append(
-            f"why {row.name} was idle for {format_time(row.unexplained_ns)}, {share} of its "
-            f"window, is not known{f': {why} recorded launch' if job.unlaunched else ''}"
+            f"why {row.name} was idle for {format_time(time)}, {percent_text(time / row.window_ns)}"
+            f" of its window, is not known{f': {why} recorded launch' if job.unlaunched else ''}"
         )
-    more = len(problems) - MOST_NAMED
-    return "; ".join(problems[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    return listed(problems, _MOST, "; ")
 
 
 def _no_steady_state(job: JobEvidence) -> str:
@@ -125,7 +117,15 @@ def _near_capacity(job: JobEvidence) -> str:
 
 
 CAPTURE_RULES = (
-    CaptureRule("capture-incomplete", "captures of several jobs", ERROR, _several_jobs),
+    CaptureRule(
+        "capture-incomplete",
+        "captures of several jobs",
+        ERROR,
+        lambda job: "".join(
+            f"{why}: sums over them mean little; ask about one at a time"
+            for why in job.texts(notes.OTHER_JOBS)[:1]
+        ),
+    ),
     CaptureRule("no-gpu-work", "no GPU work", ERROR, _no_work),
     CaptureRule(
         "host-gap",
@@ -143,7 +143,7 @@ CAPTURE_RULES = (
         WARNING,
         _incomplete,
         passed="nothing is lost that changes a conclusion",
-        place=_unexplained,
+        row=_unexplained,
     ),
     CaptureRule(
         "near-capacity",
@@ -170,12 +170,14 @@ def healthy(job: JobEvidence, findings: Sequence[Finding]) -> list[Finding]:
         return []
     least = min(job.used, key=lambda row: row.budget.busy_ns / row.window_ns)
     share = least.budget.busy_ns / least.window_ns
+    # busy with copies and memory sets is not healthy, nor what worked for a moment
     if share < HEALTHY_SHARE or any(
-        row.short or row.late_ns > row.window_ns / 2 for row in job.used
+        row.short
+        or row.late_ns > row.window_ns / 2
+        or row.budget.copy_only_ns > (1 - HEALTHY_SHARE) * row.window_ns
+        for row in job.used
     ):
         return []
-    if any(row.budget.copy_only_ns > COPIES_SHARE * row.window_ns for row in job.used):
-        return []  # busy with copies and memory sets
     others = ", the least of all" if len(job.used) > 1 else ""
     text = (
         f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "

@@ -5,12 +5,20 @@ Memory sets write what a copy within the device would: they count with those.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
-from nsightpy.analysis.findings.groups import NONE, Group, Place
+import numpy as np
+
+from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
 from nsightpy.analysis.findings.thresholds import BEGUN
-from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
+from nsightpy.analysis.intervals import (
+    NOTHING,
+    Spans,
+    measure_before,
+    overlap_total,
+    spans_of,
+    union,
+)
 from nsightpy.analysis.memory.copies import (
     DIRECTIONS,
     PAGEABLE,
@@ -22,32 +30,31 @@ from nsightpy.analysis.memory.copies import (
 from nsightpy.frames import Frame
 
 
-def copy_groups(operations: Frame, kernels: Spans, window: Spans) -> dict[str, Group]:
-    """The groups of one device's memory operations; copies under 16 KiB count as small only.
+def with_copies(row: Evidence, operations: Frame, kernels: Spans) -> Evidence:
+    """A device's row with what its memory operations cost; copies under 16 KiB count as small only.
 
-    `kernels` is when any ran. A group's by_name is its time without kernels, by direction.
+    `kernels` is when any ran. Pageable memory's by_name is its time without kernels, by direction.
     """
-    names, is_large = operations.labels("operation"), large(operations)
+    window, names, is_large = row.budget.window, operations.labels("operation"), large(operations)
     start, end = operations.ints("start_ns"), operations.ints("end_ns")
     inside = measure_before(window, end) > measure_before(window, start)
     ways = {way: names.equals(wanted) for way, wanted in DIRECTIONS.items()}
     copies = np.logical_or.reduce(list(ways.values()))
-    unified = names.where(lambda name: name.startswith(UNIFIED))
     masks = {way: mask & is_large for way, mask in ways.items()}
     masks["small"] = copies & ~names.equals([SETS]) & ~is_large
-    masks["unified"] = unified
+    masks["unified"] = names.where(lambda name: name.startswith(UNIFIED))
     masks["pageable"] = is_large & host_memory(operations).equals([PAGEABLE])
-    edges, alone = _around_work(kernels & window), window - kernels
-    groups = {}
-    for group, mask in masks.items():
-        rows = np.flatnonzero(mask & inside)
-        by_name = {
-            f"exposed-{way}": alone_ns
-            for way, mask_of_way in ways.items()
-            if (alone_ns := _alone(operations, rows[mask_of_way[rows]], alone).total)
-        }
-        groups[group] = _group(operations, rows, (window, alone, edges), by_name)
-    return groups
+    alone, edges = window - kernels, _around_work(kernels & window)
+    groups = {
+        name: _group(operations.take(mask & inside), window, alone, edges)
+        for name, mask in masks.items()
+    }
+    by_way = {
+        f"exposed-{way}": (spans_of(operations.take(mask & masks["pageable"])) & alone).total
+        for way, mask in ways.items()
+    }
+    groups["pageable"] = replace(groups["pageable"], by_name=by_way)
+    return row.having(groups)
 
 
 def graph_group(graphs: Frame, window: Spans) -> Group:
@@ -73,34 +80,22 @@ def _around_work(kernels: Spans) -> Spans:
     return Spans.of(limits.min, begin) | Spans.of(end, limits.max)
 
 
-def _alone(operations: Frame, rows: NDArray[np.int64], alone: Spans) -> Spans:
-    return union(operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]) & alone
-
-
-def _group(
-    operations: Frame,
-    rows: NDArray[np.int64],
-    times: tuple[Spans, Spans, Spans],
-    by_name: dict[str, int],
-) -> Group:
-    """The group of some rows in a window, in its part without kernels and at the edges of work."""
-    if not len(rows):
+def _group(copies: Frame, window: Spans, alone: Spans, edges: Spans) -> Group:
+    """The group of some operations in a window, in its part `alone` and at the edges of work."""
+    if not copies.rows:
         return NONE
-    window, alone, edges = times
-    start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
-    busy, exposed = union(start, end) & window, _alone(operations, rows, alone)
+    start, end = copies.ints("start_ns"), copies.ints("end_ns")
+    busy, exposed = spans_of(copies) & window, spans_of(copies) & alone
     inside = measure_before(window, end) - measure_before(window, start)
-    cost = measure_before(exposed, end) - measure_before(exposed, start)
-    worst = int(np.argmax(cost))
-    sizes = np.maximum(operations.ints("bytes")[rows], 0)
+    worst = int(np.argmax(measure_before(exposed, end) - measure_before(exposed, start)))
+    sizes = np.maximum(copies.ints("bytes"), 0)
     return Group(
         busy_ns=busy.total,
         alone_ns=exposed.total,
         work_ns=int(inside.sum()),
         edge_ns=overlap_total(exposed, edges),
-        count=len(rows),
+        count=copies.rows,
         bytes=round((sizes * (inside / (end - start))).sum()),
-        detail=int(np.count_nonzero(host_memory(operations).equals([PAGEABLE])[rows])),
+        detail=int(np.count_nonzero(host_memory(copies).equals([PAGEABLE]))),
         worst=Place(int(start[worst]), int(end[worst] - start[worst])),
-        by_name=by_name,
     )

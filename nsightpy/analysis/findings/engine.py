@@ -10,21 +10,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES, healthy
+from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES, CaptureRule, healthy
+from nsightpy.analysis.findings.copy_rules import COPY_RULES
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.gains import Replayable
-from nsightpy.analysis.findings.next_command import next_command
-from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
-from nsightpy.analysis.findings.rules import RULES
-from nsightpy.analysis.findings.thresholds import (
-    LEAST_OF_START_UP,
-    LEAST_SHARE,
-    ONE_FACT,
-    WARNING_SHARE,
-)
+from nsightpy.analysis.findings.host_rules import HOST_RULES, WHOLE_RULES
+from nsightpy.analysis.findings.kernel_rules import KERNEL_RULES
+from nsightpy.analysis.findings.rank_rules import COLLECTIVE_RULES, RANK_RULES
+from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
+from nsightpy.analysis.findings.thresholds import LEAST_SHARE, MUST_SHARE, ONE_FACT
 from nsightpy.results import Finding, Value
 from nsightpy.results.keys import KERNEL
 
+# One entry for each conclusion. What comes first is the cause of what comes later.
+RULES: tuple[Rule, ...] = (
+    *(*WHOLE_RULES, *HOST_RULES, *RANK_RULES, *COLLECTIVE_RULES, *COPY_RULES, *KERNEL_RULES),
+)
+# The rules by the section of a summary whose rows they look at.
+SECTIONS: Mapping[str, tuple[Rule | CaptureRule, ...]] = {
+    "idle": HOST_RULES,
+    "memory": COPY_RULES,
+    "kernels": KERNEL_RULES,
+    "collectives": COLLECTIVE_RULES,
+    "ranks": RANK_RULES,
+    "breakdown": (*WHOLE_RULES, *CAPTURE_RULES),
+}
 _BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in RULES}
 
 
@@ -36,6 +46,11 @@ class Found:
     row: Evidence
     finding: Finding
 
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """What its time consists of, by name."""
+        return self.rule.parts(self.row)
+
 
 def judge(job: JobEvidence) -> list[Finding]:
     """All findings, in the order of what mending them gains as far as bounds tell."""
@@ -45,14 +60,16 @@ def judge(job: JobEvidence) -> list[Finding]:
             continue
         if (one := _worst(rule, job)) is not None:
             found.append(one)
-    said = [rule.finding(job) for rule in CAPTURE_RULES if rule.true(job)]
-    findings = [*said, *once(_of_start_up(found))]
-    return ordered([*findings, *healthy(job, findings)])
+    if any(one.rule.id == "startup-dominates" for one in found):
+        found = [_in_start_up(one) for one in found]
+    captures = [rule.finding(job) for rule in CAPTURE_RULES if rule.text(job)]
+    findings = [*captures, *_once(found)]
+    return _ordered([*findings, *healthy(job, findings)])
 
 
 def with_gains(findings: Sequence[Finding], work: Replayable) -> list[Finding]:
     """The findings with what mending them is worth, in that order."""
-    return ordered([_with_gain(finding, work) for finding in findings])
+    return _ordered([_with_gain(finding, work) for finding in findings])
 
 
 def has_edit(finding: Finding) -> bool:
@@ -61,33 +78,61 @@ def has_edit(finding: Finding) -> bool:
     return rule is not None and rule.edit is not None
 
 
-def ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """What hides most first, then by what mending gains, then facts; parts follow their whole."""
-    findings = [replace(finding, minor=_minor(finding)) for finding in findings]
-    best = {finding.id: _order(finding) for finding in findings if not finding.part_of}
-    for finding in findings:
-        if finding.part_of in best:
-            best[finding.part_of] = min(best[finding.part_of], _order(finding))
-    return sorted(
-        findings,
-        key=lambda one: (
-            best.get(one.part_of or one.id, _order(one)),
-            one.part_of or one.id,
-            bool(one.part_of),
-            _order(one),
-        ),
+def _worst(rule: Rule, job: JobEvidence) -> Found | None:
+    """A rule on the device where it is most severe, and there the largest share of the window."""
+    shares = [(rule.share(row), row) for row in job.used]
+    true = [(share, row) for share, row in shares if share >= LEAST_SHARE]
+    if not true or (rule.every and (job.is_part or len(true) < len(shares))):
+        return None
+    severities = (INFO, WARNING, ERROR)
+    _, row = max(true, key=lambda case: (severities.index(rule.severity(case[1])), case[0]))
+    return Found(rule, row, _finding(rule, row, job))
+
+
+def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:
+    time_ns, share, group = rule.cost_ns(row), rule.share(row), rule.group(row)
+    evidence: dict[str, Value] = {"lost_ns": time_ns, "window_ns": rule.whole_ns(row)}
+    if row.iterations:
+        evidence["iterations"] = row.iterations
+    evidence |= {name: True for name in ("moment", "waits_for_launches") if getattr(row, name)}
+    command = rule.next if isinstance(rule.next, str) else rule.next(row, job)
+    about = (KERNEL, group.name) if rule.kernel and group.name in group.by_name else None
+    return Finding(
+        rule.name,
+        rule.severity(row),
+        rule.sentence(row),
+        rank=row.rank,
+        device=row.device,
+        recoverable_ns=round(time_ns / (row.iterations or 1)) if rule.bound else None,
+        recoverable_share=share if rule.bound else None,
+        next_command=next_command(job, command, row if rule.alone else None, whole=rule.fact),
+        id=rule.id,
+        window=row.window,
+        start_ns=None if group.worst is None else group.worst.start_ns + row.ahead_ns,
+        duration_ns=None if group.worst is None else group.worst.duration_ns,
+        share=share,
+        evidence=evidence,
+        about=about,
     )
 
 
-def once(found: Sequence[Found]) -> list[Finding]:
+def _in_start_up(one: Found) -> Found:
+    """In a capture of a start-up the host's pace says nothing of later steps, or little."""
+    least = 1.0 if one.row.moment else MUST_SHARE
+    slow = one.rule.pace and one.row.iterations is None
+    if not slow or (one.finding.share or 0.0) > least:
+        return one
+    return replace(one, finding=replace(one.finding, severity=INFO))
+
+
+def _once(found: Sequence[Found]) -> list[Finding]:
     """The findings; those that name the time of another one say whose part they are.
 
     The most severe one of those that name the same time tells it, of several the cause.
     """
-    causes = sorted(found, key=lambda one: (one.finding.severity == INFO, found.index(one)))
     leads: list[Found] = []
     part_of: dict[str, str] = {}
-    for one in causes:
+    for one in sorted(found, key=lambda one: one.finding.severity == INFO):
         lead = _lead(one, leads)
         if lead is None:
             leads.append(one)
@@ -98,105 +143,50 @@ def once(found: Sequence[Found]) -> list[Finding]:
 
 def _lead(one: Found, leads: Sequence[Found]) -> Found | None:
     """The finding that names nearly all of the time of another one; None for none."""
-    parts = one.rule.parts(one.row)
-    whole = sum(parts.values())
-    shared = [(_shared(parts, [lead]), -place, lead) for place, lead in enumerate(leads)]
-    most, _, lead = max(shared, key=lambda case: case[:2], default=(0, 0, None))
-    if lead is None or not most or not whole:
+    shared = [(_shared(one.parts, [lead]), lead) for lead in leads]
+    most, lead = max(shared, key=lambda case: case[0], default=(0, None))
+    if not most:
         return None
     # copies of pageable memory are those of several directions
-    several = [other for time, _, other in shared if time and other.rule.next == one.rule.next]
-    most = max(most, _shared(parts, several))
-    return lead if most >= ONE_FACT * whole else None
+    several = [other for time, other in shared if time and other.rule.next == one.rule.next]
+    most = max(most, _shared(one.parts, several))
+    return lead if most >= ONE_FACT * sum(one.parts.values()) else None
 
 
 def _shared(parts: Mapping[str, int], others: Sequence[Found]) -> int:
     """The time of some parts that others name."""
-    every = [other.rule.parts(other.row) for other in others]
     return sum(
-        min(time, max((parts_of.get(name, 0) for parts_of in every), default=0))
+        min(time, max((other.parts.get(name, 0) for other in others), default=0))
         for name, time in parts.items()
     )
-
-
-def _worst(rule: Rule, job: JobEvidence) -> Found | None:
-    """A rule on the device where it is most severe, and there the largest share of the window."""
-    costs = [(rule.ns(row) / max(rule.whole_ns(row), 1), row) for row in job.used]
-    true = [(share, row) for share, row in costs if share >= LEAST_SHARE]
-    if not true or (rule.every and (job.is_part or len(true) < len(costs))):
-        return None
-    cases = [((_grave(rule, row, share), share), -place) for place, (share, row) in enumerate(true)]
-    share, row = true[-max(cases)[1]]
-    return Found(rule, row, _finding(rule, row, share, job))
-
-
-def _grave(rule: Rule, row: Evidence, share: float) -> int:
-    return (INFO, WARNING, ERROR).index(_severity(rule, row, share))
-
-
-def _severity(rule: Rule, row: Evidence, share: float) -> str:
-    most = rule.most(row)
-    return most if share >= WARNING_SHARE or most == ERROR else INFO
-
-
-def _finding(rule: Rule, row: Evidence, share: float, job: JobEvidence) -> Finding:
-    time_ns, place = rule.ns(row), rule.worst(row)
-    evidence: dict[str, Value] = {"lost_ns": time_ns, "window_ns": rule.whole_ns(row)}
-    if row.iterations:
-        evidence["iterations"] = row.iterations
-    if row.moment:
-        evidence["moment"] = True
-    if row.waits_for_launches:
-        evidence["waits_for_launches"] = True
-    command = rule.next if isinstance(rule.next, str) else rule.next(row, job)
-    group = rule.group(row)
-    name = group.name if rule.kernel and group.name in group.by_name else ""
-    return Finding(
-        rule.name,
-        _severity(rule, row, share),
-        rule.sentence(row),
-        rank=row.rank,
-        device=row.device,
-        recoverable_ns=round(time_ns / (row.iterations or 1)) if rule.bound else None,
-        recoverable_share=share if rule.bound else None,
-        next_command=next_command(job, command, row if rule.alone else None, whole=rule.fact),
-        id=rule.id,
-        window=row.window,
-        start_ns=None if place is None else place.start_ns + row.ahead_ns,
-        duration_ns=None if place is None else place.duration_ns,
-        share=share,
-        evidence=evidence,
-        about=(KERNEL, name) if name else None,
-    )
-
-
-def _of_start_up(found: Sequence[Found]) -> list[Found]:
-    """In a capture of a start-up the host's pace says nothing of later steps, or little."""
-    if not any(one.rule.id == "startup-dominates" for one in found):
-        return list(found)
-    return [
-        replace(one, finding=replace(one.finding, severity=INFO)) if _slight(one) else one
-        for one in found
-    ]
-
-
-def _slight(one: Found) -> bool:
-    least = 1.0 if one.row.moment else LEAST_OF_START_UP
-    slow = one.rule.pace and one.row.iterations is None
-    return slow and (one.finding.share or 0.0) <= least
 
 
 def _with_gain(finding: Finding, work: Replayable) -> Finding:
     """A finding with its gain, which is never more than its bound."""
     rule = _BY_NAME.get(finding.name)
-    if rule is None or rule.edit is None:
-        return finding
-    gain = work.gain(rule.edit(finding, work))
+    gain = None if rule is None or rule.edit is None else work.gain(rule.edit(finding, work))
     if gain is None:
         return finding
     time, share = gain
     bound = time if finding.recoverable_ns is None else min(finding.recoverable_ns, time)
     return replace(finding, gain_ns=bound, gain_share=share * bound / time if time else 0.0)
+
+
+def _ordered(findings: Sequence[Finding]) -> list[Finding]:
+    """What hides most first, then by what mending gains, then facts; parts follow their whole."""
+    findings = [replace(finding, minor=_minor(finding)) for finding in findings]
+    best: dict[str, tuple[int, float]] = {}
+    for finding in sorted(findings, key=_order):
+        best.setdefault(finding.part_of or finding.id, _order(finding))
+    return sorted(
+        findings,
+        key=lambda one: (
+            best[one.part_of or one.id],
+            one.part_of or one.id,
+            bool(one.part_of),
+            _order(one),
+        ),
+    )
 
 
 def _order(finding: Finding) -> tuple[int, float]:

@@ -7,21 +7,132 @@ bytes. What was not recorded is empty: no causes, no groups, None.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from nsightpy.analysis.findings.groups import NONE, Gpu, Group, Latency, Place
 from nsightpy.analysis.findings.thresholds import (
     BEGUN,
-    FEW_NAMES,
-    LAUNCHES_BIND,
+    LEAST_TENSOR_SMS,
     MOMENT_NS,
     SHORT_SHARE,
-    STARTUP_SHARE,
+    VOLTA,
 )
-from nsightpy.analysis.overlap_cost import OverlapCost
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look: start in the report's own time and length, in ns."""
+
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What must be known of a GPU; 0 where the capture does not say. `ncu`: ncu measures it."""
+
+    sm_count: int = 0
+    compute_major: int = 0
+    name: str = ""
+    ncu: bool = True
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Compute capability 7.0 on, but for the small GPUs of Turing, which have none."""
+        few = 0 < self.sm_count < LEAST_TENSOR_SMS
+        return self.compute_major >= VOLTA and not (self.compute_major == VOLTA and few)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations, or time, of a device that share a trait, inside its window.
+
+    `alone_ns` is what they cost: their time with nothing beside that would hide or make up for them
+    (kernels beside copies; larger kernels beside small grids). `busy_ns` is their united time,
+    `work_ns` the sum of their durations, `edge_ns` what of alone_ns is before the kernels' work
+    began or after it ended. `name` is that with the most work, named_ns, or what they are called
+    for people; `detail` the blocks or threads of the `worst` one, of copies how many are of
+    pageable memory; `also` what else is said of them. `by_name` is the time that others may name,
+    too: kernels that matter, or parts.
+    """
+
+    busy_ns: int = 0
+    alone_ns: int = 0
+    work_ns: int = 0
+    edge_ns: int = 0
+    count: int = 0
+    bytes: int = 0
+    name: str = ""
+    named_ns: int = 0
+    detail: int = 0
+    also: str = ""
+    worst: Place | None = None
+    by_name: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def once(self) -> bool:
+        """Whether nearly all of it is before or after the kernels' work: that of one-offs."""
+        return 0 < (1 - BEGUN) * self.alone_ns <= self.edge_ns
+
+    @property
+    def longest_ns(self) -> int:
+        return self.worst.duration_ns if self.worst else 0
+
+    @property
+    def mean_ns(self) -> float:
+        return self.work_ns / max(self.count, 1)
+
+    @property
+    def mean_bytes(self) -> float:
+        return self.bytes / max(self.count, 1)
+
+    @property
+    def rate(self) -> float:
+        """Bytes per ns (decimal GB/s) while busy."""
+        return self.bytes / self.busy_ns if self.busy_ns else 0.0
+
+
+NONE = Group()
+# What each group of a row holds. Large copies are those of 16 KiB or more.
+GROUPS: Mapping[str, str] = {
+    "kernels": "compute kernels",
+    "top": "the kernels of the name with the most work",
+    "family": "the kernels made of the lambdas of one function, of that with the most work",
+    "short": "kernels under 10 us; what they and the waits for their launches cost",
+    "small-grid": "kernels with too few blocks or threads for the multiprocessors",
+    "tiny-blocks": "kernels with blocks of at most a warp",
+    "fp32-gemm": "matrix products in FP32 without tensor cores, on a GPU that has some",
+    "elementwise": "elementwise and reduction kernels that nothing has fused",
+    "attention": "softmax kernels with a matrix product shortly before and after each",
+    "unaligned": "matrix products on tensor cores whose operands are not aligned to 16 bytes",
+    "collectives": "communication kernels",
+    "exposed-communication": "communication with nothing beside it, idle time in MPI included",
+    "slowed": "compute kernels beside communication that take longer than alone",
+    "graphs": "CUDA graphs traced as a whole",
+    "h2d": "large copies from host to device",
+    "d2h": "large copies from device to host",
+    "d2d": "large copies and memory sets within or between devices",
+    "small": "copies under 16 KiB",
+    "unified": "pages of unified memory that migrate",
+    "pageable": "large copies from or to pageable memory",
+    "launch-bound": "idle time in which the host launches",
+    "host-gap": "idle time outside of CUDA",
+    "sync-drain": "idle time that blocking calls brought about, by the cause that it counts as",
+    "first-launch": "idle time until code was loaded",
+    "allocation": "idle time in calls that allocate or free",
+    "imbalance": "idle time in which threads waited for other devices of the process",
+    "queued": "idle time of what was launched 1 ms or more before it began",
+    "unknown": "idle time that no recorded call explains, before the last launched operation",
+    "loading": "time since code was first loaded, to the steady iterations or the first work",
+    "slow-collectives": "what collectives took beyond the median of their kind",
+    "slow-link": "what large collectives took beyond what their link needs",
+    "straggler": "what others waited for this rank, which is late as a rule",
+    "late": "what others waited for this rank, which came late a few times",
+    "uneven": "compute beyond the mean of several devices, as far as another one waits meanwhile",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,147 +145,44 @@ class LongestGap:
 
 
 @dataclass(frozen=True)
-class Idle:
-    """Why a device was idle: ns by cause (work_graph CAUSES), and where each cause is worst.
-
-    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls, `put_off_ns`: host-gap
-    time after them, `before_loading_ns`: until code was loaded; `overdue_ns`: what was launched
-    1 ms or more before it began, `ended_ns`: what comes after all that was launched. `beside`: most
-    of host-gap lies in intervals that another cause has more of. `host` says for people what the
-    host did in host gaps, `calls` which call each cause is mostly in, `blocked_by` the blocking
-    call in which most of the host gaps opened.
-    """
-
-    causes: Mapping[str, int] = field(default_factory=dict)
-    worst: Mapping[str, Place] = field(default_factory=dict)
-    run_ahead_lost_ns: int = 0
-    put_off_ns: int = 0
-    before_loading_ns: int = 0
-    overdue_ns: int = 0
-    ended_ns: int = 0
-    beside: bool = False
-    drained: int = 0
-    longest: LongestGap | None = None
-    host: str = ""
-    calls: Mapping[str, str] = field(default_factory=dict)
-    blocked_by: str = ""
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """A device's steady iterations (None: not known), and what is outside of them.
-
-    `first_ns` is when the first operation on the device began, `whole_ns` the time from it to the
-    end of the last one. `lead_ns` is the time from the process's first API call to the first
-    operation (None without calls), `loading_ns` that since code was first loaded or the context
-    made, by `loading_call`, to the begin of the steady iterations, else to the first operation.
-    `capture_ns` is how long the whole capture lasted, 0 where it does not say.
-    """
-
-    iterations: int | None = None
-    outside: str = ""
-    lead_ns: int | None = None
-    loading_ns: int = 0
-    loading_call: str = ""
-    first_ns: int = 0
-    whole_ns: int = 0
-    capture_ns: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SlowCollectives:
-    """Abnormal collectives of one rank: its time beyond their medians, and the worst of them.
-
-    `called` and `cause` are for people; `late` is the rank that most of it waited for, if any.
-    """
-
-    count: int
-    lost_ns: int
-    called: str
-    duration_ns: int
-    ratio: float
-    cause: str
-    worst: Place | None = None
-    late: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Straggler:
-    """The rank that the others wait for: how often it came last, what that cost them, in ns.
-
-    `times`: it came late so many times only; 0 where it is late as a rule. `worst`: the collective
-    in which they waited longest. `slower_ns` is what its kernels take longer than the others'
-    median, as far as that explains the cost, `ratio` that many times as long.
-    """
-
-    last_share: float
-    caused_ns: int
-    times: int = 0
-    worst: Place | None = None
-    slower_ns: int = 0
-    ratio: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Imbalance:
-    """Compute of a device beyond the mean of several, as far as another one waits meanwhile."""
-
-    beyond_ns: int
-    ratio: float
-    devices: int
-    worst: Place | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SlowLink:
-    """Large collectives of one group that are slow for its link, and what they took too long, ns.
-
-    `called` is for people; rates in GB/s, that of the fastest one and that of the `link`.
-    `measured`: the link's is that of nccl-tests.
-    """
-
-    called: str
-    gb_per_s: float
-    link: str
-    link_gb_per_s: float
-    lost_ns: int
-    measured: bool = False
-
-
-@dataclass(frozen=True)
 class Evidence:
     """One device of one rank in its window: the steady iterations, or else the whole.
 
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
-    is what it is called where its rank says nothing. `short_ns` is what kernels under 10 us and the
-    waits for their launches take, `begun_ns` when a tenth of the kernels' work was done, from the
-    window's begin. `in_graphs`: most kernels share their launching call with another one;
-    `directives`: most of the work is in regions of OpenMP or OpenACC; `overlap`: the kernel that
-    loses most beside communication; `peak_bytes` the largest size of live memory (0: not
-    recorded), of `memory_bytes`; `traced`: by PyTorch's
-    profiler; `costly`: what the profiler adds to each operator, for people.
+    is what it is called where its rank says nothing. `groups` are those of GROUPS, `causes` the
+    idle time by cause (work_graph CAUSES; empty: not known), `names` how many kernels differ,
+    `begun_ns` when a tenth of their work was done, from the window's begin. `in_graphs`: most
+    kernels share their launching call with another one; `beside`: most of host-gap lies in
+    intervals that another cause has more of. `host` says for people what the host did in host gaps,
+    `blocked_by` the blocking call in which most of them opened. Of its steady `iterations` (None:
+    not known) `outside` says what is before them. `first_ns` is when the first operation began,
+    `whole_ns` the time from it to the end of the last one, `lead_ns` that from the process's first
+    API call to the first operation (None without calls), `capture_ns` how long the whole capture
+    lasted. `peak_bytes` is the largest size of live memory (0: not recorded), of `memory_bytes`;
+    `traced`: by PyTorch's profiler; `costly`: what the profiler adds to each operator, for people.
     """
 
     rank: int | None
     device: int
     budget: TimeBudget
     gpu: Gpu = field(default_factory=Gpu)
-    idle: Idle = field(default_factory=Idle)
     groups: Mapping[str, Group] = field(default_factory=dict)
+    causes: Mapping[str, int] = field(default_factory=dict)
     names: int = 0
-    latency: Mapping[str, Latency] = field(default_factory=dict)
-    short_ns: int = 0
     begun_ns: int = 0
     in_graphs: bool = False
-    directives: bool = False
-    repetition: Repetition = field(default_factory=Repetition)
-    overlap: OverlapCost | None = None
+    beside: bool = False
+    host: str = ""
+    blocked_by: str = ""
+    longest: LongestGap | None = None
+    iterations: int | None = None
+    outside: str = ""
+    first_ns: int = 0
+    whole_ns: int = 0
+    lead_ns: int | None = None
+    capture_ns: int = 0
     peak_bytes: int = 0
     memory_bytes: int = 0
-    slow: SlowCollectives | None = None
-    link: SlowLink | None = None
-    straggler: Straggler | None = None
-    imbalance: Imbalance | None = None
     ahead_ns: int = 0
     label: str = ""
     has_ranges: bool = True
@@ -184,18 +192,17 @@ class Evidence:
     def __getitem__(self, group: str) -> Group:
         return self.groups.get(group, NONE)
 
+    def having(self, groups: Mapping[str, Group], **figures: Any) -> Evidence:
+        """The same row with more groups and figures."""
+        return replace(self, groups={**self.groups, **groups}, **figures)
+
     def caused(self, cause: str) -> int:
         """The idle time of one cause, in ns; 0 where causes are not known."""
-        return self.idle.causes.get(cause, 0)
+        return self.causes.get(cause, 0)
 
     @property
     def window_ns(self) -> int:
         return self.budget.window_ns
-
-    @property
-    def iterations(self) -> int | None:
-        """The steady iterations that the window holds; None where they are not known."""
-        return self.repetition.iterations
 
     @property
     def name(self) -> str:
@@ -222,22 +229,11 @@ class Evidence:
         return f" ({format_time(time_ns / self.iterations)} per iteration)"
 
     @property
-    def whole_ns(self) -> int:
-        """From the first to the last operation, in ns."""
-        return max(self.repetition.whole_ns, self.budget.window_ns)
-
-    @property
-    def capture_ns(self) -> int:
-        """From the begin of the capture, or the process's first call, to the end, in ns."""
-        return max(self.repetition.capture_ns, self.whole_ns + (self.repetition.lead_ns or 0))
-
-    @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        lead = self.repetition.lead_ns
-        if lead is None:
+        if self.lead_ns is None:
             return self.whole_ns < MOMENT_NS
-        return self.whole_ns < SHORT_SHARE * (self.whole_ns + lead)
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.lead_ns)
 
     @property
     def moment(self) -> bool:
@@ -246,8 +242,8 @@ class Evidence:
 
     @property
     def waits_for_launches(self) -> bool:
-        """Whether faster kernels would only wait longer for the next launch."""
-        return self.caused("launch-bound") > LAUNCHES_BIND * self.window_ns
+        """Whether faster kernels would only wait longer for the next launch, most of the time."""
+        return 2 * self.caused("launch-bound") > self.window_ns
 
     @property
     def late_ns(self) -> int:
@@ -255,56 +251,20 @@ class Evidence:
 
         0 where it is waiting.
         """
-        waits = 2 * self.idle.overdue_ns >= self.begun_ns
+        waits = 2 * self["queued"].alone_ns >= self.begun_ns
         late = self.begun_ns - round(BEGUN * self["kernels"].work_ns)
         return 0 if waits or self.iterations is not None else max(late, 0)
 
     @property
-    def startup_ns(self) -> int:
-        """What of the capture is no steady work, where that is most of it; else 0."""
-        useful = self.window_ns - self.late_ns
-        outside = self.capture_ns - useful
-        return outside if outside > STARTUP_SHARE * self.capture_ns else 0
-
-    @property
-    def startup(self) -> Place:
-        """The longest stretch of what is no steady work."""
-        first, begin = self.repetition.first_ns or self.budget.start_ns, self.budget.start_ns
-        end = self.budget.end_ns
-        lead = self.repetition.lead_ns or 0
-        before = Place(first - lead, begin + self.late_ns - first + lead)
-        after = Place(end, max(first + self.repetition.whole_ns - end, 0))
-        return max(before, after, key=lambda place: place.duration_ns)
-
-    @property
-    def few_kernels(self) -> bool:
-        """Whether one of its kernels has the most work whatever it does."""
-        return self.names <= FEW_NAMES
-
-    @property
-    def unexplained_ns(self) -> int:
-        """Idle time that no recorded call explains, in ns."""
-        if not self.idle.causes:
-            return self.budget.idle_ns
-        return self.caused("unknown") - self.idle.ended_ns
-
-    # Figures of sentences.
-
-    @property
-    def mean_kernel_ns(self) -> float:
-        return self["kernels"].work_ns / max(self["kernels"].count, 1)
-
-    @property
-    def mean_collective_ns(self) -> float:
-        return self["collectives"].work_ns / max(self["collectives"].count, 1)
-
-    @property
-    def each_compute(self) -> str:
-        return self.per_iteration(self.budget.compute_ns)
-
-    @property
-    def top_latency(self) -> Latency:
-        return self.latency[self["top"].name]
+    def startup(self) -> Group:
+        """What of the capture is no steady work, where that is most of it, and where most is."""
+        outside = self.capture_ns - (self.window_ns - self.late_ns)
+        began, end = self.first_ns - (self.lead_ns or 0), self.budget.end_ns
+        before = Place(began, self.budget.start_ns + self.late_ns - began)
+        after = Place(end, max(self.first_ns + self.whole_ns - end, 0))
+        worst = max(before, after, key=lambda place: place.duration_ns)
+        cost = outside if 2 * outside > self.capture_ns else 0
+        return Group(alone_ns=cost, worst=worst, by_name={"start-up": cost})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from nsightpy.analysis.idle.gpu_work import COMPUTE
-from nsightpy.analysis.idle.host_calls import ALLOCATION
 from nsightpy.analysis.memory.copies import DIRECTIONS
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
@@ -59,29 +58,9 @@ def first_launches(finding: Finding, work: Replayable) -> list[Edit]:
     return calls if 2 * time >= bound else []
 
 
-def host_gaps(_: Finding, work: Replayable) -> list[Edit]:
-    """Long stretches outside of CUDA take no time."""
-    return edits.host_gaps(work.graph)
-
-
-def launches(_: Finding, work: Replayable) -> list[Edit]:
-    """Launching calls and the short gaps between them take no time."""
-    return edits.launches(work.graph)
-
-
-def waits(_: Finding, work: Replayable) -> list[Edit]:
-    """Blocking calls wait for nothing."""
-    return edits.waits(work.graph)
-
-
-def allocations(_: Finding, work: Replayable) -> list[Edit]:
-    """Calls that allocate or free take no time."""
-    return edits.calls_of(work.graph, (ALLOCATION,))
-
-
-def transfers(_: Finding, work: Replayable) -> list[Edit]:
-    """Collectives and MPI calls move their data at once; who is late is waited for."""
-    return [*edits.transfers(work.graph), *edits.meetings(work.graph)]
+def network(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Collectives and MPI calls move their data in that part of the time; waits for ranks stay."""
+    return [*edits.transfers(graph, factor), *edits.meetings(graph, factor)]
 
 
 def copies(finding: Finding, work: Replayable) -> list[Edit]:
@@ -92,23 +71,18 @@ def copies(finding: Finding, work: Replayable) -> list[Edit]:
     )
 
 
-def pageable_copies(_: Finding, work: Replayable) -> list[Edit]:
-    """Copies from and to pageable memory take no time."""
-    return edits.copies(work.graph, among=work.graph.work.pageable.astype(np.bool_))
-
-
 def what_if(
     changes: Sequence[tuple[str, float]], work: Replayable | None, reason: str = ""
 ) -> Finding:
     """What some changes together would be worth, as a finding; without work why that is unknown."""
-    told = " and ".join(f"{name} = {factor:g}" for name, factor in changes)
-    asked = Finding("what if", "info", f"{told}: not known, since {reason}", id="what-if")
+    named = " and ".join(f"{name} = {factor:g}" for name, factor in changes)
+    unknown = Finding("what if", "info", f"{named}: not known, since {reason}", id="what-if")
     if work is None:
-        return asked
+        return unknown
     every = [edit for name, factor in changes for edit in _named(name, factor, work)]
     gain, share = work.gain(every) or (0, 0.0)
-    text = f"{told}: one replay of the recorded work with these times multiplied"
-    return replace(asked, text=text, window=work.window, gain_ns=gain, gain_share=share)
+    text = f"{named}: one replay of the recorded work with these times multiplied"
+    return replace(unknown, text=text, window=work.window, gain_ns=gain, gain_share=share)
 
 
 def changes_of(given: Sequence[str]) -> list[tuple[str, float]]:
@@ -128,7 +102,7 @@ def _named(name: str, factor: float, work: Replayable) -> list[Edit]:
     if name == "host":
         return [*edits.host_gaps(graph, factor), *edits.launches(graph, factor)]
     if name == "network":
-        return [*edits.transfers(graph, factor), *edits.meetings(graph, factor)]
+        return network(graph, factor)
     if name == "copies":
         return edits.copies(graph, factor)
     rows = graph.work.kind == COMPUTE

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.groups import NONE, Gpu, Group, Latency, Place
+from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
 from nsightpy.analysis.findings.thresholds import (
     AMPERE,
     BEGUN,
     LATENCY_BLOCKS,
-    LATENCY_NS,
     LATENCY_SPREAD,
     LEAST_SHARE,
     NEAR,
@@ -33,7 +32,7 @@ from nsightpy.analysis.work_graph.idle_intervals import (
 )
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.names import measured_by_ncu
+from nsightpy.units import format_time
 
 COLUMNS = ("blocks", "threads")
 # The function that a kernel's lambda was written in, where its body is an argument of a template:
@@ -60,70 +59,56 @@ _SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
 # What compilers and authors have fused already (Triton, nvFuser, XLA, fused optimisers), and
 # memory sets.
 _FUSED = re.compile(r"triton_|nvfuser|fused|fusion|FillFunctor", re.IGNORECASE)
-# Regions of OpenMP and OpenACC that compilers made kernels of.
-_DIRECTIVES = re.compile(r"^__omp_offloading_|^nvkernel_|_\d+_gpu(?:__red)?$")
 # Libraries name their kernels after the architecture that they are made for: one with TF32.
 _SINCE_AMPERE = re.compile(r"(?<![a-z])(?:ampere|ada|hopper|blackwell|sm(?:8|9|1[0-9])\d)_")
 
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class KernelEvidence:
-    """The groups of a device's kernels inside its window, and what else they say (Evidence)."""
+def with_kernels(row: Evidence, kernels: Frame, communicates: Mask, others: Spans) -> Evidence:
+    """A device's row with what its kernels (names, times, COLUMNS) say.
 
-    groups: Mapping[str, Group]
-    names: int = 0
-    latency: Mapping[str, Latency] = field(default_factory=dict)
-    begun_ns: int = 0
-    directives: bool = False
-
-
-def gpu_of_kernels(gpu: Gpu, kernels: Frame, tool: str) -> Gpu:
-    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow, and
-    whether ncu measures it; `tool` may name the runtime that drove it."""
-    gpu = replace(gpu, ncu=measured_by_ncu(gpu.name, tool))
-    if gpu.compute_major or not any(map(_SINCE_AMPERE.search, kernels.labels("name").values)):
-        return gpu
-    return replace(gpu, compute_major=AMPERE)
-
-
-def kernel_evidence(
-    kernels: Frame, communicates: Mask, window: Spans, others: Spans, gpu: Gpu
-) -> KernelEvidence:
-    """What one device's kernels (names, times, COLUMNS) say; a mask of those that communicate.
-
-    `others` is when the device copied or ran graphs.
+    `communicates` is a mask of them, `others` when the device copied or ran graphs.
     """
-    running = Running.of(kernels, window)
-    mine, apart = running.inside & ~communicates, running.inside & communicates
-    computes = union(running.start[mine], running.end[mine])
-    alone = window - computes - others
+    window, gpu = row.budget.window, row.gpu
+    if not gpu.compute_major and any(map(_SINCE_AMPERE.search, kernels.labels("name").values)):
+        gpu = replace(gpu, compute_major=AMPERE)
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    work = measure_before(window, end)
+    work -= measure_before(window, start)
+    running = Running(start, end, kernels.labels("name").merged(), window, work)
+    computing, apart = (work > 0) & ~communicates, (work > 0) & communicates
+    alone = window - union(start[computing], end[computing]) - others
     groups = {
         "collectives": running.group(apart, alone),
-        "exposed": _longest(union(running.start[apart], running.end[apart]) & alone),
+        "exposed-communication": _longest(union(start[apart], end[apart]) & alone),
     }
-    if not mine.any():
-        return KernelEvidence(groups)
-    work = np.where(mine, running.work, 0)
+    if not computing.any():
+        return row.having(groups)
+    work = np.where(computing, work, 0)
     by_name = np.bincount(running.names.codes, work.astype(np.float64), len(running.names.values))
-    masks = _masks(running, kernels, mine, gpu)
+    masks = _masks(running, kernels, computing, gpu)
+    masks["top"] = computing & (running.names.codes == np.argmax(by_name))
     # what larger kernels run beside is not left unused
-    larger = mine & ~masks["small-grid"]
-    unused = window - union(running.start[larger], running.end[larger])
-    detail = {"small-grid": kernels.ints("blocks"), "tiny-blocks": kernels.ints("threads")}
+    larger = computing & ~masks["small-grid"]
+    unused = window - union(start[larger], end[larger])
+    blocks = kernels.ints("blocks")
+    detail = {"small-grid": blocks, "tiny-blocks": kernels.ints("threads")}
     for name, mask in masks.items():
         free = unused if name == "small-grid" else window
         groups[name] = running.group(mask, free, detail.get(name))
-    groups["top"] = running.group(mine & (running.names.codes == np.argmax(by_name)), window)
-    groups["family"] = _family(running, by_name, mine)
+    # the waits for their launches are not known yet
+    groups["short"] = replace(groups["short"], alone_ns=0, by_name={})
+    groups["family"] = _family(running, computing, by_name)
+    for name in ("top", "small-grid"):
+        latency = _latency(running, blocks, computing, groups[name], gpu)
+        groups[name] = replace(groups[name], also=latency)
     tenth = int(np.searchsorted(np.cumsum(work), BEGUN * work.sum()))
-    return KernelEvidence(
+    return row.having(
         groups,
-        int(np.count_nonzero(by_name)),
-        _latencies(running, kernels.ints("blocks"), mine, by_name, gpu),
-        int(running.start[tenth] - window.starts[0]),
-        bool(2 * work[running.named(_DIRECTIVES)].sum() > work.sum()),
+        gpu=gpu,
+        names=int(np.count_nonzero(by_name)),
+        begun_ns=int(start[tenth] - window.starts[0]),
     )
 
 
@@ -136,20 +121,6 @@ class Running:
     names: Labels
     window: Spans
     work: Ints
-
-    @classmethod
-    def of(cls, kernels: Frame, window: Spans) -> Running:
-        """Kernels by their times and names."""
-        start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-        work = measure_before(window, end)
-        work -= measure_before(window, start)
-        return cls(start, end, kernels.labels("name").merged(), window, work)
-
-    @property
-    def inside(self) -> Mask:
-        """Which kernels run inside the window."""
-        inside: Mask = self.work > 0
-        return inside
 
     def named(self, pattern: re.Pattern[str], but: re.Pattern[str] | None = None) -> Mask:
         """The rows whose name has the one pattern and not the other."""
@@ -182,74 +153,68 @@ class Running:
         )
 
 
-def _masks(running: Running, kernels: Frame, mine: Mask, gpu: Gpu) -> dict[str, Mask]:
+def _masks(running: Running, kernels: Frame, computing: Mask, gpu: Gpu) -> dict[str, Mask]:
     """The compute kernels of each group that is one by shape, length or name."""
     blocks, threads = kernels.ints("blocks"), kernels.ints("threads")
     filled = SMALL_GRID * gpu.sm_count
     few_threads = (threads > 0) & (blocks * threads < filled * SCHEDULERS * WARP)
-    simt = running.named(_FP32_GEMM, _TENSOR) if gpu.has_tensor_cores else np.zeros_like(mine)
+    simt = running.named(_FP32_GEMM, _TENSOR) if gpu.has_tensor_cores else np.zeros_like(computing)
     return {
-        "kernels": mine,
-        "short": mine & (running.end - running.start < SHORT_NS),
-        "small-grid": mine & (blocks > 0) & ((blocks < filled) | few_threads),
-        "tiny-blocks": mine & (threads > 0) & (threads <= WARP),
-        "fp32-gemm": mine & simt,
-        "elementwise": mine & running.named(_ELEMENTWISE, _FUSED),
-        "unaligned": mine & running.named(_UNALIGNED),
-        "attention": _attentions(running, mine),
+        "kernels": computing,
+        "short": computing & (running.end - running.start < SHORT_NS),
+        "small-grid": computing & (blocks > 0) & ((blocks < filled) | few_threads),
+        "tiny-blocks": computing & (threads > 0) & (threads <= WARP),
+        "fp32-gemm": computing & simt,
+        "elementwise": computing & running.named(_ELEMENTWISE, _FUSED),
+        "unaligned": computing & running.named(_UNALIGNED),
+        "attention": _attentions(running, computing),
     }
 
 
-def _attentions(running: Running, mine: Mask) -> Mask:
+def _attentions(running: Running, computing: Mask) -> Mask:
     """The softmax kernels between two matrix products."""
-    softmax, product = (running.named(pattern)[mine] for pattern in (_SOFTMAX, _GEMM))
+    softmax, product = (running.named(pattern)[computing] for pattern in (_SOFTMAX, _GEMM))
     softmax &= ~product
     at = np.flatnonzero(product)
     rows = np.flatnonzero(softmax)
-    mask = np.zeros_like(mine)
+    mask = np.zeros_like(computing)
     if len(at) and len(rows):
         after = np.searchsorted(at, rows)
         before, behind = at[np.maximum(after - 1, 0)], at[np.minimum(after, len(at) - 1)]
         near = (rows > before) & (rows - before <= NEAR) & (behind > rows) & (behind - rows <= NEAR)
-        mask[np.flatnonzero(mine)[rows[near]]] = True
+        mask[np.flatnonzero(computing)[rows[near]]] = True
     return mask
 
 
-def _family(running: Running, by_name: NDArray[Any], mine: Mask) -> Group:
+def _family(running: Running, computing: Mask, by_name: NDArray[Any]) -> Group:
     """The kernels made of the lambdas of one function that have the most work; its name."""
-    functions = {
-        code: match[1]
-        for code, name in enumerate(running.names.values)
-        if (match := _LAMBDA.search(name))
-    }
-    work: dict[str, float] = {}
-    for code, function in functions.items():
-        work[function] = work.get(function, 0.0) + float(by_name[code])
-    if not work:
-        return NONE
-    best = max(work, key=lambda function: (work[function], function))
-    chosen = np.asarray([functions.get(n) == best for n in range(len(running.names.values))])
-    return replace(running.group(mine & chosen[running.names.codes], running.window), name=best)
+    matches = [_LAMBDA.search(name) for name in running.names.values]
+    functions = ["" if match is None else match[1] for match in matches]
+    work = Counter[str]()
+    for function, time in zip(functions, by_name.tolist(), strict=True):
+        work[function] += time
+    best = max(work, key=lambda function: (bool(function), work[function], function))
+    of_best = np.asarray(functions) == best
+    group = running.group(computing & of_best[running.names.codes], running.window)
+    return replace(group, name=best) if best else NONE
 
 
-def _latencies(
-    running: Running, blocks: Ints, mine: Mask, by_name: NDArray[Any], gpu: Gpu
-) -> dict[str, Latency]:
-    """Of kernels that matter, those that take as long with many blocks as with few, by name."""
-    found = {}
-    for code in np.flatnonzero(by_name >= LEAST_SHARE * by_name.sum()).tolist():
-        rows = np.flatnonzero(mine & (running.names.codes == code) & (blocks > 0))
-        sizes = np.unique(blocks[rows])
-        sizes = sizes[sizes <= 2 * gpu.sm_count]
-        if len(sizes) < 2 or sizes[-1] < LATENCY_BLOCKS * sizes[0]:
-            continue
-        few, many = (
-            int(np.median((running.end - running.start)[rows[blocks[rows] == size]]))
-            for size in (sizes[0], sizes[-1])
-        )
-        if few >= LATENCY_NS and many <= LATENCY_SPREAD * few:
-            found[running.names.values[code]] = Latency(int(sizes[0]), few, int(sizes[-1]), many)
-    return found
+def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu: Gpu) -> str:
+    """What is said of a group's kernel that takes as long with many blocks as with few."""
+    few_work = group.named_ns < LEAST_SHARE * running.work[computing].sum()
+    rows = np.flatnonzero(computing & running.names.equals([group.name]) & (blocks > 0))
+    sizes = np.unique(blocks[rows])
+    sizes = sizes[sizes <= 2 * gpu.sm_count]
+    if few_work or len(sizes) < 2 or sizes[-1] < LATENCY_BLOCKS * sizes[0]:
+        return ""
+    lengths = (running.end - running.start)[rows]
+    few, many = (int(np.median(lengths[blocks[rows] == size])) for size in (sizes[0], sizes[-1]))
+    if few < SHORT_NS or many > LATENCY_SPREAD * few:
+        return ""
+    return (
+        f"it takes as long with {sizes[-1]:,} blocks ({format_time(many)}) as with {sizes[0]:,} "
+        f"({format_time(few)}), so that a batch, or a fusion, of several costs next to nothing"
+    )
 
 
 def _longest(spans: Spans) -> Group:

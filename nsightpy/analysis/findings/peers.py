@@ -6,46 +6,49 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from nsightpy.analysis.findings.evidence import Evidence, Imbalance, Straggler
-from nsightpy.analysis.findings.groups import Place
+from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
 from nsightpy.analysis.findings.thresholds import EXPLAINS, UNBALANCED
 from nsightpy.analysis.time_budget import UNUSED
+from nsightpy.units import format_time, significant
 
 
 def with_peers(rows: Sequence[Evidence]) -> list[Evidence]:
     """The rows of all devices, each with what it costs the others."""
     return [
-        replace(
-            row,
-            straggler=None if row.straggler is None else _awaited(row, row.straggler, rows),
-            imbalance=_imbalance(row, rows),
+        row.having(
+            {
+                **{late: _awaited(row, row[late], rows) for late in ("straggler", "late")},
+                "uneven": _uneven(row, rows),
+            }
         )
         for row in rows
     ]
 
 
-def _awaited(row: Evidence, straggler: Straggler, rows: Sequence[Evidence]) -> Straggler:
+def _awaited(row: Evidence, late: Group, rows: Sequence[Evidence]) -> Group:
     """What a late rank costs, and whether longer compute makes it late."""
     others = [other for other in rows if other is not row]
     # who waits for it communicates, and only what nothing else hides costs time
     most = max((other.budget.exposed_communication_ns for other in others), default=0)
-    lost = min(straggler.caused_ns, most)
+    lost = min(late.alone_ns, most)
+    late = replace(late, alone_ns=lost, by_name={f"waiting for {row.name}": lost})
     times = _comparable([row, *others])
     usual = median(times[1:]) if len(times) > 1 else 0.0
     more = (times[0] - usual) * (row.iterations or 1) if usual else 0.0
-    if more < EXPLAINS * lost:
-        return replace(straggler, caused_ns=lost)
-    return replace(straggler, caused_ns=lost, slower_ns=round(more), ratio=times[0] / usual)
+    if not usual or more < EXPLAINS * lost:
+        return late
+    ratio = f"{significant(times[0] / usual)} times the others' median"
+    return replace(late, also=f"its kernels take {format_time(round(more))} longer, {ratio}")
 
 
-def _imbalance(row: Evidence, rows: Sequence[Evidence]) -> Imbalance | None:
+def _uneven(row: Evidence, rows: Sequence[Evidence]) -> Group:
     """What a device computes beyond the mean of all, where it is the one that computes longest."""
     least = UNUSED * max(other.budget.busy_ns for other in rows)
     used = [other for other in rows if other.window_ns and other.budget.busy_ns > least]
     work = _comparable(used)
     mean = sum(work) / max(len(work), 1)
     if not mean or max(work) < UNBALANCED * mean or row is not used[work.index(max(work))]:
-        return None
+        return NONE
     # devices that are busy with something else wait for nobody
     longest = max(other.window_ns for other in used)
     free, freest = max(
@@ -54,7 +57,12 @@ def _imbalance(row: Evidence, rows: Sequence[Evidence]) -> Imbalance | None:
         if other is not row
     )
     beyond = min(int((max(work) - mean) * (row.iterations or 1)), free)
-    return Imbalance(beyond, max(work) / mean, len(work), _longest_wait(used[-freest], row))
+    computes = f"{format_time(row.budget.compute_ns)}{row.per_iteration(row.budget.compute_ns)}"
+    return Group(
+        alone_ns=beyond,
+        name=f"{computes}, {significant(max(work) / mean)} times the mean of {len(work)} devices",
+        worst=_longest_wait(used[-freest], row),
+    )
 
 
 def _comparable(rows: Sequence[Evidence]) -> list[float]:
@@ -70,8 +78,8 @@ def _comparable(rows: Sequence[Evidence]) -> list[float]:
 
 def _longest_wait(waiting: Evidence, row: Evidence) -> Place | None:
     """The longest time in which a device had nothing to do or waited for another, in its time."""
-    gap = waiting.idle.longest
-    places = [waiting["exposed"].worst, None if gap is None else gap.place]
+    gap = waiting.longest
+    places = [waiting["exposed-communication"].worst, None if gap is None else gap.place]
     longest = max(filter(None, places), key=lambda place: place.duration_ns, default=None)
     if longest is None:
         return None

@@ -8,16 +8,21 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
+from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
 from nsightpy.analysis.findings.gains import Replayable
-from nsightpy.analysis.findings.groups import Group, Place
+from nsightpy.analysis.findings.thresholds import WARNING_SHARE
 from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.names import brief_kernel
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 
 WARNING, INFO, ERROR = "warning", "info", "error"
-# A part that is said where something is true, and what is said else: <idle.host|: {idle.host}>.
+# Commands whose figures are those of a finding where they are asked about its window.
+WINDOWED = (
+    *("api", "breakdown", "collectives", "gaps", "kernels", "launches", "memory"),
+    *("nvtx", "ranks"),
+)
+# A part that is said where something is true, and what is said else: <host|: {host}>.
 _PART = re.compile(r"<([^<>|]+)\|([^<>|]*)(?:\|([^<>|]*))?>")
 
 
@@ -28,36 +33,58 @@ def percent_text(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
 
 
+def next_command(
+    job: JobEvidence, asked: str, row: Evidence | None = None, *, whole: bool = False
+) -> str:
+    """The command line of a command about these reports, or about one device of several.
+
+    It is about the window that findings speak of, or about the `whole` capture.
+    """
+    command, _, more = asked.partition(" ")
+    if command in ("kernels", "launches") and not any(one["kernels"].count for one in job.used):
+        command, more = "breakdown", ""
+    parts = ["nsightpy", command, job.report]
+    parts += [more or ("--by memory" if command == "memory" else ""), job.options]
+    alone = row is not None and sum(other.rank == row.rank for other in job.devices) == 1
+    if row is not None and len(job.devices) > 1:
+        parts += [] if row.rank is None else [f"--rank {row.rank}"]
+        parts += [] if alone and row.rank is not None else [f"--device {row.device}"]
+    steady = bool(job.used) and all(one.window == "steady" for one in job.used)
+    if steady and command in WINDOWED and not (whole or job.of_iterations):
+        parts.append("--iteration steady")
+    return " ".join(filter(None, parts))
+
+
 @dataclass(frozen=True)
 class Rule:
     """One conclusion about a device in its window.
 
-    `ns` is the time that it costs there, `of` the group (evidence.GROUPS) that it is about, whose
-    worst place is shown, and its name where it is about a `kernel`. `text` holds figures of the
-    evidence in braces with their unit, those of the group as {group.count}, and {loss}: the time,
-    its share of the window and per iteration; <condition|text|otherwise> is said where a figure, or
-    a condition of `when`, is true. `next` is the command to go on with, about that device `alone`
-    or all; `most` the highest severity; `passed` says the opposite. `time` is what the time
-    consists of by name: findings that name the same time are one fact, which the first of the most
-    severe rules tells. Where removing the cause does not give the time back (`bound` False)
-    `saved` is the part that mending usually does; `edit` is what a replay takes away. `pace`: it is
-    about the host's pace, which means little while code is loaded; `fact`: it is nothing to mend;
-    `variant`: said only where no rule above with its id is; `every`: of whole captures and true
-    of all devices.
+    `of` is the group (evidence.GROUPS; the one of its id) that it is about, whose worst place is
+    shown, and its name where it is about a `kernel`; `ns` the time that it costs there, `alone_ns`
+    of the group else, where that `matters`. `text` holds figures of the evidence in braces with
+    their unit, those of the group as {group.count}, and {loss}: the time, its share of the window
+    and per iteration; <condition|text|otherwise> is said where a figure, or a condition of `when`,
+    is true. `next` is the command to go on with, about that device `alone` or all; `passed` says
+    the opposite. `most` is the highest severity, from the share `least` on. Findings that name the
+    same time (`by_name` of the group) are one fact, which the first of the most severe rules tells.
+    Where removing the cause does not give the time back (`bound` False) `saved` is the part that
+    mending usually does; `edit` is what a replay takes away. `pace`: it is about the host's pace,
+    which means little while code is loaded; `fact`: it is nothing to mend; `variant`: said only
+    where no rule above with its id is; `every`: of whole captures and true of all devices.
     """
 
     id: str
     name: str
-    ns: Callable[[Evidence], int]
     text: str
     next: str | Callable[[Evidence, JobEvidence], str]
     passed: str = ""
+    of: str | Callable[[Evidence], Group] = ""
+    ns: Callable[[Evidence], int] | None = None
+    matters: Callable[[Evidence], object] = lambda _: True
     when: Mapping[str, Callable[[Evidence], object]] = field(default_factory=dict)
-    of: str | Callable[[Evidence], str] = ""
-    place: Callable[[Evidence], Place | None] | None = None
-    time: Callable[[Evidence], Mapping[str, int]] | None = None
     whole_ns: Callable[[Evidence], int] = lambda row: row.window_ns
     most: Callable[[Evidence], str] = lambda _: WARNING
+    least: float = WARNING_SHARE
     edit: Callable[[Finding, Replayable], list[Edit]] | None = None
     bound: bool = True
     saved: float = 1.0
@@ -69,25 +96,30 @@ class Rule:
     kernel: bool = False
 
     def group(self, row: Evidence) -> Group:
-        """The operations that it is about."""
-        return row[self.of if isinstance(self.of, str) else self.of(row)]
+        """The operations, or the time, that it is about."""
+        return row[self.of or self.id] if isinstance(self.of, str) else self.of(row)
+
+    def cost_ns(self, row: Evidence) -> int:
+        """The time that it costs a device."""
+        if not self.matters(row):
+            return 0
+        return self.group(row).alone_ns if self.ns is None else self.ns(row)
+
+    def share(self, row: Evidence) -> float:
+        """That time as a share of the window."""
+        return self.cost_ns(row) / max(self.whole_ns(row), 1)
+
+    def severity(self, row: Evidence) -> str:
+        """How severe it is there."""
+        return self.most(row) if self.share(row) >= self.least else INFO
 
     def parts(self, row: Evidence) -> Mapping[str, int]:
         """What the time of a device consists of, by name."""
-        if self.time is not None:
-            return self.time(row)
-        return self.group(row).by_name or {self.id: self.ns(row)}
-
-    def worst(self, row: Evidence) -> Place | None:
-        """Where it is worst."""
-        if self.place is not None:
-            return self.place(row)
-        return self.group(row).worst if self.of else row.idle.worst.get(self.id)
+        return self.group(row).by_name or {self.id: self.cost_ns(row)}
 
     def sentence(self, row: Evidence) -> str:
         """The sentence about a device, its figures filled in."""
-        loss_ns, group = self.ns(row), self.group(row)
-        share = loss_ns / max(self.whole_ns(row), 1)
+        loss_ns, share, group = self.cost_ns(row), self.share(row), self.group(row)
         of_window = f"{percent_text(share)} of {row.span}{row.per_iteration(loss_ns)}"
         figures = {
             "group": group,
@@ -96,7 +128,6 @@ class Rule:
             "of_window": of_window,
             "loss": f"{format_time(loss_ns)}, {of_window}",
             "of_work": group.work_ns / max(row["kernels"].work_ns, 1),
-            "call": row.idle.calls.get(self.id, ""),
         }
         sentences = _Sentences(row, figures)
 
@@ -121,8 +152,8 @@ class _Sentences(Formatter):
         "share": percent_text,
         "kernel": brief_kernel,
         "times": lambda count: "once" if count == 1 else f"{format_count(count)} times",
-        "kernels": lambda count: counted(count, "kernel"),
         "copies": lambda count: counted(count, "copy", "copies"),
+        "kernels": lambda count: counted(count, "kernel"),
         "launches": lambda count: counted(count, "launch", "launches"),
         "blocks": lambda count: counted(count, "block"),
         "threads": lambda count: counted(count, "thread"),

@@ -13,15 +13,13 @@ from __future__ import annotations
 LEAST_SHARE = 0.01
 # Share of a window: an expert's "should" begins here (captures: what was left out below it).
 WARNING_SHARE = 0.03
-# Share of a window in CUDA graphs traced as a whole: the rest is about the smaller part.
-BLIND_SHARE = 0.10
+# Share of a window: an expert's "must" begins here (captures: usually from there on).
+MUST_SHARE = 0.10
 # Share of a finding's time that another one names, too: then they are one fact.
 ONE_FACT = 0.8
 # Share of a kernel's time that its mending usually gives back, where no replay tells: tensor cores
 # or a full GPU instead of a part of one more than halve it (captures), fusing and tuning less.
 LIKELY_SAVED, PERHAPS_SAVED = 0.5, 0.25
-# Things said in one sentence.
-MOST_NAMED = 3
 
 # Start-up.
 
@@ -30,13 +28,8 @@ SHORT_SHARE = 0.2
 # Nanoseconds: what takes less, where no calls tell how long the start-up was, is a moment; no
 # start-up takes less than some milliseconds.
 MOMENT_NS = 1_000_000
-# Share of a capture in which the steady state (else the GPU's window) is not: most of it.
-STARTUP_SHARE = 0.5
 # Share of the kernels' work that is done when a start-up, or a one-off copy, is over.
 BEGUN = 0.1
-# Share of a window that the host's pace must cost in a capture of a start-up, while code is loaded
-# for the first time, to say something of later steps (captures: 2 to 4 % there, gone afterwards).
-LEAST_OF_START_UP = 0.10
 # Nanoseconds: a first call that takes this long makes the context (captures: 70 to 250 ms).
 CONTEXT_NS = 10_000_000
 
@@ -48,8 +41,6 @@ SHORT_NS = 10_000
 FEW_LAUNCHES = 10
 # Operations: fewer copies, or short kernels, cost nothing that is worth a change of code.
 MANY = 100
-# Share of a window in which a device waits for launches: faster kernels would only wait longer.
-LAUNCHES_BIND = 0.5
 # Share of a window, or of the kernels' work: what decides how long it takes (captures: 25 to 97 %).
 DOMINANT_SHARE = 0.25
 # Names: one of so few kernels dominates whatever it does.
@@ -67,8 +58,6 @@ SMALL_GRID = 0.8
 # Ratio of the blocks of launches of one kernel that take equally long (within LATENCY_SPREAD):
 # then not the work but the latency of one block bounds it (captures: 62 us for 1, 64 for 120).
 LATENCY_BLOCKS, LATENCY_SPREAD = 4, 1.25
-# Nanoseconds: below, launching is what bounds a kernel.
-LATENCY_NS = 20_000
 # Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta.
 AMPERE, VOLTA = 8, 7
 # Multiprocessors: the chips of compute capability 7.5 with fewer have no tensor cores.
@@ -78,26 +67,15 @@ MANY_COLLECTIVES = 100
 # Nanoseconds: a collective that takes less moves next to nothing (nccl-tests: 8 to 20 us).
 SHORT_COLLECTIVE_NS = 50_000
 
-# Copies.
-
-# Share of the copies' time at the edges of the kernels' work: those of one-offs.
-ONE_OFF = 0.9
-# Share of a window in copies and memory sets alone: no healthy one.
-COPIES_SHARE = 0.05
-
 # Ranks, devices and health.
 
 # Ratio to the mean of the devices' compute: below, the same program's spread (programs).
 UNBALANCED = 1.25
-# Share of a window: devices of one job may have different work to do.
-LEAST_IMBALANCE = 0.10
 # Share of what a straggler costs that its longer kernels explain.
 EXPLAINS = 0.3
 # Share of a window that a busy device is busy (verdicts of experts: 95 to 100 %).
 HEALTHY_SHARE = 0.95
 # Share of a GPU's memory: what is left does not hold the workspace of a larger batch.
 NEAR_CAPACITY = 0.9
-# Share of host gaps whose main call or OS call is worth a name.
-LEAST_NAMED = 0.5
 # Collectives of a report: beyond, a sample of the time tells the same (10 s for 100,000).
 MOST_COLLECTIVES = 20_000

@@ -9,37 +9,33 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.copy_evidence import copy_groups, graph_group
-from nsightpy.analysis.findings.evidence import Evidence, Repetition
-from nsightpy.analysis.findings.groups import Gpu, Group
-from nsightpy.analysis.findings.kernel_evidence import (
-    gpu_of_kernels,
-    kernel_evidence,
-    short_cost_ns,
-)
+from nsightpy.analysis.findings.copy_evidence import graph_group, with_copies
+from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
+from nsightpy.analysis.findings.idle_evidence import with_idle, without_causes
+from nsightpy.analysis.findings.kernel_evidence import short_cost_ns, with_kernels
 from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
 from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
-from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.intervals import spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
-from nsightpy.analysis.overlap_cost import OverlapCost, overlap_costs
+from nsightpy.analysis.overlap_cost import overlap_costs
+from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
-from nsightpy.commands.findings.host_evidence import idle_evidence, without_causes
 from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
+from nsightpy.names import measured_by_ncu
 from nsightpy.query.device_time import RankedBudget, memory_events
 from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import HOST_FRAMES, SystemReport
 from nsightpy.units import format_time
 
-Place = tuple[int, int]
 # The memory of a GPU among the kinds that allocations are of.
 DEVICE_MEMORY = "Device"
-MEMORY = ("pid", "device", "memory_bytes")
+GPU_COLUMNS = ("pid", "device", "sm_count", "compute_major", "name", "memory_bytes")
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class DeviceSource:
     communicates: NDArray[np.bool_]
     followed: LaunchedWork | None
     events: Mapping[int, HostEvents]
-    steady: Mapping[Place, SteadyState]
+    steady: Mapping[tuple[int, int], SteadyState]
     has_ranges: bool = False
     costly: str = ""
 
@@ -67,6 +63,23 @@ class DeviceSource:
         first, last = bounds_of(frames) or (0, 0)
         whole = self.report.session.duration_ns
         return last - first if whole is None else min(last, whole) - max(first, 0)
+
+    @cached_property
+    def gpus(self) -> dict[tuple[int, int], tuple[Gpu, int]]:
+        """The GPUs and the size of their memory."""
+        rows = self.report.frame("devices").tuples(*GPU_COLUMNS)
+        return {(pid, device): (Gpu(*facts), memory) for pid, device, *facts, memory in rows}
+
+    @cached_property
+    def peaks(self) -> dict[tuple[int, int], int]:
+        """The most memory of each device that was live at a time, where that was recorded."""
+        peaks: dict[tuple[int, int], int] = {}
+        events = memory_events(self.report, self.scope) if self.report.has_memory_usage else None
+        for pid, device, memory, _, used in [] if events is None else usages(events):
+            if memory == DEVICE_MEMORY:
+                held = max(used.peak_bytes, int(used.reserved.max(initial=0)))
+                peaks[pid, device] = max(peaks.get((pid, device), 0), held)
+        return peaks
 
     @property
     def launch(self) -> Ints | None:
@@ -80,99 +93,65 @@ class DeviceSource:
         if self.followed is None:
             return None, Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
         chain = self.followed.chain
-        mine = chain.start[chain.pid == pid]
-        first = int(mine.min()) if len(mine) else None
+        begins = chain.start[chain.pid == pid]
+        first = int(begins.min()) if len(begins) else None
         return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
 
 
 def device_evidence(
-    source: DeviceSource, gaps: Mapping[Place, IdleIntervals], rows: Sequence[RankedBudget]
-) -> dict[Place, Evidence]:
-    """A row for each device."""
-    columns = ("pid", "device", "sm_count", "compute_major", "name")
-    devices = source.report.frame("devices")
-    gpus = {(pid, device): Gpu(*facts) for pid, device, *facts in devices.tuples(*columns)}
-    sizes = {(pid, device): size for pid, device, size in devices.tuples(*MEMORY)}
-    peaks = _peaks(source)
-    evidence = {}
-    for row in rows:
-        # by the device alone where processes are not distinguished
-        gpu = gpus.get(row.place) or gpus.get((0, row.device)) or Gpu()
-        found = _device(source, row, gpu, gaps.get(row.place))
-        memory = sizes.get(row.place) or sizes.get((0, row.device)) or 0
-        evidence[row.place] = replace(
-            found, peak_bytes=peaks.get(row.place, 0), memory_bytes=memory
-        )
-    return evidence
-
-
-def _peaks(source: DeviceSource) -> dict[Place, int]:
-    """The most memory of each device that was live at a time, where allocations were recorded."""
-    if not source.report.has_memory_usage:
-        return {}
-    peaks: dict[Place, int] = {}
-    for pid, device, memory, _, used in usages(memory_events(source.report, source.scope)):
-        if memory == DEVICE_MEMORY:
-            held = max(used.peak_bytes, int(used.reserved.max(initial=0)))
-            peaks[pid, device] = max(peaks.get((pid, device), 0), held)
-    return peaks
-
-
-def _device(
-    source: DeviceSource, row: RankedBudget, gpu: Gpu, gaps: IdleIntervals | None
+    source: DeviceSource, gaps: Mapping[tuple[int, int], IdleIntervals], budget: RankedBudget
 ) -> Evidence:
-    place, window = row.place, row.budget.window
+    """The row of one device."""
+    place, window = budget.place, budget.budget.window
     on_device = source.work.kernels.rows_at(pid=place[0], device=place[1])
     kernels, operations, graphs = (frame.at(pid=place[0], device=place[1]) for frame in source.work)
     apart = source.communicates[on_device]
-    gpu = gpu_of_kernels(gpu, kernels, source.report.tool_version)
-    others = union_of([spans_of(operations), spans_of(graphs)])
-    ran = kernel_evidence(kernels, apart, window, others, gpu)
-    called, calls = source.calls(row.pid)
-    if gaps is None or source.followed is None:
-        short, idle = 0, without_causes(window - (spans_of(kernels) | others))
-    else:
-        # rows of the gaps are those of all kernels
-        elsewhere = source.communicates | ~on_device
-        short = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
-        about = (calls, window, source.events[row.pid])
-        idle = idle_evidence(source.followed, gaps, *about)
-    slowed, overlap = _slowed(kernels, apart, row)
-    copies = copy_groups(operations, spans_of(kernels) | spans_of(graphs), window)
-    return Evidence(
-        row.rank,
-        row.device,
-        row.budget,
-        gpu=gpu,
-        idle=idle,
-        groups={**ran.groups, **copies, "graphs": graph_group(graphs, window), "slowed": slowed},
-        names=ran.names,
-        latency=ran.latency,
-        short_ns=short,
-        begun_ns=ran.begun_ns,
+    # by the device alone where processes are not distinguished
+    gpu, memory = source.gpus.get(place) or source.gpus.get((0, place[1])) or (Gpu(), 0)
+    row = Evidence(
+        budget.rank,
+        budget.device,
+        budget.budget,
+        gpu=replace(gpu, ncu=measured_by_ncu(gpu.name, source.report.tool_version)),
         in_graphs=_in_graphs(source.launch, on_device),
-        directives=ran.directives,
-        overlap=overlap,
-        repetition=_repetition(source, row, (kernels, operations, graphs), called, calls),
+        peak_bytes=source.peaks.get(place, 0),
+        memory_bytes=memory,
         has_ranges=source.has_ranges,
         traced=source.report.kind == "torch",
         costly=source.costly,
     )
+    others = union_of([spans_of(operations), spans_of(graphs)])
+    row = with_kernels(row, kernels, apart, others)
+    row = with_copies(row, operations, spans_of(kernels) | spans_of(graphs))
+    row = row.having(
+        {"graphs": graph_group(graphs, window), "slowed": _slowed(kernels, apart, row.budget)}
+    )
+    row = _with_begin(row, source, (kernels, operations, graphs), budget.pid)
+    if source.followed is None or place not in gaps:
+        return without_causes(row, window - (spans_of(kernels) | others))
+    # rows of the gaps are those of all kernels
+    elsewhere = source.communicates | ~on_device
+    cost = short_cost_ns(source.work.kernels, elsewhere, window, gaps[place])
+    row = row.having({"short": replace(row["short"], alone_ns=cost)})
+    _, calls = source.calls(budget.pid)
+    return with_idle(row, source.followed, gaps[place], calls, source.events[budget.pid])
 
 
-def _slowed(
-    kernels: Frame, apart: NDArray[np.bool_], row: RankedBudget
-) -> tuple[Group, OverlapCost | None]:
-    """What communication beside them costs the kernels of a window, and the one it costs most."""
-    window = row.budget.window
-    if row.budget.overlap_ns < LEAST_SHARE * window.total:
-        return Group(), None
-    inside = window.holds(kernels.ints("start_ns"))
+def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Group:
+    """What communication beside them costs the kernels of a window, most of all one of them."""
+    if budget.overlap_ns < LEAST_SHARE * budget.window_ns:
+        return NONE
+    inside = budget.window.holds(kernels.ints("start_ns"))
     costs = overlap_costs(kernels.take(inside & ~apart), spans_of(kernels.take(apart)))
     if not costs:
-        return Group(), None
-    excess = round(sum(cost.excess_ns for cost in costs))
-    return Group(work_ns=excess, count=sum(cost.beside for cost in costs)), costs[0]
+        return NONE
+    worst = costs[0]
+    return Group(
+        alone_ns=round(sum(cost.excess_ns for cost in costs)),
+        count=sum(cost.beside for cost in costs),
+        name=worst.name,
+        also=f"{format_time(worst.beside_med_ns)} for {format_time(worst.alone_med_ns)} alone",
+    )
 
 
 def _in_graphs(launch: Ints | None, on_device: NDArray[np.bool_]) -> bool:
@@ -184,35 +163,28 @@ def _in_graphs(launch: Ints | None, on_device: NDArray[np.bool_]) -> bool:
     return 2 * int(np.count_nonzero(shared)) > len(launch)
 
 
-def _repetition(
-    source: DeviceSource,
-    row: RankedBudget,
-    frames: Sequence[Frame],
-    called: int | None,
-    calls: Frame,
-) -> Repetition:
-    """What is known of a device's iterations, and of what came before them."""
-    bounds = bounds_of(frames)
+def _with_begin(row: Evidence, source: DeviceSource, frames: Sequence[Frame], pid: int) -> Evidence:
+    """A device's row with what is known of its iterations, and of what came before them."""
+    bounds, steady = bounds_of(frames), source.steady.get((pid, row.device))
     if bounds is None:
-        return Repetition()
+        return row
     first, last = bounds
-    steady = source.steady.get(row.place)
-    begin = first if steady is None else int(steady.window.starts[0])
-    loading, call = _loading(calls, called, begin)
-    queued = _queued(source, place=row.place, first=first)
-    return Repetition(
-        None if steady is None else steady.count,
-        outside="" if steady is None else _outside(frames, row.budget.window),
-        lead_ns=None if called is None else max(first - queued - called, 0),
-        loading_ns=loading,
-        loading_call=call,
+    called, calls = source.calls(pid)
+    queued = _queued(source, (pid, row.device), first)
+    lead = None if called is None else max(first - queued - called, 0)
+    whole = max(last - first, row.window_ns)
+    return row.having(
+        {"loading": _loading(calls, called, first if steady is None else row.budget.start_ns)},
+        iterations=None if steady is None else steady.count,
+        outside="" if steady is None else _outside(frames, row.budget.start_ns, row.window_ns),
         first_ns=first,
-        whole_ns=last - first,
-        capture_ns=source.captured_ns - queued,
+        whole_ns=whole,
+        lead_ns=lead,
+        capture_ns=max(source.captured_ns - queued, whole + (lead or 0)),
     )
 
 
-def _queued(source: DeviceSource, place: Place, first: int) -> int:
+def _queued(source: DeviceSource, place: tuple[int, int], first: int) -> int:
     """How long the first operation of a device had been launched before it began, in ns.
 
     The device did what was launched before the capture.
@@ -225,8 +197,8 @@ def _queued(source: DeviceSource, place: Place, first: int) -> int:
     return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)
 
 
-def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
-    """How long before a moment code was first loaded or the context made, and by which call.
+def _loading(calls: Frame, called: int | None, before: int) -> Group:
+    """The time from when code was first loaded or the context made to a moment, and which call did.
 
     The first call of a process makes the context, whatever it is.
     """
@@ -234,20 +206,20 @@ def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
     makes_context = (start == called) & (lasted >= CONTEXT_NS)
     loads = calls.take(makes_context | (kinds_of_calls(calls.labels("name")) == MODULE)).ordered()
     if not loads.rows or loads.ints("start_ns")[0] >= before:
-        return 0, ""
-    return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]
+        return NONE
+    place = Place(int(loads.ints("start_ns")[0]), before - int(loads.ints("start_ns")[0]))
+    lost = place.duration_ns
+    name = loads.labels("name")[0]
+    return Group(alone_ns=lost, name=name, worst=place, by_name={"start-up": lost})
 
 
-def _outside(frames: Sequence[Frame], window: Spans) -> str:
+def _outside(frames: Sequence[Frame], before: int, window_ns: int) -> str:
     """What a device did before its steady state, for people; empty where that is little."""
-    if not len(window):
-        return ""
-    before = int(window.starts[0])
     early = [frame.take(frame.ints("start_ns") < before) for frame in frames[:2]]
     kernels, copies = (spans_of(frame).total for frame in early)
     parts = [
-        f"{format_time(length)} of {what}"
-        for length, what in ((copies, "one-off copies"), (kernels, "kernels"))
-        if length > LEAST_SHARE * window.total
+        f"{format_time(length)} of {of}"
+        for length, of in ((copies, "one-off copies"), (kernels, "kernels"))
+        if length > LEAST_SHARE * window_ns
     ]
     return f"before it: {' and '.join(parts)}" if parts else ""

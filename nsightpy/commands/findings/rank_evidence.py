@@ -11,21 +11,21 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
-from nsightpy.analysis.findings.evidence import Evidence, SlowCollectives, SlowLink, Straggler
-from nsightpy.analysis.findings.groups import Place
-from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
+from nsightpy.analysis.findings.evidence import Evidence, Group, Place
+from nsightpy.analysis.findings.rule import percent_text
 from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.intervals import measure_before
+from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
-from nsightpy.analysis.ranks.links import slow_groups
+from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import listed
+from nsightpy.units import format_time, listed, significant
 
 SAMPLED = (
     "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
@@ -35,6 +35,9 @@ SAMPLED = (
 UNKNOWN_LINK = (
     "what the link of {} can carry is not known: its collectives were not compared with it; "
     "`--ceilings` of `nsightpy findings` takes what nccl-tests measured."
+)
+NOT_MEASURED = (
+    "nccl-tests between these GPUs shows whether the link or the program is slow (--ceilings)"
 )
 # (report, process, device)
 Device = tuple[str, int, int]
@@ -48,7 +51,6 @@ def with_waits(
     """The facts about all devices, with what their ranks lost in collectives; and notes on it.
 
     `link_rates` are those of nccl-tests in GB/s, by whether nodes are crossed.
-
     The alignment is there where several ranks, or their collectives, had to be put on one clock.
     """
     facts: dict[Device, Evidence] = {
@@ -67,27 +69,24 @@ def with_waits(
         facts = _on_common_clock(facts, CommonClock.of(alignment))
     if not communicate:
         return facts, alignment, ()
-    arrivals = arrivals_of(alignment)
+    names, arrivals = UnitNames.of(alignment), arrivals_of(alignment)
     places = [_device(alignment, unit) for unit in range(len(alignment.ledger.units))]
-    inside = _inside(alignment, [facts.get(place) for place in places])
-    names = UnitNames.of(alignment)
-    groups = grouped_collectives(alignment, arrivals)
-    slow_units = slow_by_unit(alignment, groups, inside)
-    for unit, slow in slow_units.items():
-        if places[unit] in facts:
-            named = _named(slow, names, _seen(alignment, slow.row))
-            facts[places[unit]] = replace(facts[places[unit]], slow=named)
-    links, unknown = _links(alignment, groups, facts, names, link_rates)
-    for unit, link in links.items():
-        if places[unit] in facts:
-            lost = round(link.lost_ns / sample.share)
-            facts[places[unit]] = replace(facts[places[unit]], link=replace(link, lost_ns=lost))
-    for unit, straggler in _straggler(alignment, arrivals, inside, sample.share):
-        if places[unit] in facts:
-            facts[places[unit]] = replace(facts[places[unit]], straggler=straggler)
+    rows = [facts.get(place) for place in places]
+    inside, kinds = _inside(alignment, rows), grouped_collectives(alignment, arrivals)
+    hosts = [alignment.clocks[unit.clock].host for unit in alignment.ledger.units]
+    gpus = ["" if row is None else row.gpu.name for row in rows]
+    slow_links, unknown = slow_groups(kinds, hosts, gpus, link_rates)
+    for name, groups in (
+        ("slow-collectives", _slow(alignment, kinds, inside, names)),
+        ("slow-link", _links(slow_links, rows, names, sample.share)),
+        _late(alignment, arrivals, inside, sample.share),
+    ):
+        for unit, group in groups.items():
+            if (place := places[unit]) in facts:
+                facts[place] = facts[place].having({name: group})
     sampled = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
-    unjudged = (UNKNOWN_LINK.format(listed(sorted(unknown), most=3)),) if unknown else ()
-    return facts, alignment, (*sampled, *unjudged)
+    models = listed(sorted(model or "a GPU without a name" for model in unknown), most=3)
+    return facts, alignment, (*sampled, *([UNKNOWN_LINK.format(models)] if unknown else []))
 
 
 def _named_by_report(facts: Mapping[Device, Evidence]) -> dict[Device, Evidence]:
@@ -116,50 +115,88 @@ def _on_common_clock(
     }
 
 
+def _slow(
+    alignment: Alignment, kinds: Sequence[GroupedCollective], inside: Mask, names: UnitNames
+) -> dict[int, Group]:
+    """By unit, the abnormal collectives in which it took part; `inside` masks rows to count."""
+    ledger, durations = alignment.ledger, alignment.ends - alignment.starts
+    cases: dict[int, list[tuple[int, Abnormal, int, GroupedCollective]]] = {}
+    for kind in kinds:
+        for bad in kind.abnormal:
+            for row in bad.rows:
+                lost = round(int(durations[row]) - bad.usual_ns)
+                if inside[row] and lost > 0:
+                    unit = int(ledger.unit[row])
+                    cases.setdefault(unit, []).append((lost, bad, row, kind))
+    groups = {}
+    for unit, slow in cases.items():
+        _, bad, row, kind = max(slow, key=lambda case: (case[0], -case[1].start_ns))
+        lost = sum(case[0] for case in slow)
+        late = bad.late_unit
+        groups[unit] = Group(
+            alone_ns=lost,
+            count=len(slow),
+            name=(
+                f"{called(kind, names)} took {format_time(bad.duration_ns)}, "
+                f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}"
+            ),
+            worst=_seen(alignment, row),
+            by_name={} if late is None else {f"waiting for rank {names.names[late]}": lost},
+        )
+    return groups
+
+
 def _links(
-    alignment: Alignment,
-    groups: Sequence[GroupedCollective],
-    facts: Mapping[Device, Evidence],
-    names: UnitNames,
-    rates: Mapping[bool, float],
-) -> tuple[dict[int, SlowLink], set[str]]:
-    """The group of each unit that is slow for its link and loses most, and GPUs of unknown link."""
-    units = range(len(alignment.ledger.units))
-    hosts = [alignment.clocks[unit.clock].host for unit in alignment.ledger.units]
-    rows = [facts.get(_device(alignment, unit)) for unit in units]
-    gpus = ["" if row is None else row.gpu.name for row in rows]
-    found: dict[int, SlowLink] = {}
-    slow_ones, unknown = slow_groups(groups, hosts, gpus, rates)
-    for slow in slow_ones:
-        link = SlowLink(
-            called(slow.collective, names),
-            slow.collective.busbw_gb_per_s or 0.0,
-            f"{slow.link.name} {'between nodes' if slow.across else 'within a node'}",
-            slow.link.gb_per_s,
-            round(slow.lost_ns),
-            slow.link.measured,
+    slow_links: Sequence[SlowLink], rows: Sequence[Evidence | None], names: UnitNames, share: float
+) -> dict[int, Group]:
+    """Of each unit the group that is slow for its link and loses most by that.
+
+    Collectives of that `share` of the time were looked at.
+    """
+    found: dict[int, Group] = {}
+    for slow in slow_links:
+        lost, link = round(slow.lost_ns / share), slow.link
+        rate = significant(slow.collective.busbw_gb_per_s or 0.0)
+        text = (
+            f"{called(slow.collective, names)} reaches {rate} GB/s, where {link.name} "
+            f"{'between nodes' if slow.across else 'within a node'} "
+            f"{'reached' if link.measured else 'can carry'} {significant(link.gb_per_s)}"
         )
         for unit in slow.collective.units:
-            found.setdefault(unit, link)
-    return found, {model or "a GPU without a name" for model in unknown}
+            row = rows[unit]
+            group = Group(
+                alone_ns=lost,
+                name=text,
+                also="" if link.measured else NOT_MEASURED,
+                worst=None if row is None else row["exposed-communication"].worst,
+                by_name={"exposed-communication": lost},
+            )
+            found.setdefault(unit, group)
+    return found
 
 
-def _straggler(
+def _late(
     alignment: Alignment, arrivals: Arrivals, inside: Mask, share: float
-) -> list[tuple[int, Straggler]]:
-    """The unit that the others wait for as a rule, else once; `share`: of the time looked at."""
+) -> tuple[str, dict[int, Group]]:
+    """What others waited for the unit that is late as a rule, or else a few times."""
     late = straggler_of(alignment, arrivals)
-    if late is not None:
-        saved = np.where(inside[arrivals.rows], late.saved, 0)
-        worst = _awaited(alignment, arrivals, int(np.argmax(saved)))
-        return [(late.unit, Straggler(late.last_share, round(saved.sum() / share), worst=worst))]
-    return [
-        (
-            came.unit,
-            Straggler(0.0, came.cost_ns, came.times, _awaited(alignment, arrivals, came.worst)),
-        )
-        for came in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]
-    ]
+    if late is None:
+        once = late_once(alignment, arrivals, pairs=False, inside=inside)[:1]
+        return "late", {
+            one.unit: Group(
+                alone_ns=one.cost_ns,
+                count=one.times,
+                worst=_awaited(alignment, arrivals, one.worst),
+            )
+            for one in once
+        }
+    saved = np.where(inside[arrivals.rows], late.saved, 0)
+    group = Group(
+        alone_ns=round(saved.sum() / share),
+        name=percent_text(late.last_share),
+        worst=_awaited(alignment, arrivals, int(np.argmax(saved))),
+    )
+    return "straggler", {late.unit: group}
 
 
 def _device(alignment: Alignment, unit: int) -> Device:
@@ -195,17 +232,3 @@ def _seen(alignment: Alignment, row: int, before: int = 0) -> Place:
     ledger = alignment.ledger
     start = int(ledger.starts[row]) - alignment.ledger_ahead_ns(int(ledger.unit[row]))
     return Place(start - before, int(ledger.ends[row] - ledger.starts[row]) + before)
-
-
-def _named(slow: SlowInstances, names: UnitNames, place: Place) -> SlowCollectives:
-    worst = slow.worst
-    return SlowCollectives(
-        slow.instances,
-        slow.lost_ns,
-        called(slow.kind, names),
-        worst.duration_ns,
-        worst.ratio,
-        cause_of(worst, names),
-        place,
-        "" if worst.late_unit is None else f"rank {names.names[worst.late_unit]}",
-    )

@@ -77,7 +77,7 @@ def report_evidence(
     windows = {row.place: row.budget.window for row in rows}
     followed = source.followed
     gaps = {} if followed is None else idle_intervals(followed, windows, source.events)
-    devices = device_evidence(source, gaps, rows)
+    devices = {row.place: device_evidence(source, gaps, row) for row in rows}
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
     launch, stretch = source.launch, wanted_stretch(report, scope)
     steps = wanted_steps(report, scope, is_steady=bool(source.steady))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
-from nsightpy.analysis.findings.rules import SECTIONS
+from nsightpy.analysis.findings.engine import SECTIONS
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again

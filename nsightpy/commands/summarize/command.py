@@ -11,7 +11,7 @@ from typing import Annotated
 from nsightpy.analysis import ranking
 from nsightpy.analysis.findings.engine import has_edit
 from nsightpy.analysis.findings.evidence import JobEvidence
-from nsightpy.analysis.findings.next_command import next_command
+from nsightpy.analysis.findings.rule import next_command
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown.command import budget_row
 from nsightpy.commands.findings.command import gained, job_of
@@ -73,7 +73,7 @@ def _summary(
 ) -> Summary:
     request, values = parts.request, parts.values
     devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
-    budgets = [budget_row(d.rank, d.device, d.budget, d.idle.causes or None) for d in devices]
+    budgets = [budget_row(d.rank, d.device, d.budget, d.causes or None) for d in devices]
     statistics = merge([part.kernels for part in values]).statistics()
     ranked = ranking.ranked("kernels", ranking.KERNELS, {"duration": statistics}).first(kernels)
     sections = {

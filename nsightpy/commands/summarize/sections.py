@@ -225,7 +225,7 @@ def idle_section(facts: JobEvidence) -> Table:
     """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
     rows: list[tuple[Value, ...]] = []
     for device in facts.devices:
-        if device.idle.causes:
+        if device.causes:
             causes = map(device.caused, CAUSES)
             rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
     return Table("idle", SECTIONS["idle"], tuple(rows))
@@ -235,13 +235,13 @@ def gap_section(facts: JobEvidence) -> Table:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
     longest = [
         (
-            device.idle.longest.place.duration_ns / device.budget.window_ns,
+            device.longest.place.duration_ns / device.budget.window_ns,
             number,
             device,
-            device.idle.longest,
+            device.longest,
         )
         for number, device in enumerate(facts.used)
-        if device.idle.longest is not None
+        if device.longest is not None
     ]
     rows: list[tuple[Value, ...]] = []
     if longest:
@@ -272,9 +272,9 @@ def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
 def outside_text(facts: JobEvidence) -> str | None:
     """What lies before the steady state of the device where that is longest, for people."""
     cases = [
-        (device.repetition.whole_ns - device.budget.window_ns, device.repetition.outside)
+        (device.whole_ns - device.budget.window_ns, device.outside)
         for device in facts.devices
-        if device.iterations is not None and device.repetition.outside
+        if device.iterations is not None and device.outside
     ]
     return max(cases)[1] if cases else None
 

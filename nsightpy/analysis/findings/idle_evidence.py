@@ -1,0 +1,197 @@
+"""Why a device was idle, and what the host did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from nsightpy.analysis.findings.evidence import Evidence, Group, LongestGap, Place
+from nsightpy.analysis.findings.thresholds import WARNING_SHARE
+from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
+from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
+from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
+from nsightpy.analysis.work_graph.activity import activity
+from nsightpy.analysis.work_graph.idle_intervals import (
+    CAUSES,
+    HOST_GAP,
+    LAUNCH_BOUND,
+    NO_ROW,
+    QUEUED,
+    SYNC_DRAIN,
+    UNKNOWN,
+    IdleIntervals,
+)
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
+from nsightpy.frames import Frame, Ints
+
+# The name of calls that are not read one by one: those of less than 100 us.
+SHORT_COPY = "a copy to pageable memory"
+# What compiles, as ranges or CPU samples say.
+COMPILERS = "compilers"
+
+
+def with_idle(
+    row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, calls: Frame, events: HostEvents
+) -> Evidence:
+    """A device's row with why it was idle; `calls` are the notable ones of its process."""
+    names, groups = _calls(gaps, calls), {}
+    for number, (cause, time) in enumerate(gaps.totals.items()):
+        worst = _place(gaps, gaps.times[:, number]) if time else None
+        groups[cause] = Group(alone_ns=time, name=names.get(cause, ""), worst=worst)
+    overdue = gaps.times[gaps.length >= HOST_GAP_NS, QUEUED].sum()
+    ended = gaps.times[gaps.after == NO_ROW, UNKNOWN].sum()
+    groups["queued"] = replace(groups["queued"], alone_ns=int(overdue))
+    groups["unknown"] = replace(groups["unknown"], alone_ns=gaps.totals["unknown"] - int(ended))
+    host_gap = gaps.times[:, HOST_GAP]
+    beside = 2 * host_gap[gaps.times.argmax(axis=1) != HOST_GAP].sum() > host_gap.sum()
+    # communication that ran alone is of the same finding
+    alone, in_mpi = row["exposed-communication"], groups["exposed-communication"]
+    places = filter(None, (alone.worst, in_mpi.worst))
+    groups["exposed-communication"] = replace(
+        in_mpi,
+        alone_ns=row.budget.exposed_communication_ns + in_mpi.alone_ns,
+        worst=max(places, key=lambda place: place.duration_ns, default=None),
+    )
+    groups["sync-drain"] = _drained(row, launched, gaps, calls, groups, beside=bool(beside))
+    return row.having(
+        groups,
+        causes=gaps.totals,
+        beside=bool(beside),
+        longest=_longest(row, launched, gaps, events),
+        host=_host(row, launched, gaps, events),
+        blocked_by=_blocked_by(gaps, calls),
+    )
+
+
+def without_causes(row: Evidence, idle: Spans) -> Evidence:
+    """The same where no calls were recorded: when the device was idle longest."""
+    if not len(idle):
+        return row
+    longest = int(np.argmax(idle.ends - idle.starts))
+    start = int(idle.starts[longest])
+    place = Place(start, int(idle.ends[longest]) - start)
+    gap = LongestGap(place, "unknown", "not known: no API calls were recorded")
+    unknown = Group(alone_ns=row.budget.idle_ns, worst=place)
+    return row.having({"unknown": unknown}, longest=gap)
+
+
+def _place(gaps: IdleIntervals, cost: Ints) -> Place:
+    """The interval that costs most."""
+    worst = int(np.argmax(cost))
+    return Place(int(gaps.opened[worst]), int(gaps.length[worst]))
+
+
+def _drained(
+    row: Evidence,
+    launched: LaunchedWork,
+    gaps: IdleIntervals,
+    calls: Frame,
+    groups: Mapping[str, Group],
+    *,
+    beside: bool,
+) -> Group:
+    """Idle time that blocking calls brought about.
+
+    Host gaps after them are part of it where that is nearly all there is, and they are not `beside`
+    other causes.
+    """
+    direct = groups["sync-drain"]
+    parts = {"sync-drain": direct.alone_ns, "launch-bound": gaps.run_ahead_lost_ns}
+    least, blocking = (
+        WARNING_SHARE * row.window_ns,
+        np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY)),
+    )
+    if sum(parts.values()) < least and not beside:
+        put_off = _put_off(gaps, launched, calls.take(blocking))
+        parts["host-gap"] = put_off if put_off >= least else 0
+    return replace(
+        direct,
+        alone_ns=sum(parts.values()),
+        count=int(np.count_nonzero(gaps.held)),
+        name=_draining(gaps, launched),
+        by_name=parts,
+    )
+
+
+def _put_off(gaps: IdleIntervals, launched: LaunchedWork, calls: Frame) -> int:
+    """Host-gap time after blocking `calls` that waited for as long since the one before, in ns.
+
+    A bound: work that needs nothing of what the calls waited for could be done meanwhile.
+    """
+    put_off, drained = 0, gaps.held > 0
+    for thread in np.unique(gaps.thread[drained]):
+        rows = np.flatnonzero((gaps.thread == thread) & (gaps.times[:, HOST_GAP] > 0))
+        waits = spans_of(calls.at(tid=int(launched.chain.tid(thread))))
+        since = np.append(np.iinfo(np.int64).min, gaps.closed[rows])[:-1]
+        waited = measure_inside(waits, since, gaps.opened[rows]) * drained[rows]
+        put_off += int(np.minimum(gaps.times[rows, HOST_GAP], waited).sum())
+    return put_off
+
+
+def _calls(gaps: IdleIntervals, calls: Frame) -> dict[str, str]:
+    """The function that most of the time of a cause was spent in, where one stands out."""
+    names, kinds = {}, kinds_of_calls(calls.labels("name"))
+    for cause, of_cause, least in (
+        ("first-launch", kinds != ALLOCATION, 0.0),
+        ("allocation", kinds == ALLOCATION, 0.0),
+        ("host-gap", kinds == OTHER, 0.5),
+    ):
+        rows = gaps.times[:, CAUSES.index(cause)] > 0
+        name, share = most_in(union(gaps.opened[rows], gaps.closed[rows]), calls.take(of_cause))
+        if share > least:
+            names[cause] = name
+    if 2 * gaps.compiling.sum() > gaps.totals["first-launch"]:
+        names["first-launch"] = COMPILERS
+    return names
+
+
+def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
+    """The function whose calls drained the queue at the highest cost; empty where none did."""
+    rows, chain = np.flatnonzero(gaps.held), launched.chain
+    if not len(rows):
+        return ""
+    direct = gaps.times[rows, SYNC_DRAIN]
+    lead = np.maximum(gaps.held[rows] - direct, 0)
+    cost = direct + np.minimum(np.add.reduceat(gaps.times[:, LAUNCH_BOUND], rows), lead)
+    call = chain.last_begun(np.arange(len(chain)), gaps.thread[rows], gaps.opened[rows])
+    names = chain.labels.take(call[call >= 0])
+    if not len(names):
+        return ""
+    return names.values[int(np.argmax(np.bincount(names.codes, cost[call >= 0])))]
+
+
+def _blocked_by(gaps: IdleIntervals, calls: Frame) -> str:
+    """The blocking call in which most of the host gaps opened; empty where most did not."""
+    lost = gaps.times[:, HOST_GAP]
+    drained = (gaps.held > 0) & (lost > 0)
+    if 2 * lost[drained].sum() <= lost.sum():
+        return ""
+    opened = gaps.opened[drained]
+    name, share = most_in(union(opened - 1, opened), calls)
+    return name if share >= 0.5 else SHORT_COPY
+
+
+def _host(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: HostEvents) -> str:
+    """What the thread with the longest host gaps did in them, for people; empty where unknown."""
+    lost = gaps.times[:, HOST_GAP] > 0
+    texts = []
+    for thread in np.unique(gaps.thread[lost]):
+        rows = lost & (gaps.thread == thread)
+        time = union(gaps.opened[rows], gaps.closed[rows])
+        own = events.of_thread(int(launched.chain.tid(thread)))
+        texts.append((time.total, described(time, own, row.budget.window)))
+    return max(texts)[1] if texts else ""
+
+
+def _longest(
+    row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: HostEvents
+) -> LongestGap | None:
+    """The longest idle interval, and what the host did in it; None without any."""
+    if not len(gaps):
+        return None
+    at = int(np.argmax(gaps.length))
+    host = activity(launched, gaps, at, row.budget.window, events)
+    return LongestGap(_place(gaps, gaps.length), CAUSES[int(np.argmax(gaps.times[at]))], host)
