@@ -10,6 +10,7 @@ from nsightpy.results.findings import (
 )
 from nsightpy.results.listing import (
     LazyRows as LazyRows,
+    Record as Record,
     Row as Row,
     Value as Value,
     ns_of as ns_of,

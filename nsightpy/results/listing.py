@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, overload
 
 Value: TypeAlias = int | float | str | bool | None
 Row: TypeAlias = tuple[Value, ...]
+Record: TypeAlias = dict[str, Value]  # a row by column
 
 
 def number(value: Value) -> float:

@@ -15,7 +15,7 @@ import nsightpy
 from nsightpy.analysis.binned import covered, edges_of, mean_rates, sample_means
 from nsightpy.analysis.intervals import union
 from nsightpy.commands.breakdown.over_time import by_device
-from nsightpy.render.plots.utilization_plot import utilization_figure
+from nsightpy.render.plots.breakdown_plot import utilization_figure
 from tests.support.full_export import damaged
 from tests.support.reports import ask
 

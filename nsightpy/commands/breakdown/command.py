@@ -96,7 +96,7 @@ def _for_people(table: Table) -> Table:
     layouts=(FIELDS, OVER_TIME),
     view=View(rows=64, worst="idle_ns"),
     people=_for_people,
-    picture="nsightpy.render.plots.budget_plot:breakdown_figure",
+    picture="nsightpy.render.plots.breakdown_plot:breakdown_figure",
     beside=("iterations",),
 )
 def breakdown(

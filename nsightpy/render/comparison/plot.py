@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsightpy.errors import NsightpyError
 from nsightpy.output import sentences
 from nsightpy.output.cells import cell
 from nsightpy.output.headings import cause_words
+from nsightpy.render.plots.charts import draw_spread
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
@@ -24,7 +24,6 @@ from nsightpy.render.plots.drawing import (
     nothing_to_draw,
     styled,
 )
-from nsightpy.render.plots.spread import draw_spread
 from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.results import Field
 from nsightpy.results.comparison import ComparedSide, Comparison
@@ -56,7 +55,7 @@ def comparison_figure(result: Comparison, *, title: str | None = None) -> Figure
     """Draw a result of `nsightpy.compare`. Raises NsightpyError where nothing was compared."""
     bars = waterfall(result)
     if not bars:
-        raise NsightpyError(nothing_to_draw(result, f"{result.unit}s of both sides"))
+        raise nothing_to_draw(result, f"{result.unit}s of both sides")
     heading = shorten(title or sentences.answer(result), 110)
     height = max(len(bars), LEAST_ROWS) * ROW + 1.4
     figure = new_figure(heading, WIDTH, height, _footer(result))

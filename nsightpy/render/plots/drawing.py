@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from nsightpy.errors import UsageError
+from nsightpy.errors import NsightpyError, UsageError
 from nsightpy.names import file_name
 from nsightpy.render.text.shortening import short_name
 from nsightpy.results import Table, Value
@@ -105,10 +105,21 @@ def new_figure(heading: str, width: float, height: float, footer: str = "") -> F
     return figure
 
 
-def column_of(figure: Figure, heights: Sequence[float], *, shared: bool = True) -> list[Axes]:
-    """Panels below each other, from the top down; `shared`: on one axis of x."""
+def new_panels(
+    heading: str, heights: Sequence[float], width: float = 9.0, footer: str = "", *, shared: bool
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels of these heights below each other; `shared`: on one axis of x."""
+    height = sum(heights) + (0.3 if shared else 0.5) * len(heights) + 0.7
+    figure = new_figure(heading, width, height, footer)
     grid = figure.subplots(len(heights), 1, squeeze=False, sharex=shared, height_ratios=heights)
-    return list(grid[:, 0])
+    return figure, list(grid[:, 0])
+
+
+def key_beside(axes: Axes, *, written: bool = False, **more: Any) -> None:
+    """The legend of axes, to their right; `written`: in columns of text."""
+    font = {"family": "monospace", "size": SMALL - 0.5} if written else None
+    look: Look = {"loc": "upper left", "bbox_to_anchor": (1, 1), "alignment": "left", "prop": font}
+    axes.legend(**look, title_fontproperties=font, **more)
 
 
 def picture_bytes(figure: Figure, path: str | Path, **settings: Any) -> bytes:
@@ -167,11 +178,11 @@ def reports_name(inputs: Sequence[str], width: int = 60) -> str:
     return f"{short_name(name, width)}{more}"
 
 
-def nothing_to_draw(table: Table, what: str) -> str:
-    """The message where a picture would be empty: of which reports, and what their notes say."""
+def nothing_to_draw(table: Table, what: str) -> NsightpyError:
+    """The error where a picture would be empty: of which reports, and what their notes say."""
     named = ", ".join(table.inputs[:3]) + (", ..." if len(table.inputs) > 3 else "")
     start = f"{named}: " if named else ""
-    return "\n  ".join([f"{start}no {what} to draw", *map(str, table.notes)])
+    return NsightpyError("\n  ".join([f"{start}no {what} to draw", *map(str, table.notes)]))
 
 
 def device_names(devices: Sequence[tuple[Value, Value]]) -> list[str]:
@@ -179,10 +190,8 @@ def device_names(devices: Sequence[tuple[Value, Value]]) -> list[str]:
     ranks = [rank for rank, _ in devices]
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]
-    return [_device_name(rank, device) for rank, device in devices]
-
-
-def _device_name(rank: Value, device: Value) -> str:
-    if rank is None:
-        return "host" if device is None else f"device {device}"
-    return f"rank {rank}, device {device}"
+    parts = [
+        (None if rank is None else f"rank {rank}", None if device is None else f"device {device}")
+        for rank, device in devices
+    ]
+    return [", ".join(filter(None, pair)) or "host" for pair in parts]

@@ -7,7 +7,6 @@ to gain. Numbers name the kernels in a key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,12 +19,13 @@ from nsightpy.render.plots.drawing import (
     INK,
     Look,
     draw_numbers,
+    key_beside,
     log_ticks,
     new_figure,
     styled,
 )
 from nsightpy.render.text.shortening import distinct_names
-from nsightpy.results import Table
+from nsightpy.results import Record, Table, number
 
 WIDTH, HEIGHT = 12.0, 6.2
 MOST_NAMED = 22
@@ -41,112 +41,80 @@ KINDS = {
 NO_CLASS = ("no class", "#666666", "D")
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A kernel in the picture."""
-
-    number: int
-    name: str
-    share: float
-    fraction: float
-    ceiling: float
-    kind: tuple[str, str, str]
-    doubtful: bool
-
-
-def sample(kind: tuple[str, str, str], doubtful: bool, label: str) -> Line2D:
-    """What the key shows of a kernel or of a class."""
-    _, color, marker = kind
-    fill = "none" if doubtful else color
-    return Line2D([], [], linestyle="", marker=marker, color=color, mfc=fill, label=label)
-
-
 @styled
 def headroom_figure(table: Table, *, title: str | None = None) -> Figure:
     """Draw a result of `nsightpy.headroom`."""
-    spots, together = spots_of(table), getattr(table, "ceiling_share", None)
+    kernels, together = kernels_of(table), getattr(table, "ceiling_share", None)
     unit = getattr(table, "unit", "step")
     heading = title or f"Headroom: share of the {unit} against the nearest roof"
-    figure = new_figure(heading, WIDTH, HEIGHT, _footer(spots, together, unit))
+    whole = "" if together is None else f" all of them: {100 * together:.1f} % of the {unit};"
+    footer = "no kernel of the capture has a measurement with a roof"
+    if kernels:
+        footer = (
+            f"a ceiling is what reaching the roof would save at most;{whole} grey lines: equal "
+        )
+        footer += "gain, that of the share at which they begin"
+    figure = new_figure(heading, WIDTH, HEIGHT, footer)
     axes = figure.subplots()
-    _plane(axes, spots, unit)
+    fractions, shares = ([number(k[n]) for k in kernels] for n in ("roof_fraction", "share"))
+    _plane(axes, shares or [0.01, 1.0], max(fractions, default=0.0), unit)
     for gain in GAINS:  # share x (1 - fraction) = gain
-        fractions = np.linspace(0, 0.9999, 400)
-        shares = gain / (1 - fractions)
-        axes.plot(fractions, shares, color=FAINT, linewidth=0.8, zorder=1, scaley=False)
-    for spot in spots:
-        _, color, marker = spot.kind
-        fill = "none" if spot.doubtful else color
-        look: Look = {"facecolors": fill, "edgecolors": color, "linewidths": 1.1, "zorder": 3}
-        axes.scatter([spot.fraction], [spot.share], 46, marker=marker, **look)
-    named = spots[:MOST_NAMED]
-    draw_numbers(axes, [(spot.number, spot.fraction, spot.share, 3.0) for spot in named])
-    if spots:
-        _keys(axes, spots, named)
+        along = np.linspace(0, 0.9999, 400)
+        axes.plot(along, gain / (1 - along), color=FAINT, linewidth=0.8, zorder=1, scaley=False)
+    spots = list(zip(range(1, len(kernels) + 1), fractions, shares, strict=True))
+    for kernel, (_, fraction, share) in zip(kernels, spots, strict=True):
+        look: Look = {"markersize": 7, "markeredgewidth": 1.1, "zorder": 3}
+        axes.plot([fraction], [share], **_look(kernel), **look)
+    draw_numbers(axes, [(*spot, 3.0) for spot in spots[:MOST_NAMED]])
+    if kernels:
+        _key(axes, kernels)
     return figure
 
 
-def spots_of(table: Table) -> list[Spot]:
+def kernels_of(table: Table) -> list[Record]:
     """The rows that have a roof, as they are ordered."""
-    spots: list[Spot] = []
-    for row in table.records():
-        share, fraction, ceiling = (
-            row[name] for name in ("share", "roof_fraction", "ceiling_share")
-        )
-        if not isinstance(share, float) or not isinstance(fraction, int | float) or share <= 0:
-            continue
-        limit = str(row["classification"] or "").lower()
-        kind = next(kind for word, kind in KINDS.items() if word in limit) if limit else NO_CLASS
-        doubtful = row["matched_by"] == "loose"
-        worth = float(ceiling or 0)
-        spots.append(
-            Spot(len(spots) + 1, str(row["name"]), share, float(fraction), worth, kind, doubtful)
-        )
-    return spots
+    records = table.records()
+    return [r for r in records if number(r["share"]) > 0 and r["roof_fraction"] is not None]
 
 
-def _footer(spots: Sequence[Spot], together: float | None, unit: str) -> str:
-    if not spots:
-        return "no kernel of the capture has a measurement with a roof"
-    whole = "" if together is None else f"all of them: {100 * together:.1f} % of the {unit}"
-    ceiling = "a ceiling is what reaching the roof would save at most"
-    lines = "grey lines: equal gain, that of the share at which they begin"
-    return "; ".join(filter(None, (ceiling, whole, lines)))
+def _kind(kernel: Record) -> tuple[str, str, str]:
+    """What its class is called, and its colour and marker."""
+    limit = str(kernel["classification"] or "").lower()
+    return next(kind for word, kind in KINDS.items() if word in limit) if limit else NO_CLASS
 
 
-def _plane(axes: Axes, spots: Sequence[Spot], unit: str) -> None:
-    shares = [spot.share for spot in spots] or [0.01, 1.0]
+def _look(kernel: Record) -> Look:
+    """How it is drawn: hollow where it was matched loosely."""
+    _, color, marker = _kind(kernel)
+    fill = "none" if kernel["matched_by"] == "loose" else color
+    return {"linestyle": "", "marker": marker, "color": color, "mfc": fill}
+
+
+def _plane(axes: Axes, shares: Sequence[float], furthest: float, unit: str) -> None:
     low, high = min(shares), max(shares)
     axes.set(yscale="log", xlabel="achieved, of the nearest roof", ylabel=f"share of the {unit}")
     axes.set_ylim(max(low / 2, high / 3000), min(max(high * 2, low * 10), 1.3))
-    axes.set_xlim(0, max(1.02, max((spot.fraction for spot in spots), default=0) * 1.03))
+    axes.set_xlim(0, max(1.02, furthest * 1.03))
     log_ticks(axes.yaxis, lambda share: f"{100 * share:g} %", subs=(1.0, 2.0, 5.0))
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     axes.axvline(1.0, color=INK, linewidth=1.0)
     axes.grid(visible=False)
 
 
-def _keys(axes: Axes, spots: Sequence[Spot], named: Sequence[Spot]) -> None:
+def _key(axes: Axes, kernels: Sequence[Record]) -> None:
     """Number, ceiling, share, fraction and name of each kernel; what the markers mean."""
-    names = distinct_names([spot.name for spot in named], NAME_WIDTH)
-    rows = [
-        sample(
-            spot.kind,
-            spot.doubtful,
-            f"{spot.number:>2} {100 * spot.ceiling:>6.1f} % {100 * spot.share:>5.1f} % "
-            f"{100 * spot.fraction:>4.0f} %  {name}",
-        )
-        for spot, name in zip(named, names, strict=True)
-    ]
-    more = len(spots) - len(named)
-    rows += [Line2D([], [], linestyle="", label=f"and {more} more")] if more else []
-    kinds = dict.fromkeys((spot.kind, spot.doubtful) for spot in spots)
-    rows += [Line2D([], [], linestyle="", label="")]
-    rows += [sample(*kind, f"{kind[0][0]}{', matched loosely' * kind[1]}") for kind in kinds]
+    named = kernels[:MOST_NAMED]
+    names = distinct_names([str(kernel["name"]) for kernel in named], NAME_WIDTH)
+    rows = []
+    for place, (kernel, name) in enumerate(zip(named, names, strict=True), 1):
+        figures = (number(kernel[n]) for n in ("ceiling_share", "share", "roof_fraction"))
+        text = "{:>6.1f} % {:>5.1f} % {:>4.0f} %".format(*(100 * figure for figure in figures))
+        rows.append(Line2D([], [], label=f"{place:>2} {text}  {name}", **_look(kernel)))
+    more = len(kernels) - len(named)
+    rows.append(Line2D([], [], linestyle="", label=f"and {more} more" if more else ""))
+    classes = {
+        (_kind(k)[0] + ", matched loosely" * (k["matched_by"] == "loose")): k for k in kernels
+    }
+    rows += [Line2D([], [], label=name, **_look(kernel)) for name, kernel in classes.items()]
     heading = f"{'':5} {'ceiling':>8} {'share':>7} {'roof':>6}  kernel"
-    written = {"family": "monospace", "size": 7}
-    key = axes.legend(
-        handles=rows, title=heading, loc="upper left", bbox_to_anchor=(1, 1), prop=written,
-        title_fontproperties=written, alignment="left",
-    )  # fmt: skip
-    key.get_title().set_color(INK)
+    key_beside(axes, written=True, handles=rows, title=heading)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
-from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.charts import draw_spread, every_nth
 from nsightpy.render.plots.drawing import (
     COLORS,
     FAINT,
@@ -18,23 +18,21 @@ from nsightpy.render.plots.drawing import (
     MOST_VECTORS,
     QUIET,
     SMALL,
-    column_of,
     device_names,
     log_ticks,
-    new_figure,
+    new_panels,
     nothing_to_draw,
     reports_name,
     round_time,
     styled,
 )
-from nsightpy.render.plots.heat_map import every_nth
-from nsightpy.render.plots.spread import draw_spread
 from nsightpy.render.text.shortening import distinct_names, short_name
 from nsightpy.results import Table, Value
 from nsightpy.results.series import Durations, Instances
 from nsightpy.units import counted, format_time, time_unit_for
 
-WIDTH, OVER_TIME, BY_RANK, HISTOGRAM = 9.0, 3.2, 1.9, 0.75
+OVER_TIME, BY_RANK, HISTOGRAM = 3.2, 1.9, 0.75
+FEW_RANKS = 2  # of more there is a panel by rank
 PANELS = 12  # names with a histogram
 MODES = 5  # with figures in the heading of a histogram
 MARKERS = "osD^vPX*"
@@ -51,36 +49,31 @@ def instances_figure(table: Instances) -> Figure:
     """Draw the table of `nsightpy.instances`: over time and by rank, unless it is of bins, and how
     durations spread. Raises NsightpyError when it has no rows."""
     if not table.rows:
-        raise NsightpyError(nothing_to_draw(table, "instances"))
-    durations, paced = table.durations[:PANELS], "start_ns" in table.columns
-    devices = _devices(table) if paced else {}
-    heights = [OVER_TIME] * paced + [BY_RANK] * (len(devices) > 2) + [HISTOGRAM] * len(durations)
+        raise nothing_to_draw(table, "instances")
+    durations = table.durations[:PANELS]
     first = short_name(durations[0].name, 60)
     more = f" and {counted(len(durations) - 1, 'more name')}" if len(durations) > 1 else ""
-    height = sum(heights) + 0.45 * len(heights) + 0.6
-    figure = new_figure(f"Instances of {first}{more}", WIDTH, height, _about(table))
-    panels = column_of(figure, heights, shared=False)
-    if paced:
+    about = f"{reports_name(table.inputs, 40)}: "
+    about += counted(sum(one.instances for one in table.durations), "instance")
+    devices: Devices = {}
+    heights = [HISTOGRAM] * len(durations)
+    if "start_ns" in table.columns:
         lengths = _column(table, "duration_ns")
-        unit, scale = time_unit_for([float(np.median(lengths))])
+        middle, longest = float(np.median(lengths)), float(lengths.max())
+        about += f", median {format_time(middle)}, longest {format_time(longest)}"
+        devices = _devices(table)
+        heights = [OVER_TIME, *[BY_RANK] * (len(devices) > FEW_RANKS), *heights]
+    heading = f"Instances of {first}{more}"
+    figure, panels = new_panels(heading, heights, footer=about, shared=False)
+    if devices:
+        unit, scale = time_unit_for([middle])
         _over_time(panels[0], table, devices, lengths / scale)
-        if len(devices) > 2:
+        if len(devices) > FEW_RANKS:
             _by_rank(panels[1], lengths / scale, devices)
-        for axes in panels[: 1 + (len(devices) > 2)]:
+        for axes in panels[: -len(durations)]:
             axes.set_ylabel(f"duration ({unit})")
     _histograms(panels[-len(durations) :], durations)
     return figure
-
-
-def _about(table: Instances) -> str:
-    """The reports, how many instances they have, and how long these take."""
-    count = sum(one.instances for one in table.durations)
-    about = f"{reports_name(table.inputs, 40)}: {counted(count, 'instance')}"
-    if "start_ns" not in table.columns:
-        return about
-    lengths = _column(table, "duration_ns")
-    middle, longest = float(np.median(lengths)), float(lengths.max())
-    return f"{about}, median {format_time(middle)}, longest {format_time(longest)}"
 
 
 def _column(table: Table, name: str) -> Values:

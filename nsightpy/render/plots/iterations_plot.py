@@ -6,6 +6,7 @@ Of many devices: one panel of their means, and heat maps of device by iteration.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,24 +17,17 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import UsageError
 from nsightpy.output.escape import printable
-from nsightpy.render.plots.drawing import (
-    INK,
-    MEDIAN,
-    column_of,
-    device_names,
-    new_figure,
-    styled,
-)
-from nsightpy.render.plots.heat_map import draw_heat_map
-from nsightpy.render.plots.shares import (
+from nsightpy.render.plots.charts import (
     COMMUNICATION,
     COMPUTE,
     COPIES,
     IDLE,
     MOST_BARS,
+    draw_heat_map,
     draw_shares,
     samples,
 )
+from nsightpy.render.plots.drawing import INK, MEDIAN, device_names, new_panels, styled
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, time_unit_for
 
@@ -41,11 +35,18 @@ KINDS = (COMPUTE, COMMUNICATION, COPIES, IDLE)
 PANELS = 8
 # Of more devices, heat maps of these.
 MAPPED = ("duration", COMPUTE.name, COMMUNICATION.name)
-WIDTH, PANEL, MAP = 8.0, 1.9, 2.1
+PANEL, MAP = 1.9, 2.1
 
-Row = NDArray[np.float64]
-Bars = Mapping[str, Row]
-Devices = Mapping[tuple[Value, Value], Bars]
+Matrix = NDArray[np.float64]
+
+
+class Iterations(NamedTuple):
+    """Times in ns: matrices of device by iteration, NaN where a device has no such iteration."""
+
+    devices: list[tuple[Value, Value]]
+    numbers: Matrix
+    times: Mapping[str, Matrix]
+    steady: Matrix
 
 
 @styled
@@ -57,131 +58,108 @@ def iterations_figure(table: Table) -> Figure:
     if not table.rows:
         notes = "".join(f"\n  {note}" for note in table.notes)
         raise UsageError(f"there are no iterations to draw{notes}")
-    devices = device_bars(table)
-    many = len(devices) > PANELS
-    heights = [PANEL, *[MAP] * len(MAPPED)] if many else [PANEL] * len(devices)
+    iterations = iterations_of(table)
+    names = device_names(iterations.devices)
+    many = len(names) > PANELS
+    heights = [PANEL, *[MAP] * len(MAPPED)] if many else [PANEL] * len(names)
     heading = f"Iterations by {printable(str(table.column('source')[0]))}"
     if len({*table.column("phase")} | {"steady"}) > 1:
         heading += "; pale: warm-up, or cut off by the profiler"
-    figure = new_figure(heading, WIDTH, sum(heights) + 1.0)
-    panels = column_of(figure, heights)
-    unit, scale = _unit(devices)
+    figure, panels = new_panels(heading, heights, 8.0, shared=True)
     if many:
-        draw_means(panels[0], devices)
-        for axes, name in zip(panels[1:], MAPPED, strict=True):
-            _heat_map(axes, devices, name, unit, scale)
+        draw_iterations(panels[0], iterations, range(len(names)))
+        for axes, kind in zip(panels[1:], MAPPED, strict=True):
+            _heat_map(axes, iterations, kind, names)
     else:
-        for axes, name, bars in zip(
-            panels, device_names(list(devices)), devices.values(), strict=True
-        ):
-            steady = bars["steady"] == 1
-            _draw(axes, bars["iteration"], bars, steady, scale)
-            if steady.any():
-                axes.axhline(float(np.median(bars["duration"][steady])) / scale, **MEDIAN)
-            axes.set_title(f"{name}: {_said(bars, steady)}")
-            axes.set_ylabel(f"time ({unit})")
-            if axes is not panels[0]:
+        for row, (axes, name) in enumerate(zip(panels, names, strict=True)):
+            draw_iterations(axes, iterations, [row], name)
+            if row:
                 axes.sharey(panels[0])
     panels[-1].set_xlabel("iteration")
-    occurring = [k for k in KINDS if any(bars[k.name].any() for bars in devices.values())]
+    occurring = [kind for kind in KINDS if np.nansum(iterations.times[kind.name])]
     handles = [*samples(occurring), Line2D([], [], label="steady median", **MEDIAN)]
     figure.legend(handles=handles, loc="outside lower left", ncols=5)
     return figure
 
 
-def draw_means(axes: Axes, devices: Devices) -> None:
-    """The mean of all devices in each iteration, and a line from the shortest to the longest."""
-    unit, scale = _unit(devices)
-    duration = _matrix(devices, "duration") / scale
-    at = _numbers(devices)
-    steady = np.nanmean(_matrix(devices, "steady"), axis=0) > 0.5
-    means = {kind.name: np.nanmean(_matrix(devices, kind.name), axis=0) for kind in KINDS}
-    _draw(axes, at, means, steady, scale)
-    title = "by iteration"
-    if len(devices) > 1:
-        title += f", mean of {len(devices)} devices; line: shortest to longest"
-        if len(at) <= MOST_BARS:
-            ends = np.nanmin(duration, axis=0), np.nanmax(duration, axis=0)
-            axes.vlines(at, *ends, color=INK, linewidth=1.2)
+def iterations_of(table: Table) -> Iterations:
+    """The rows of the table as matrices."""
+    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
+    rows = list(dict.fromkeys(devices))
+    iterations = np.asarray(table.column("iteration"), dtype=np.int64)
+    first = int(iterations.min())
+    shape = (len(rows), int(iterations.max()) - first + 1)
+    cells = ([rows.index(device) for device in devices], iterations - first)
+
+    def matrix(values: object) -> Matrix:
+        filled = np.full(shape, np.nan)
+        filled[cells] = values
+        return filled
+
+    time = {
+        name: np.asarray(table.column(f"{name}_ns"), dtype=np.float64)
+        for name in ("duration", "compute", "exposed_communication", "busy", "idle")
+    }
+    copies = time["busy"] - time["compute"] - time["exposed_communication"]
+    times = {
+        "duration": time["duration"],
+        COMPUTE.name: time["compute"],
+        COMMUNICATION.name: time["exposed_communication"],
+        COPIES.name: copies,
+        IDLE.name: time["idle"],
+    }
+    numbers = np.arange(first, first + shape[1], dtype=np.float64)
+    steady = matrix([phase == "steady" for phase in table.column("phase")])
+    return Iterations(rows, numbers, {n: matrix(each) for n, each in times.items()}, steady)
+
+
+def draw_iterations(
+    axes: Axes, iterations: Iterations, devices: range | list[int], name: str = ""
+) -> None:
+    """A bar for each iteration: the mean of these devices, from the shortest to the longest."""
+    held = ~np.isnan(iterations.times["duration"][devices]).all(axis=0)
+    times = {kind: each[devices][:, held] for kind, each in iterations.times.items()}
+    steady = np.nanmean(iterations.steady[devices][:, held], axis=0) > 0.5
+    unit, scale = _unit(iterations)
+    means = np.column_stack([np.nanmean(times[kind.name], axis=0) for kind in KINDS])
+    numbers, duration = iterations.numbers[held], times["duration"]
+    draw_shares(axes, KINDS, means / scale, numbers, pale=~steady)
+    title = f"{name or 'by iteration'}: {_parts(means[steady], duration[:, steady], len(steady))}"
+    if not name and len(devices) > 1:
+        title = f"by iteration, mean of {len(devices)} devices; line: shortest to longest"
+        if len(numbers) <= MOST_BARS:
+            ends = np.nanmin(duration, axis=0) / scale, np.nanmax(duration, axis=0) / scale
+            axes.vlines(numbers, *ends, color=INK, linewidth=1.2)
+        title += "; dashed: steady median" * bool(steady.any())
     if steady.any():
-        axes.axhline(float(np.nanmedian(duration[:, steady])), **MEDIAN)
-        title += "; dashed: steady median"
+        axes.axhline(float(np.nanmedian(duration[:, steady])) / scale, **MEDIAN)
+    axes.set(xlim=(numbers[0] - 0.5, numbers[-1] + 0.5), ylabel=f"time ({unit})")
     axes.set_title(title)
-    axes.set_ylabel(f"time ({unit})")
-
-
-def _draw(axes: Axes, at: Row, bars: Bars, steady: NDArray[np.bool_], scale: int) -> None:
-    """The bars of one panel; what is not steady is paler."""
-    values = np.column_stack([bars[kind.name] for kind in KINDS]) / scale
-    draw_shares(axes, KINDS, values, at, pale=~steady)
     axes.grid(axis="x", visible=False)
-    axes.set_xlim(at[0] - 0.5, at[-1] + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _heat_map(axes: Axes, devices: Devices, name: str, unit: str, scale: int) -> None:
+def _parts(means: Matrix, durations: Matrix, count: int) -> str:
+    """The median of the steady iterations and how they divide."""
+    if not len(means):
+        return f"{count} iterations, none steady"
+    shares = 100 * means.sum(axis=0) / means.sum()
+    parts = [f"{kind.name} {share:.0f} %" for kind, share in zip(KINDS, shares, strict=True)]
+    median = format_time(float(np.nanmedian(durations)))
+    return f"{len(means)} steady of {count}, median {median}: {', '.join(parts)}"
+
+
+def _heat_map(axes: Axes, iterations: Iterations, kind: str, names: list[str]) -> None:
     """One figure of every device and iteration; the scale holds what is not cut off."""
-    values = _matrix(devices, name) / scale
-    steady = values[_matrix(devices, "steady") == 1]
+    unit, scale = _unit(iterations)
+    values = iterations.times[kind] / scale
+    steady = values[iterations.steady == 1]
     drawn = steady if len(steady) else values[~np.isnan(values)]
-    at = _numbers(devices)
+    across = (iterations.numbers[0] - 0.5, iterations.numbers[-1] + 0.5)
     ends = (float(drawn.min()), float(drawn.max()))
-    across = (at[0] - 0.5, at[-1] + 0.5)
-    draw_heat_map(axes, values, device_names(list(devices)), across, unit, ends=ends)
-    axes.set_title(f"{name} of each device")
+    draw_heat_map(axes, values, names, across, unit, ends=ends)
+    axes.set_title(f"{kind} of each device")
 
 
-def _unit(devices: Devices) -> tuple[str, int]:
-    return time_unit_for([float(bars["duration"].max()) for bars in devices.values()])
-
-
-def _numbers(devices: Devices) -> Row:
-    """The iterations that any device has, without gaps."""
-    every = np.concatenate([bars["iteration"] for bars in devices.values()])
-    return np.arange(every.min(), every.max() + 1)
-
-
-def _matrix(devices: Devices, name: str) -> Row:
-    """A column as a matrix of device by iteration; NaN where a device has no such iteration."""
-    at = _numbers(devices)
-    matrix = np.full((len(devices), len(at)), np.nan)
-    for row, bars in enumerate(devices.values()):
-        matrix[row, (bars["iteration"] - at[0]).astype(np.int64)] = bars[name]
-    return matrix
-
-
-def device_bars(table: Table) -> Devices:
-    """The columns of each rank and device, in the order of the table."""
-    rows: dict[tuple[Value, Value], list[dict[str, Value]]] = {}
-    for record in table.records():
-        rows.setdefault((record["rank"], record["device"]), []).append(record)
-    return {device: _bars(records) for device, records in rows.items()}
-
-
-def _bars(records: list[dict[str, Value]]) -> Bars:
-    def column(name: str) -> Row:
-        return np.asarray([record[name] for record in records], dtype=np.float64)
-
-    compute, exposed = column("compute_ns"), column("exposed_communication_ns")
-    return {
-        "iteration": column("iteration"),
-        "duration": column("duration_ns"),
-        COMPUTE.name: compute,
-        COMMUNICATION.name: exposed,
-        COPIES.name: column("busy_ns") - compute - exposed,
-        IDLE.name: column("idle_ns"),
-        "steady": np.asarray([record["phase"] == "steady" for record in records], dtype=np.float64),
-    }
-
-
-def _said(bars: Bars, steady: NDArray[np.bool_]) -> str:
-    """The median of the steady iterations and its parts."""
-    if not steady.any():
-        return f"{len(steady)} iterations, none steady"
-    whole = float(bars["duration"][steady].sum())
-    shares = (100 * float(bars[kind.name][steady].sum()) / whole for kind in KINDS)
-    parts = ", ".join(
-        f"{kind.name} {share:.0f} %" for kind, share in zip(KINDS, shares, strict=True)
-    )
-    median = format_time(float(np.median(bars["duration"][steady])))
-    return f"{int(steady.sum())} steady of {len(steady)}, median {median}: {parts}"
+def _unit(iterations: Iterations) -> tuple[str, int]:
+    return time_unit_for([float(np.nanmax(iterations.times["duration"]))])

@@ -14,7 +14,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsightpy.errors import NsightpyError
 from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
     COLORS,
@@ -22,11 +21,10 @@ from nsightpy.render.plots.drawing import (
     LINES,
     MOST_VECTORS,
     QUIET,
-    SMALL,
     Look,
-    column_of,
     device_names,
-    new_figure,
+    key_beside,
+    new_panels,
     nothing_to_draw,
     reports_name,
     styled,
@@ -49,7 +47,7 @@ SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
 def memory_figure(table: MemoryUsage) -> Figure:
     """Draw the result of `nsightpy.memory_usage`. Raises NsightpyError when there is nothing."""
     if not table.series:
-        raise NsightpyError(nothing_to_draw(table, "memory"))
+        raise nothing_to_draw(table, "memory")
     kinds: dict[tuple[object, ...], list[MemorySeries]] = {}
     for one in table.series:
         alone = (one.rank, one.device) if one.layers else ()
@@ -61,9 +59,8 @@ def memory_figure(table: MemoryUsage) -> Figure:
     left_out = len(kinds) - len(shown)
     footer = f"{counted(left_out, 'more device')} left out" if left_out else ""
     width = WITH_KEY if any(one.layers for one in table.series) else WIDTH
-    height = len(shown) * (PANEL + 0.3) + 0.7
-    figure = new_figure(reports_name(table.inputs, 70), width, height, footer)
-    panels = column_of(figure, [PANEL] * len(shown))
+    heading = reports_name(table.inputs, 70)
+    figure, panels = new_panels(heading, [PANEL] * len(shown), width, footer, shared=True)
     for axes, series in zip(panels, shown, strict=True):
         _panel(axes, series, end, scale)
     panels[-1].set_xlim(0, end / scale or 1)
@@ -99,7 +96,7 @@ def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> 
     axes.set_ylim(0, 1.12 * highest / size or 1)
     axes.set_ylabel(f"memory ({unit})")
     if len(axes.get_legend_handles_labels()[1]) > 1 and not axes.get_legend():
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        key_beside(axes)
 
 
 def peak_bytes(series: MemorySeries) -> int:
@@ -135,11 +132,4 @@ def _layers(axes: Axes, series: MemorySeries, scale: int, size: int) -> None:
     ):
         label = f"{'':>8}  {name}"
         handles += [axes.axvline(time / scale, label=label, **look) for time in moments_ns][:1]
-    axes.legend(
-        handles=handles[::-1],
-        title="at the peak",
-        alignment="left",
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        prop={"family": "monospace", "size": SMALL - 1},
-    )
+    key_beside(axes, written=True, handles=handles[::-1], title="at the peak")

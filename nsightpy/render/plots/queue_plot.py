@@ -11,23 +11,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.charts import draw_heat_map
 from nsightpy.render.plots.drawing import (
     COLORS,
     LINES,
-    column_of,
     device_names,
-    new_figure,
+    key_beside,
+    new_panels,
     nothing_to_draw,
     reports_name,
     styled,
 )
-from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.results import Table
 from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import counted, format_count, time_unit_for
 
-WIDTH, PANEL, PANELS, STREAMS = 9.0, 1.5, 8, 4
+PANEL, PANELS, STREAMS = 1.5, 8, 4
 # Stretches of time, and the height of a device in a heat map in inches.
 CELLS, ROW = 400, 0.12
 Edges: TypeAlias = NDArray[np.float64]
@@ -41,7 +40,7 @@ def queue_figure(table: Table) -> Figure:
     each one's longest queue.
     """
     if not isinstance(table, QueueLengths) or not table.series:
-        raise NsightpyError(nothing_to_draw(table, "queues (--by stream)"))
+        raise nothing_to_draw(table, "queues (--by stream)")
     devices: dict[tuple[int | None, int], list[QueueSeries]] = {}
     for queue in table.series:
         devices.setdefault((queue.rank, queue.device), []).append(queue)
@@ -52,8 +51,8 @@ def queue_figure(table: Table) -> Figure:
     names = device_names(list(devices))
     edges = np.linspace(low, high, CELLS + 1)
     if len(devices) > PANELS:
-        figure = new_figure(heading, WIDTH, min(max(ROW * len(devices), 1.5), 7.0) + 0.9)
-        axes = figure.subplots()
+        height = min(max(ROW * len(devices), 1.5), 7.0)
+        figure, (axes,) = new_panels(heading, [height], shared=True)
         rows = [
             np.max([_longest(queue, edges) for queue in queues], axis=0)
             for queues in devices.values()
@@ -64,8 +63,7 @@ def queue_figure(table: Table) -> Figure:
         axes.set_title("longest queue of any stream")
         axes.set_xlabel(f"time ({unit}); grey: nothing waits")
         return figure
-    figure = new_figure(heading, WIDTH, len(devices) * (PANEL + 0.3) + 0.6)
-    panels = column_of(figure, [PANEL] * len(devices))
+    figure, panels = new_panels(heading, [PANEL] * len(devices), shared=True)
     for axes, name, queues in zip(panels, names, devices.values(), strict=True):
         _panel(axes, name, queues, edges, scale)
     panels[-1].set_xlim(low / scale, high / scale)
@@ -102,4 +100,4 @@ def _panel(axes: Axes, name: str, queues: Sequence[QueueSeries], edges: Edges, s
     axes.set_title(f"{name}{more}")
     axes.set_ylabel("operations waiting")
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    key_beside(axes)

@@ -17,8 +17,8 @@ from nsightpy.render.plots.drawing import (
     INK,
     QUIET,
     Look,
-    column_of,
-    new_figure,
+    key_beside,
+    new_panels,
     reports_name,
     styled,
 )
@@ -58,8 +58,9 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
         footer = f"{_machines(result)}\n{_no_roofline(result)}"
     elif result.ceilings:
         footer += "; solid: measured, dashed: theoretical"
-    figure = new_figure(heading, WIDTH, sum(heights) + 0.6 * len(heights) + 0.8, footer)
-    panels = column_of(figure, heights, shared=False) if heights else []
+    figure, panels = new_panels(heading, heights or [BAR], WIDTH, footer, shared=False)
+    if not heights:
+        panels[0].set_axis_off()
     for axes, variants in zip(panels, planes, strict=False):
         spots = _spots(variants, numbers)
         signs = draw_plane(axes, roofs_of(variants), spots, result.ceilings)
@@ -154,11 +155,7 @@ def _key(
     title = f"{printable(machine.name)}\n{', '.join(filter(None, about))}"
     rows = [*signs, _line(""), *rows]
     colors = [INK] * len(signs) + [str(row.get_color()) for row in rows[len(signs) :]]
-    written = {"family": "monospace", "size": 7}
-    axes.legend(
-        handles=rows, title=title, loc="upper left", bbox_to_anchor=(1, 1), alignment="left",
-        prop=written, labelcolor=colors,
-    )  # fmt: skip
+    key_beside(axes, written=True, handles=rows, title=title, labelcolor=colors)
 
 
 def _clock(machines: Sequence[Machine]) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nsightpy.names import function_name
 from nsightpy.output.escape import printable
+from nsightpy.render.plots.charts import samples
 from nsightpy.render.plots.drawing import (
     INK,
     QUIET,
@@ -27,7 +28,6 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.plots.shares import samples
 from nsightpy.results.tracks import Band, Boxes, Picture, Row, Timeline
 from nsightpy.units import format_count, format_time, time_unit_for
 

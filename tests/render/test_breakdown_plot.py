@@ -13,7 +13,7 @@ from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import CAUSES, FIELDS, breakdown, budget_row
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.errors import NsightpyError
-from nsightpy.render.plots.budget_plot import MOST, breakdown_figure
+from nsightpy.render.plots.breakdown_plot import MOST, breakdown_figure
 from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.results import Table, Value

@@ -1,0 +1,207 @@
+"""The pictures of `nsightpy breakdown`: a budget bar per device, why it was idle, iterations;
+
+with --bins heat maps of device over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from nsightpy.render.plots.charts import (
+    COMMUNICATION,
+    COMPUTE,
+    COPIES,
+    IDLE,
+    draw_heat_map,
+    draw_shares,
+    samples,
+)
+from nsightpy.render.plots.drawing import (
+    INK,
+    QUIET,
+    SMALL,
+    Kind,
+    device_names,
+    new_figure,
+    new_panels,
+    nothing_to_draw,
+    reports_name,
+    styled,
+)
+from nsightpy.render.plots.iterations_plot import draw_iterations, iterations_of
+from nsightpy.results import Table
+from nsightpy.results.series import stretches_of
+from nsightpy.units import format_time, share_text, significant, time_unit_for
+
+MOST = 128
+BAR, TALLEST, LEAST_BAR, ITERATIONS = 0.24, 9.0, 0.11, 2.0
+BUDGET = (
+    COMPUTE,
+    COMMUNICATION,
+    COPIES,
+    Kind("communication beside copies", "#f0b48a", "xxxx"),
+    IDLE,
+)
+# Idle time by cause: the commonest have colours of their own, the others share the last.
+CAUSES = (
+    Kind("launch-bound", "#e69f00"),
+    Kind("host-gap", "#cc79a7", "////"),
+    Kind("sync-drain", "#8e7cc3", "\\\\\\\\"),
+    Kind("first-launch", "#56b4e9"),
+    Kind("allocation", "#f0e442", "xxxx"),
+    Kind("unified-memory", "#009e73", "////"),
+    Kind("queued", "#bbbbbb"),
+    Kind("other", "#e4e4e4"),
+)
+
+
+# Always drawn, and drawn where there is any: column, what it is called.
+ALWAYS = ("busy_share", "compute_share")
+TITLES = {
+    "busy_share": "busy",
+    "compute_share": "compute",
+    "communication_share": "communication",
+    "memory_share": "copies and memory sets",
+    "sm_active_share": "SM active",
+    "tensor_active_share": "tensor active",
+    "dram_share": "DRAM bandwidth, of peak",
+    "nvlink_rx_share": "NVLink received, of peak",
+    "nvlink_tx_share": "NVLink sent, of peak",
+    "nic_received_gb_per_s": "network received by the host",
+    "nic_sent_gb_per_s": "network sent by the host",
+}
+# What fills less of every stretch is not worth a panel.
+LEAST = {"communication_share": 1e-6, "memory_share": 0.05}
+
+
+@styled
+def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
+    """Draw the table of `nsightpy.breakdown`, and below it that of `nsightpy.iterations`, if given.
+
+    Shares over time are drawn as heat maps. Raises NsightpyError when there are no devices.
+    """
+    if "busy_share" in table.columns:
+        return utilization_figure(table)
+    if not table.rows:
+        raise nothing_to_draw(table, "devices")
+    time = {
+        name: np.asarray(table.column(name), dtype=np.float64)
+        for name in table.columns
+        if name.endswith("_ns")
+    }
+    most_idle = np.argsort(-time["idle_ns"] / np.maximum(time["window_ns"], 1), kind="stable")
+    kept = np.sort(most_idle[:MOST])
+    left_out = len(table) - len(kept)
+    rest = f"; the {MOST} most idle devices, {left_out} left out" if left_out else ""
+    bar = min(BAR, max(TALLEST / len(kept), LEAST_BAR))
+    heights: list[float] = [max(len(kept), 2) * bar]
+    rows: Any = [["budget", "causes"]]
+    if iterations is not None and iterations.rows:
+        heights, rows = [*heights, ITERATIONS], [*rows, ["iterations", "iterations"]]
+    figure = new_figure(f"{reports_name(table.inputs)}{rest}", 10.0, sum(heights) + 1.5)
+    panels = figure.subplot_mosaic(rows, height_ratios=heights)
+    size = min(SMALL, 65 * bar)
+    used = [time[f"{name}_ns"] for name in ("compute", "exposed_communication", "copy_only")]
+    budget = np.column_stack([*used, time["busy_ns"] - sum(used), time["idle_ns"]])[kept]
+    _panel(panels["budget"], "where the time went", budget, BUDGET, size)
+    named = [time[f"{kind.name.replace('-', '_')}_ns"] for kind in CAUSES[:-1]]
+    causes = np.column_stack([*named, time["idle_ns"] - sum(named)])[kept]
+    _panel(panels["causes"], "idle time by cause", causes, CAUSES, size)
+    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
+    names = device_names([devices[row] for row in kept])
+    panels["budget"].set_yticks(range(len(kept)), names, fontsize=size, color=INK)
+    if iterations is not None and iterations.rows:
+        every = iterations_of(iterations)
+        draw_iterations(panels["iterations"], every, range(len(every.devices)))
+        panels["iterations"].set_xlabel("iteration")
+    return figure
+
+
+def _panel(
+    axes: Axes, title: str, times: NDArray[np.float64], kinds: Sequence[Kind], size: float
+) -> None:
+    """Horizontal bars on one scale of time, what matters of each beside it, a legend above."""
+    times = np.nan_to_num(times)
+    unit, scale = time_unit_for(times.sum(axis=1).tolist())
+    occurring = np.flatnonzero(times.any(axis=0)).tolist()
+    shown = [kinds[column] for column in occurring]
+    bars = draw_shares(axes, shown, times[:, occurring] / scale, across=True)
+    if bars is None:
+        axes.text(0, 0, "none, or causes are not known: the notes say why", color=QUIET)
+        axes.set_axis_off()
+        return
+    axes.bar_label(
+        bars, [_text(row, kinds) for row in times], padding=4, fontsize=size, color=QUIET
+    )
+    axes.set_ylim(max(len(times), 2) - 0.4, -0.6)
+    axes.set_yticks([])
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(f"{title} ({unit})")
+    axes.legend(handles=samples(shown), loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+
+
+def _text(row: NDArray[np.float64], kinds: Sequence[Kind]) -> str:
+    """What stands beside a bar: compute and idle of a budget, the largest of causes."""
+    whole, largest = row.sum(), int(row.argmax())
+    if kinds is BUDGET:
+        return f"{share_text(row[0], whole)} compute, {share_text(row[-1], whole)} idle"
+    if not whole:
+        return "none"
+    return f"{format_time(whole)}, {share_text(row[largest], whole)} {kinds[largest].name}"
+
+
+@styled
+def utilization_figure(table: Table) -> Figure:
+    """Draw the table of `nsightpy.utilization`. Raises NsightpyError when it has no rows."""
+    if not table.rows:
+        raise nothing_to_draw(table, "GPU work")
+    count = stretches_of(table)
+    devices = list(zip(table.column("rank"), table.column("device"), strict=True))[::count]
+    names = device_names(devices)
+    every = {
+        column: np.asarray(table.column(column), dtype=np.float64).reshape(len(devices), count)
+        for column in TITLES
+    }
+    maps = {
+        column: values
+        for column, values in every.items()
+        if column in ALWAYS
+        or (np.isfinite(values).any() and np.nanmax(values) >= LEAST.get(column, 0.0))
+    }
+    starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
+    low, high = int(starts[0] or 0), int(starts[-1] or 0) + int(lengths[-1] or 0)
+    unit, scale = time_unit_for([float(high - low)])
+    heights = [min(max(0.2 * len(names), 0.42), 2.6)] * len(maps)
+    heading = f"Share of time in use: {reports_name(table.inputs)}"
+    figure, panels = new_panels(heading, heights, shared=True)
+    for axes, (column, values) in zip(panels, maps.items(), strict=True):
+        share = column.endswith("_share")
+        shown, of = (100 * values, "%") if share else (values, "GB/s")
+        ends = (0.0, 100.0) if share else None
+        draw_heat_map(axes, shown, names, (low / scale, high / scale), of, ends=ends)
+        axes.set_title(f"{TITLES[column]}: {_means(shown, names, of)}")
+    panels[-1].set_xlabel(f"time ({unit}); grey: not known")
+    return figure
+
+
+def _means(shown: NDArray[np.float64], names: Sequence[str], unit: str) -> str:
+    """The mean of all, and of the devices with least and most."""
+    known = [
+        (float(row[np.isfinite(row)].mean()), name)
+        for row, name in zip(shown, names, strict=True)
+        if np.isfinite(row).any()
+    ]
+    if not known:
+        return "not known"
+    ordered = sorted(known)
+    means = (ordered[0][0], sum(mean for mean, _ in known) / len(known), ordered[-1][0])
+    low, mean, high = (f"{m:,.0f}" if m >= 9.95 or not m else significant(m, 2) for m in means)
+    spread = f", {ordered[0][1]} least ({low}), {ordered[-1][1]} most ({high})"
+    return f"mean {mean} {unit}" + spread * (low != high)
