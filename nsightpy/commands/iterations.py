@@ -17,11 +17,11 @@ from nsightpy.analysis.iterations.budgets import (
     iteration_budgets,
     slow_iterations,
 )
-from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.iterations.steady import EDGE, WARM_UP, Iterations
+from nsightpy.analysis.iterations.thresholds import MOST_RANKS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Ints
-from nsightpy.names import brief_kernel
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.iteration_filter import places_in, work_to_search
@@ -55,7 +55,6 @@ ENGINE_FIELDS = (
     Field("tokens", importance=4),
     Field("tokens_per_s", "per s", 1, importance=4),
 )
-RANKS_SAID = 4
 PATH = "Critical path of {}: {}."
 
 
@@ -70,17 +69,20 @@ class DeviceIterations:
     device: int
     iterations: Iterations
     budgets: IterationBudgets
-    slow: tuple[SlowIteration, ...]
     shown: Ints
     batches: list[Batch]
     report: str = ""
     rank: int | None = None
 
+    @property
+    def steady(self) -> Ints:
+        """The lengths of its steady iterations, in ns."""
+        return self.budgets.duration[self.iterations.steady]
 
-# The devices of one report, and why processes (ids) have no iterations.
-Found: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]]]
-# The iterations of one report, and what its work can be replayed by (None: not asked).
-Part: TypeAlias = tuple[Found, Recorded | None]
+
+# Of one report: its devices, why processes (ids) have no iterations, and what its work can be
+# replayed by (None: not asked).
+Part: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]], Recorded | None]
 
 
 @command(
@@ -111,49 +113,6 @@ def iterations(
 def _part(
     report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
 ) -> Part:
-    found = _find(report, scope, level=level, communication=communication)
-    return found, recorded(report, scope) if level is None else None
-
-
-def _with_path(parts: Parts[Part], *, communication: tuple[str, ...]) -> Table | Question[Table]:
-    """The table with what the critical path of the iterations is made of, where that is known."""
-    table = _table(parts)
-    works = [(report, work) for report, (_, work) in parts.results if work]
-    if not (table.rows and works):
-        return table
-
-    def told(known: Replayed) -> Table:
-        path = known.path_text if known.chosen.of else None
-        notes = () if path is None else (PATH.format(known.looked_at, path),)
-        return replace(table, notes=(*table.notes[:1], *notes, *table.notes[1:]))
-
-    return replayed(job_of_work(parts.ranks, works), parts.scope, communication, told)
-
-
-def _table(parts: Parts[Part]) -> Table:
-    devices = [
-        replace(device, report=str(report.path), rank=report.rank_of(device.pid)[0])
-        for report, ((found, _), _) in parts.results
-        for device in found
-    ]
-    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
-    engine = any(device.batches for device in devices)
-    rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
-    why = [
-        (report.rank_of(pid)[0], note)
-        for report, ((_, unfound), _) in parts.results
-        for pid, note in unfound
-    ]
-    of_searches = dict.fromkeys(text for device in devices for text in device.iterations.notes)
-    listed = [note for device in devices[:1] for note in _levels_note(device.iterations)]
-    notes = (*_spread_notes(devices), *_slow_notes(devices), *of_searches, *listed)
-    fields = (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS
-    return Table("iterations", fields, rows, notes=(*notes, *_reasons(why)))
-
-
-def _find(
-    report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
-) -> Found:
     devices: list[DeviceIterations] = []
     why: list[tuple[int, Said]] = []
     whole = replace(scope, from_ns=None, to_ns=None)
@@ -175,9 +134,42 @@ def _find(
             kernels, copies, traces = (frame.at(device=device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))
-            slow = tuple(slow_iterations(marked, budgets, kernels))
-            devices.append(DeviceIterations(pid, device, marked, budgets, slow, shown, batches))
-    return devices, why
+            devices.append(DeviceIterations(pid, device, marked, budgets, shown, batches))
+    return devices, why, recorded(report, scope) if level is None else None
+
+
+def _with_path(parts: Parts[Part], *, communication: tuple[str, ...]) -> Table | Question[Table]:
+    """The table with what the critical path of the iterations is made of, where that is known."""
+    table = _table(parts)
+    works = [(report, work) for report, (*_, work) in parts.results if work]
+    if not (table.rows and works):
+        return table
+
+    def told(known: Replayed) -> Table:
+        path = known.path_text if known.chosen.of else None
+        notes = () if path is None else (PATH.format(known.looked_at, path),)
+        return replace(table, notes=(*table.notes[:1], *notes, *table.notes[1:]))
+
+    return replayed(job_of_work(parts.ranks, works), parts.scope, communication, told)
+
+
+def _table(parts: Parts[Part]) -> Table:
+    devices = [
+        replace(device, report=str(report.path), rank=report.rank_of(device.pid)[0])
+        for report, (found, *_) in parts.results
+        for device in found
+    ]
+    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
+    engine = any(device.batches for device in devices)
+    rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
+    why = [
+        (report.rank_of(pid)[0], note)
+        for report, (_, unfound, _) in parts.results
+        for pid, note in unfound
+    ]
+    levels = _levels_note(devices[0].iterations) if devices else []
+    notes = (*_spread_notes(devices), *_slow_notes(devices), *levels, *_reasons(why))
+    return Table("iterations", (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS, rows, notes=notes)
 
 
 def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
@@ -232,15 +224,15 @@ def _who(devices: Sequence[DeviceIterations]) -> str:
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
-    alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
-    several = [device for device in alone if len(device.iterations.steady) > 1]
+    alone = {(device.rank, device.pid): device for device in reversed(devices)}
+    several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
     texts: dict[str, list[DeviceIterations]] = {}
     for device in several:
         texts.setdefault(_spread_text(device), []).append(device)
-    if len(texts) <= RANKS_SAID:
+    if len(texts) <= MOST_RANKS:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
-    lengths = [device.iterations.duration[device.iterations.steady] for device in several]
-    counts, medians = [len(each) for each in lengths], [float(np.median(each)) for each in lengths]
+    counts = [len(device.steady) for device in several]
+    medians = [float(np.median(device.steady)) for device in several]
     text = (
         f"{len(several)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
         f"{format_time(min(medians))} to {format_time(max(medians))}."
@@ -249,18 +241,15 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 
 def _spread_text(device: DeviceIterations) -> str:
-    steady = device.iterations.duration[device.iterations.steady]
+    iterations, steady = device.iterations, device.steady
     usual, high = float(np.median(steady)), float(np.quantile(steady, 0.95))
-    others = [
-        f"{device.iterations.phase.count(phase)} {phase}"
-        for phase in ("warm-up", "edge")
-        if phase in device.iterations.phase
-    ]
-    beside = f" (beside {', '.join(others)})" if others else ""
-    kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
+    counts = {phase: iterations.phase.count(phase) for phase in (WARM_UP, EDGE)}
+    others = ", ".join(f"{count} {phase}" for phase, count in counts.items() if count)
+    beside = f" (beside {others})" if others else ""
+    kernels = int(np.median(iterations.kernels[iterations.steady]))
     return (
         f"{counted(len(steady), 'steady iteration')}{beside} "
-        f"by {device.iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
+        f"by {iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
         f"median {format_time(usual)}, min {format_time(int(steady.min()))}, "
         f"max {format_time(int(steady.max()))}, p95 {format_time(high)}."
     )
@@ -281,28 +270,20 @@ def _levels_note(iterations: Iterations) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them; several ranks' same one once."""
-    slowest = [(device, slow) for device in devices for slow in device.slow]
-    slowest.sort(key=lambda pair: -pair[1].ratio)
-    same: dict[tuple[object, ...], list[tuple[DeviceIterations, SlowIteration]]] = {}
-    for device, slow in slowest:
-        same.setdefault((slow.iteration, slow.part, slow.kernel), []).append((device, slow))
-    return [
-        f"{_who([device for device, _ in group])}, {_slow_text(group[0][1], len(group))}"
-        for group in list(same.values())[:RANKS_SAID]
-    ]
-
-
-def _slow_text(slow: SlowIteration, ranks: int) -> str:
-    kernel = (
-        f", most of it in {brief_kernel(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
-        if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
-        else ""
-    )
-    return (
-        f"iteration {slow.iteration}: {'up to ' if ranks > 1 else ''}"
-        f"{format_time(slow.duration_ns)}, {slow.ratio:.2f} x the median; "
-        f"{slow.part} grew by {format_time(slow.grew_ns)}{kernel}."
-    )
+    same: dict[tuple[int, str], list[tuple[SlowIteration, DeviceIterations]]] = {}
+    for device in devices:
+        for slow in slow_iterations(device.iterations.steady, device.budgets):
+            same.setdefault((slow.iteration, slow.part), []).append((slow, device))
+    texts = []
+    for group in same.values():
+        slow = max((slow for slow, _ in group), key=lambda slow: slow.ratio)
+        text = (
+            f"{_who([device for _, device in group])}, iteration {slow.iteration}: "
+            f"{'up to ' if len(group) > 1 else ''}{format_time(slow.duration_ns)}, "
+            f"{slow.ratio:.2f} x the median; {slow.part} grew by {format_time(slow.grew_ns)}."
+        )
+        texts.append((slow.ratio, text))
+    return [text for _, text in sorted(texts, key=lambda each: -each[0])[:MOST_RANKS]]
 
 
 def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import Work
+from nsightpy.analysis.iterations.levels import owner_of
 from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_state
-from nsightpy.analysis.iterations.windows import owner_of
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, Ints

@@ -1,188 +1,181 @@
-"""The levels on which launches repeat, and which of them is the program's step.
-
-In a solver the finest level counts that holds nearly all of the work; in a neural network, where
-layers repeat, too, a level is a step only where something shows it.
-"""
+"""Levels on which a program repeats: where the units of each begin and end, how alike they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations import vocabulary
-from nsightpy.analysis.iterations.named import RangeGroup
-from nsightpy.analysis.iterations.recurrence import places_of, recurring
-from nsightpy.analysis.iterations.thresholds import (
-    ABOUT,
-    BLOCKS,
-    CLOSE,
-    DIFFERENT,
-    FEW,
-    FEWEST_LAUNCHES,
-    LAYERS,
-    MOST,
-    MOST_PARTS,
-    MOSTLY,
-    NEARLY_ALL,
-    REPEATS,
-    SLIGHT,
-    UNLIKE,
-)
+from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, MOSTLY, REPEATS, SAMPLED
 from nsightpy.analysis.iterations.vocabulary import Role
-from nsightpy.analysis.iterations.windows import Level, level_of_units
-from nsightpy.analysis.iterations.work import LaunchedWork, Units, units_of
+from nsightpy.analysis.iterations.work import LaunchedWork
+from nsightpy.frames import Ints
 
-# How strong the evidence is that a unit is a step.
-NOTHING, MANY, LIKELY, SURE, SUREST = range(5)
+SEQUENCE, WAITS = "repeated kernel sequence", "work between synchronising calls"
+_EARLIEST = np.iinfo(np.int64).min
 
 
-def find_levels(
-    work: LaunchedWork, groups: Sequence[RangeGroup], first_ns: int | None = None
-) -> tuple[Level | None, list[Level]]:
-    """The step of a process's work, None where nothing supports one, and all its levels.
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level on which a program repeats.
 
-    `groups`: its ranges. `first_ns`: when its first operation on a GPU began.
+    Each unit holds the launches from `low` to `high` of the work, and lasts from `start` to `end`
+    (ns). `role`: what names of ranges say, None where launches or waits mark it. `evidence`: how
+    much shows that a unit is a step; `why`: why it is none.
     """
-    found, least = _repeated(work), MANY
-    learning = len(work) > 0 and float(work.named(vocabulary.LEARNING).mean()) >= ABOUT
-    if not found and learning:
-        # libraries choose products by shape: names but for numbers, by which layers are more alike
-        work = replace(work, name=work.name.renamed(vocabulary.numbers_folded))
-        found, least = _repeated(work), LIKELY
-    judged = [_evidence(units, groups) if learning else _of_solver(units) for units in found]
-    strongest = max((evidence for evidence, _ in judged), default=NOTHING)
-    possible = [
-        units
-        for units, (evidence, _) in zip(found, judged, strict=True)
-        if evidence == strongest >= least
-    ]
-    possible = [units for units in possible if units.run] or possible
-    others = [units for units, (_, why) in zip(found, judged, strict=True) if not why]
-    step = _step(_fullest(possible, learning=learning), others)
-    levels = [
-        level_of_units(units, first_ns, why) for units, (_, why) in zip(found, judged, strict=True)
-    ]
-    return next((level for level in levels if level.units is step), None), levels
+
+    source: str
+    work: LaunchedWork
+    low: Ints
+    high: Ints
+    start: Ints
+    end: Ints
+    role: Role | None = None
+    evidence: int = 0
+    why: str = ""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def period_ns(self) -> float:
+        """Median time from the end of one unit to the end of the next; the length of one alone."""
+        return float(np.median(np.diff(self.end, prepend=self.start[:1])[-len(self) + 1 :]))
+
+    @property
+    def launches(self) -> Ints:
+        """Launches in each unit."""
+        return self.high - self.low
+
+    @cached_property
+    def size(self) -> int:
+        """Launches in a usual unit."""
+        return int(np.median(self.launches))
+
+    @property
+    def text(self) -> str:
+        """What shows it, for people."""
+        return self.source if self.role else f"{self.source} of {self.size}"
+
+    def sums(self, figures: Ints | NDArray[np.bool_]) -> Ints:
+        """The sum over each unit of what there is for each launch."""
+        before: Ints = np.append(0, np.cumsum(figures, dtype=np.int64))
+        return before[self.high] - before[self.low]
+
+    @property
+    def spent(self) -> Ints:
+        """The time of each unit's kernels, in ns."""
+        return self.sums(self.work.spent)
+
+    @cached_property
+    def alike(self) -> NDArray[np.bool_]:
+        """Which units hold about as many launches as usual.
+
+        A tenth less at most, but half more: now and then a step does more.
+        """
+        sizes, usual = self.launches, np.median(self.launches)
+        return (sizes >= (1 - CLOSE) * usual) & (sizes <= (1 + MOST) * usual) & (sizes > 0)
+
+    @property
+    def regular(self) -> float:
+        """The share of the units that are alike."""
+        return float(self.alike.mean())
+
+    @cached_property
+    def coverage(self) -> float:
+        """The share of all work, or of the time since the first if that is less, in units that are
+        alike and hold the same kernels."""
+        if not self.alike.any():
+            return 0.0
+        worked = self.spent[self.alike].sum() / max(self.work.spent.sum(), 1)
+        lasted = (self.end - self.start)[self.alike].sum()
+        share = float(min(worked, lasted / max(self.end[-1] - self.start[0], 1)))
+        return share * self._same(np.flatnonzero(self.alike), MOSTLY)
+
+    @cached_property
+    def held(self) -> float:
+        """The share of the work in units that are alike and in kernels that a usual one has."""
+        known = np.isin(self.work.name.codes, self.usual.name.codes)
+        return self.coverage * float(self.work.spent[known].sum() / max(self.work.spent.sum(), 1))
+
+    @property
+    def usual(self) -> LaunchedWork:
+        """The launches of a unit like most of them: that of the median time."""
+        places = np.flatnonzero(self.alike)
+        place = places[np.argsort(self.spent[places], kind="stable")[len(places) // 2]]
+        return self.work.take(slice(int(self.low[place]), int(self.high[place])))
+
+    @cached_property
+    def waits(self) -> Ints:
+        """How often the host waits in each but the last."""
+        return np.diff(np.searchsorted(self.work.waits, self.work.issued[self.low]))
+
+    @property
+    def waited(self) -> bool:
+        """Whether the host waits in nearly every one."""
+        return len(self.waits) > 0 and bool((self.waits >= 1).mean() >= MOSTLY)
+
+    @cached_property
+    def identical(self) -> float:
+        """The share of the units that hold just the same launches and waits."""
+        same = self._same(np.arange(len(self)), 1.0)
+        return min(same, float((self.waits == np.median(self.waits)).mean()))
+
+    def _same(self, places: Ints, overlap: float) -> float:
+        """The share of sampled units at `places` that hold so much of what the middle one holds."""
+        # an odd distance: what alternates is seen
+        sampled = places[:: len(places) // SAMPLED | 1]
+        codes, size = self.work.name.codes, len(self.work.name.values)
+        spans = zip(self.low[sampled].tolist(), self.high[sampled].tolist(), strict=True)
+        held = np.stack([np.bincount(codes[low:high], minlength=size) for low, high in spans])
+        wanted = held[len(held) // 2]
+        needed = overlap * np.maximum(held.sum(axis=1), wanted.sum())
+        return float((np.minimum(held, wanted).sum(axis=1) >= needed).mean())
 
 
-def _repeated(work: LaunchedWork) -> list[Units]:
-    """What holds most of the work in units that are alike: after each run, after each wait."""
-    runs = recurring(work.name.codes)
-    marked = [units_of(work, places_of(work.name.codes, run), run) for run in runs]
-    waits = np.unique(np.searchsorted(work.issued, work.waits))
-    # the first work launched after each wait of the host
-    waits = np.unique(np.append(0, waits[waits < len(work)])).astype(np.int64)
-    marked += [units_of(work, waits)] if 2 * len(waits) <= len(work) else []
-    return [
-        units
-        for units in marked
-        if len(units) >= REPEATS
-        and units.coverage >= (MOST if len(units) >= FEW else MOSTLY)
-        and units.regular >= MOST
-    ]
+def level_of_ranges(
+    source: str, role: Role, start: Ints, end: Ints, work: LaunchedWork
+) -> Level | None:
+    """The level of ranges (ascending, disjoint; times of the host); None without work.
 
-
-def _evidence(units: Units, groups: Sequence[RangeGroup]) -> tuple[int, str]:
-    """How strongly a neural network's units are shown to be steps, and why they are none."""
-    usual = units.work.take(units.usual)
-    if _in_each(units, units.work.named(vocabulary.OPTIMIZER)):
-        return SUREST, ""
-    if _repeats(usual) or _in_each(units, units.work.named(vocabulary.ONCE)):
-        return SURE, ""
-    if why := _layers_named(units, groups):
-        return NOTHING, f"layers: {why}"
-    layered = bool(usual.named(vocabulary.ATTENTION).any())
-    large = units.coverage >= MOSTLY and len(np.unique(usual.name.codes)) >= DIFFERENT
-    if large or (units.waited_once and not layered):
-        return LIKELY, ""
-    if len(units) >= (LAYERS if layered else BLOCKS) and units.coverage >= NEARLY_ALL:
-        return MANY, ""
-    return NOTHING, "nothing shows that it is more than a layer"
-
-
-def _in_each(units: Units, mask: NDArray[np.bool_]) -> bool:
-    """Whether nearly all units hold some of the launches, which then are few in each."""
-    count = np.diff(np.append(0, np.cumsum(mask))[units.edges])
-    return bool((count > 0).mean() >= MOSTLY and count.sum() < MOST * units.sizes.sum())
-
-
-def _repeats(unit: LaunchedWork) -> bool:
-    """Whether a sequence of some launches comes three times or more within a unit, and more.
-
-    A unit of whole turns and nothing else is no step, but some layers that differ a little.
+    A unit lasts until the host and the GPU are done with it, and begins with the host's, but not
+    before the one before it is over: for a host that runs ahead these are the times from
+    completion to completion, for one that waits they are its own.
     """
-    for run in recurring(unit.name.codes):
-        parts = units_of(unit, places_of(unit.name.codes, run))
-        alike = len(parts) >= REPEATS and parts.coverage >= MOST and parts.regular >= MOSTLY
-        if alike and parts.size >= REPEATS and len(unit) % parts.size:
-            return True
-    return False
+    low = np.searchsorted(work.issued, start)
+    high = np.searchsorted(work.issued, end, side="right")
+    ended = np.maximum.accumulate(np.maximum(end, _completed(work)[high]))
+    begun = np.maximum(start, np.append(start[:1], ended[:-1]))
+    return Level(source, work, low, high, begun, ended, role) if (high > low).any() else None
 
 
-def _layers_named(units: Units, groups: Sequence[RangeGroup]) -> str:
-    """Which ranges say that the units are parts of one pass; empty if none does."""
-    start = units.work.issued[units.edges[:-1]]
-    for group in groups:
-        if group.role is Role.BLOCK and abs(len(group) - len(start)) <= ABOUT * len(start) + 1:
-            return f"each is one range {group.name!r}"
-        if group.role in (Role.PASS, Role.STEP):
-            place = np.searchsorted(group.start, start, side="right") - 1
-            inside = (place >= 0) & (start <= group.end[np.maximum(place, 0)])
-            if inside.mean() >= MOSTLY and len(np.unique(place[inside])) <= MOST * len(start):
-                return f"several lie in one range {group.name!r}"
-    return ""
+def level_of_marks(source: str, work: LaunchedWork, marks: Ints) -> Level:
+    """The level of units that begin at these launches: from completion to completion.
 
-
-def _of_solver(units: Units) -> tuple[int, str]:
-    """Why units that a name or a wait alone marks cannot be steps; empty where they can."""
-    single = units.size == 1
-    if units.run and not single:
-        return MANY, ""
-    short, long = np.quantile(units.spent, (CLOSE, NEARLY_ALL))
-    if long > UNLIKE * short:
-        return NOTHING, "their kernels take very different times"
-    least = MOSTLY if units.waited_once else NEARLY_ALL
-    rare = len(units) < FEWEST_LAUNCHES or units.coverage < least
-    return (NOTHING, "single launches") if single and rare else (MANY, "")
-
-
-def _fullest(possible: Sequence[Units], *, learning: bool) -> list[Units]:
-    """The units that leave out next to nothing that others hold; steps of a network a fifth.
-
-    Those that the host waits for one by one may leave out more: now and then they do more.
+    The last ends a usual unit's length after its mark, or with the work. The first begins as long
+    before its first kernel as the others usually do (of four or more), but not before any
+    operation on a GPU.
     """
-    held = [units.coverage if learning else _held(units) for units in possible]
-    least = max(held, default=0.0) - (ABOUT if learning else SLIGHT)
-    return [
-        units
-        for units, share in zip(possible, held, strict=True)
-        if share >= least or (share >= least - ABOUT and units.waited_once)
-    ]
+    usual = int(np.median(np.diff(marks))) if len(marks) > 1 else len(work)
+    high = np.append(marks[1:], min(int(marks[-1]) + usual, len(work)))
+    completed = _completed(work)
+    end, first = completed[high], int(work.start[marks[0]])
+    lead = int(np.median(work.start[marks[1:]] - end[:-1])) if len(marks) > REPEATS else 0
+    earliest = max(int(completed[marks[0]]), first if work.first_ns is None else work.first_ns)
+    start = np.append(max(first - max(lead, 0), min(earliest, first)), end[:-1])
+    return Level(source, work, marks, high, start, end)
 
 
-def _held(units: Units) -> float:
-    """The share of the work in units that are alike and in kernels that a usual one has."""
-    known = np.isin(units.work.name.codes, units.work.name.codes[units.usual])
-    return units.coverage * float(units.work.spent[known].sum() / max(units.work.spent.sum(), 1))
+def _completed(work: LaunchedWork) -> Ints:
+    """When the launches before each place were done."""
+    return np.maximum.accumulate(np.append(_EARLIEST, work.end))
 
 
-def _step(possible: Sequence[Units], every: Sequence[Units]) -> Units | None:
-    """The finest of the units that may be steps, or the next larger where they are its parts.
-
-    Those hold the same each, as their parts do not: sweeps, or stages of which one does more.
-    """
-    order = sorted(possible, key=lambda units: (units.size, -units.coverage * units.regular))
-    if not order or order[0].identical >= NEARLY_ALL:
-        return order[0] if order else None
-    parents = [
-        units
-        for units in every
-        if units.coverage >= order[0].coverage - SLIGHT
-        and 1 < round(parts := len(order[0]) / len(units)) <= MOST_PARTS
-        and abs(parts - round(parts)) <= ABOUT
-        and units.identical >= NEARLY_ALL
-    ]
-    return min(parents, key=lambda units: units.size, default=order[0])
+def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
+    """Which of disjoint ascending spans each time lies in; -1 for none."""
+    place = np.searchsorted(start, times, side="right") - 1
+    # The last limit is that of -1, what lies before the first span.
+    limits = np.append(end, _EARLIEST)
+    return np.where((place >= 0) & (times <= limits[place]), place, -1)

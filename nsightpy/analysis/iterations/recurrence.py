@@ -35,11 +35,16 @@ class _Mark(NamedTuple):
     distances that are about the usual one.
     """
 
+    score: float
+    first: int
     run: Run
     period: int
     times: int
-    score: float
-    first: int
+
+    def is_like(self, other: _Mark) -> bool:
+        """Whether both mark the same turns; a run of several symbols may miss some of them."""
+        far = abs(self.times - other.times) > max(1, CLOSE * self.times)
+        return self.period == other.period and not far
 
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -52,23 +57,12 @@ def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
     """
     low = max(len(symbols) - LOOKED_AT, 0) // 2
     symbols = np.asarray(symbols[low : low + LOOKED_AT], dtype=np.int64)
-    levels: list[list[_Mark]] = []
-    for mark in (mark for size in GRAMS for mark in _marks(symbols, size)):
-        # a run of several symbols may miss turns that one symbol does not
-        same = (
-            marks
-            for marks in levels
-            if marks[0].period == mark.period
-            and 0 <= marks[0].times - mark.times <= max(1, CLOSE * mark.times)
-        )
-        found = next(same, None)
-        if found is None:
-            levels.append([mark])
-        else:
-            found.append(mark)
-    best = [min(marks, key=lambda mark: (-mark.score, mark.first)) for marks in levels]
-    best.sort(key=lambda mark: -mark.score)
-    return [mark.run for mark in best[:LEVELS]]
+    marks = [mark for size in GRAMS for mark in _marks(symbols, size)]
+    levels: list[_Mark] = []
+    for mark in sorted(marks, key=lambda mark: (-mark.score, mark.first)):
+        if len(levels) < LEVELS and not any(mark.is_like(other) for other in levels):
+            levels.append(mark)
+    return [mark.run for mark in levels]
 
 
 def places_of(symbols: NDArray[np.int32] | Ints, run: Run) -> Ints:
@@ -81,21 +75,13 @@ def places_of(symbols: NDArray[np.int32] | Ints, run: Run) -> Ints:
     return places
 
 
-def _grams(symbols: Ints, size: int) -> Ints:
-    """A number for each run of `size` symbols, equal for equal runs."""
-    if size == 1:
-        return symbols
-    factors = np.cumprod(np.full(size, _MIX))
-    runs = sliding_window_view(symbols.view(np.uint64) + np.uint64(1), size)
-    mixed: Ints = (runs * factors).sum(axis=1).view(np.int64)
-    return mixed
-
-
 def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
     """Runs of `size` symbols at regular distances, by place."""
     if len(symbols) < size * REPEATS:
         return
-    codes = _grams(symbols, size)
+    # a number for each run, equal for equal runs
+    runs = sliding_window_view(symbols.view(np.uint64) + np.uint64(1), size)
+    codes = (runs * np.cumprod(np.full(size, _MIX))).sum(axis=1)
     order = np.argsort(codes, kind="stable")
     code = codes[order]
     same = code[1:] == code[:-1]
@@ -107,11 +93,11 @@ def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
     near = np.abs(apart - usual[of]) <= ABOUT * usual[of]
     regular = np.bincount(of, near, len(values)) / count
     reach = np.minimum((np.bincount(of, apart, len(values)) + usual) / len(symbols), 1.0)
-    kept = np.flatnonzero((count + 1 >= REPEATS) & (regular >= MOST) & (reach >= MOST))
+    kept = np.flatnonzero((count + 1 >= REPEATS) & (regular >= MOST) & (reach >= ABOUT))
     first = order[np.searchsorted(code, values)]
     for row in kept[np.argsort(first[kept], kind="stable")].tolist():
         place = int(first[row])
+        run = tuple(symbols[place : place + size].tolist())
         yield _Mark(
-            tuple(symbols[place : place + size].tolist()),
-            *(int(usual[row]), int(count[row]) + 1, float(regular[row] * reach[row]), place),
+            float(regular[row] * reach[row]), place, run, int(usual[row]), int(count[row]) + 1
         )

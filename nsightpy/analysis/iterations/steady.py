@@ -14,32 +14,30 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.iterations.levels import find_levels
-from nsightpy.analysis.iterations.named import (
+from nsightpy.analysis.iterations.levels import Level
+from nsightpy.analysis.iterations.ranges import (
     RangeGroup,
-    named_by_user,
-    named_levels,
+    level_that_user_named,
     range_groups,
     within,
 )
+from nsightpy.analysis.iterations.steps import find_levels
 from nsightpy.analysis.iterations.thresholds import (
     CLOSE,
     FEW,
     LISTED,
     LOOKED_AT,
     MOST,
-    MOST_WARM,
     NEARLY_ALL,
     REPEATS,
     SLOWER,
     USUALLY,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
-from nsightpy.analysis.iterations.windows import Level, compute_within, related
-from nsightpy.analysis.iterations.work import NEVER, LaunchedWork, work_of
-from nsightpy.analysis.ranking import durations
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.analysis.iterations.work import NEVER, work_of
+from nsightpy.frames import Frame, Ints
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
 
@@ -48,7 +46,6 @@ MARK_STEPS = (
     "An NVTX range around each step shows them.",
     "The profiler's step(), or a record_function around each step, shows them.",
 )
-NEVER_SETTLES = "the first iterations are longer and never settle: no warm-up is left out"
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
@@ -131,44 +128,22 @@ def find_iterations(
     if kernels.rows + graphs.rows == 0:
         return _none("no kernels and no graph launches")
     waits = NEVER if host is None else host.ints("start_ns")[host.labels("name").where(WAIT.search)]
-    work = work_of(kernels, graphs, calls, waits)
-    if named is not None and (chosen := named_by_user(named, work, text)) is not None:
-        return _phased(chosen, work, [])
+    work = work_of(kernels, graphs, calls, waits, first_ns)
+    if named is not None and (chosen := level_that_user_named(named, work, text)) is not None:
+        return _phased(chosen, [])
     groups = range_groups(ranges)
-    some = _on_busiest_device(kernels, graphs)
-    whole = some[0].rows + some[1].rows == kernels.rows + graphs.rows
-    alone = work if whole else work_of(*some, calls, waits)
-    step, levels = find_levels(alone, groups, first_ns)
-    chosen, every, why = _by_ranges(step, levels, groups, work)
-    listed = _listed(chosen, every)
+    chosen, levels = find_levels(work, groups)
+    listed, why = _listed(chosen, levels), _reason(levels)
     if level is not None:
         chosen = listed[level - 1] if level <= len(listed) else None
         why = f"there is no level {level} among {len(listed)} that repeat"
-    if chosen is None:
-        if len(work) > LOOKED_AT:
-            why += f" (looked for in the middle {LOOKED_AT:,} of {len(work):,} launches)"
-        return _none(why, listed)
-    return replace(
-        _phased(chosen, work, groups), levels=tuple(listed), level=listed.index(chosen) + 1
-    )
-
-
-def _by_ranges(
-    step: Level | None, levels: Sequence[Level], groups: Sequence[RangeGroup], work: LaunchedWork
-) -> tuple[Level | None, list[Level], str]:
-    """The level that the evidence supports, all levels, and why none is chosen.
-
-    `step` is the step of the `levels` that the order of launches shows.
-    """
-    steps, others, rejected = named_levels(groups, work)
-    every = [*steps, *others, *rejected, *levels]
-    if steps:
-        return steps[0], every, ""
-    fitting = [level for level in others if step is None or related(level, step)]
-    if step is None or fitting or not others:
-        return next(iter(fitting), step), every, _reason(every)
-    texts = f"{_described(others[0])}, {_described(step)}"
-    return None, every, f"the sources disagree: {texts}; --nvtx RANGE or --level N decides"
+    if chosen is not None:
+        return replace(
+            _phased(chosen, groups), levels=tuple(listed), level=listed.index(chosen) + 1
+        )
+    if len(work) > LOOKED_AT:
+        why += f" (looked for in the middle {LOOKED_AT:,} of {len(work):,} launches)"
+    return _none(why, listed)
 
 
 def _listed(chosen: Level | None, every: Sequence[Level]) -> list[Level]:
@@ -176,7 +151,7 @@ def _listed(chosen: Level | None, every: Sequence[Level]) -> list[Level]:
     kept = [] if chosen is None else [chosen]
     for level in sorted(every, key=_time_of, reverse=True):
         near = (
-            (level.units is None) == (other.units is None)
+            (level.role is None) == (other.role is None)
             and abs(level.period_ns - other.period_ns) <= CLOSE * level.period_ns
             for other in kept
         )
@@ -194,26 +169,11 @@ def _reason(levels: Sequence[Level]) -> str:
     most = max((level for level in levels if level.why), key=_time_of, default=None)
     if most is None:
         return "nothing repeats through most of the run; --nvtx RANGE names what does"
-    text = f"what repeats is no step of the program: {_described(most)}: {most.why}"
-    return f"{text}; --nvtx RANGE names the steps"
-
-
-def _described(level: Level) -> str:
-    return f"{level.source} ({len(level)} x {format_time(level.period_ns)})"
-
-
-def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame]:
-    """The work of the device with the most of it.
-
-    Its order is the program's; that of all devices depends on which thread was faster.
-    """
-    if "device" not in kernels:
-        return kernels, graphs
-    both = (kernels, graphs)
-    devices, codes = distinct(np.concatenate([frame.ints("device") for frame in both]))
-    spent = np.bincount(codes, np.concatenate([durations(frame) for frame in both]))
-    most = int(devices[np.argmax(spent)])
-    return kernels.at(device=most), graphs.at(device=most)
+    times = f"{len(most)} x {format_time(most.period_ns)}"
+    return (
+        f"what repeats is no step of the program: {most.source} ({times}): {most.why}; "
+        "--nvtx RANGE names the steps"
+    )
 
 
 def steady_state(iterations: Iterations) -> SteadyState | None:
@@ -227,28 +187,28 @@ def steady_state(iterations: Iterations) -> SteadyState | None:
     return SteadyState(start, end, len(steady), iterations.source, median) if end > start else None
 
 
-def _phased(chosen: Level, work: LaunchedWork, groups: Sequence[RangeGroup]) -> Iterations:
+def _phased(chosen: Level, groups: Sequence[RangeGroup]) -> Iterations:
     """The iterations of a level with the phase of each."""
-    compute = compute_within(chosen.start, chosen.end, work)
+    work = chosen.work
+    compute = chosen.sums(np.where(is_communication(work.name), 0, work.spent))
     phase = np.full(len(chosen), STEADY, dtype=object)
     phase[_edges(chosen, compute)] = EDGE
-    warm = within(groups, Role.WARM_UP, (chosen.start + chosen.end) // 2) & (phase == STEADY)
+    begun = work.issued[np.minimum(chosen.low, len(work) - 1)]
+    warm = within(groups, Role.WARM_UP, begun) & (phase == STEADY)
     if not warm.all():
         phase[warm] = WARM_UP
     whole = np.flatnonzero(phase == STEADY)
-    slow = _warming(chosen, compute, whole)
-    settles = slow <= max(MOST_WARM, len(whole) // 4)
-    phase[whole[: slow if settles else 0]] = WARM_UP
-    notes = () if settles else (NEVER_SETTLES,)
+    phase[whole[: _warming(chosen, compute, whole)]] = WARM_UP
     windows = (chosen.source, chosen.start, chosen.end, chosen.launches)
-    return Iterations(*windows, tuple(phase.tolist()), notes)
+    return Iterations(*windows, tuple(phase.tolist()))
 
 
 def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     """How many of the first iterations last longer, or compute longer, than nearly all later ones.
 
     Later ones are the second half: a slow one among them that comes again is no warm-up. Of few
-    iterations the usual spread is unknown, so that only much longer ones are taken for warm-up.
+    iterations the usual spread is unknown, so that only much longer ones are taken for warm-up. A
+    run that never settles has none.
     """
     if len(whole) < REPEATS:
         return 0
@@ -257,7 +217,8 @@ def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     for figure in (chosen.end - chosen.start, compute):
         usual = float(np.quantile(figure[whole[len(whole) // 2 :]], USUALLY, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
-    return 0 if slow.all() else int(np.argmin(slow))
+    first = int(np.argmin(slow))
+    return first if first <= max(REPEATS, len(whole) // 4) else 0
 
 
 def _edges(chosen: Level, compute: Ints) -> list[int]:

@@ -1,7 +1,7 @@
 """Every number that decides what iterations are: its unit, and why it is that.
 
 "Programs" are the 17 exports and 17 traces that verdicts were made for, and the programs of
-tests/analysis/test_iteration_programs.py and test_more_programs.py.
+tests/analysis/test_iteration_programs.py and test_kinds_of_programs.py.
 """
 
 from __future__ import annotations
@@ -13,15 +13,11 @@ MOSTLY = 0.8
 NEARLY_ALL = 0.9
 ABOUT = 0.2
 CLOSE = 0.1
-# Share of the work or of the time that is immaterial, as in findings: what is once in a while
-# (a check, output) takes 1 % to 2 % of the solvers among the programs, what ends each step 5 %.
-SLIGHT = 0.03
-# Turns: fewer than three show one distance between them, which may be chance.
+# Turns: fewer than three show one distance between them, which may be chance. Iterations: no more
+# are warm-up (of many, a quarter), but a run that never settles.
 REPEATS = 3
 # Turns: of fewer the usual spread is unknown, and work that is left out may be more than chance.
 FEW = 8
-# Launches of one kernel: programs without steps have up to four of their only kernel.
-FEWEST_LAUNCHES = 5
 
 # Launches: what is looked at for the order; 0.3 s of search. Steps of 10,000 launches repeat 20
 # times in it.
@@ -34,32 +30,23 @@ LEVELS = 24
 # Units whose kernels are compared: a share is known to a tenth then.
 SAMPLED = 24
 
-# Waits of the host in a step: a program that reads its result back waits for two or three values.
-MOST_WAITS = 3
 # Different kernels: no layer has as many (unfused ones have 25, with their backward pass 40).
 DIFFERENT = 45
-# Units: the deepest transformers have 126 layers, the longest chain of equal blocks that wait for
-# nothing is 18 (networks of 150 layers have stages).
-LAYERS, BLOCKS = 150, 20
 # Parts of a step: sweeps, stages, micro-batches, networks are two to four; solvers check every
 # fifth iteration or later.
 MOST_PARTS = 4
 # Ratio of the longest to the shortest, a tenth of each apart: steps that grow (decoding) reach 3,
 # sizes of a benchmark begin at 8.
 UNLIKE = 4.0
-# Nested ranges: levels of a program's own ranges; steps lie at five at most.
-DEEPEST = 8
 
 # Share by which a first iteration is longer than nearly all later ones: clocks and caches vary by
 # 1 %, the first of settled programs by less than 2 %.
 SLOWER = 0.02
 # Part of the later iterations that are nearly all of them: one of twenty may be slow.
 USUALLY = 0.95
-# Iterations: more of them, or than a quarter, are no warm-up but a run that never settles.
-MOST_WARM = 3
 # Iterations that stand out: share of the median, and standard deviations above it (by the median
 # deviation, of which a normal distribution has 1.4826). 5 % is what people look into, three
 # deviations are passed by one of 700.
 SLOW_SHARE, SLOW_DEVIATIONS, DEVIATION = 0.05, 3.0, 1.4826
-# Levels, and slow iterations of a device, that are listed for people.
-LISTED, MOST_SLOW = 6, 3
+# Levels, slow iterations of a device, and ranks one by one, that are listed for people.
+LISTED, MOST_SLOW, MOST_RANKS = 6, 3, 4

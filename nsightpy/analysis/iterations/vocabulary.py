@@ -77,6 +77,10 @@ LEARNING = re.compile(
     r"|triton|flash|fmha|fus(?:ed|ion|er)|multi_tensor|xmma|rotary|moe_",
     re.IGNORECASE,
 )
+# Products of matrices, without which there is no layer.
+PRODUCT = re.compile(
+    r"gemm|gemv|nvjet|conv|mma|matmul|cutlass|dot|attention|flash|Cijk", re.IGNORECASE
+)
 # Those that come in each layer of a transformer.
 ATTENTION = re.compile(r"attention|flash|fmha|mha_|(?:layer|rms)_?norm|rsqrt|rotary", re.I)
 # Those that update parameters, which a training step does once.

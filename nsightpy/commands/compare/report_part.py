@@ -152,7 +152,7 @@ def _steps(iterations: Iterations, scope: Scope) -> Times | None:
 
 def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
     """The same of what is no step and repeats in most of the work; the capture cuts the last."""
-    others = [other for other in iterations.others if other.units and len(other) > REPEATS]
+    others = [other for other in iterations.others if not other.role and len(other) > REPEATS]
     level = max(others, key=lambda other: other.coverage, default=None)
     if scope.iteration is not None or level is None or not (level.end > level.start).all():
         return None

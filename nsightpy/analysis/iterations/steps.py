@@ -1,0 +1,169 @@
+"""Which of the levels on which a program repeats is its step, by the evidence for each.
+
+Ranges called steps are; then what holds nearly all of the work, ranges first. Where neural networks
+run, whose layers repeat, too, a level is a step only where something shows that it is more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nsightpy.analysis.iterations import vocabulary
+from nsightpy.analysis.iterations.levels import SEQUENCE, WAITS, Level, level_of_marks
+from nsightpy.analysis.iterations.ranges import STEPS, RangeGroup, levels_of_ranges
+from nsightpy.analysis.iterations.recurrence import places_of, recurring
+from nsightpy.analysis.iterations.thresholds import (
+    ABOUT,
+    CLOSE,
+    DIFFERENT,
+    FEW,
+    MOST,
+    MOST_PARTS,
+    MOSTLY,
+    NEARLY_ALL,
+    REPEATS,
+    UNLIKE,
+)
+from nsightpy.analysis.iterations.vocabulary import NO_STEPS, Role
+from nsightpy.analysis.iterations.work import LaunchedWork
+
+# How strong the evidence is that a unit is a step; one more where the program names it.
+NOTHING, LIKELY, SURE, SUREST, NAMED = 0, 1, 2, 3, 5
+
+
+def find_levels(
+    work: LaunchedWork, groups: Sequence[RangeGroup] = ()
+) -> tuple[Level | None, list[Level]]:
+    """The step of a process's work, None where nothing supports one, and all its levels.
+
+    `groups`: its ranges.
+    """
+    alone = work.on_busiest_device()
+    layered = _has_layers(alone)
+    found = _repeated(alone)
+    if not found and layered:
+        # libraries choose products by shape: names but for numbers, by which layers are more alike
+        found = _repeated(replace(alone, name=alone.name.renamed(vocabulary.numbers_folded)))
+    levels = [
+        _judged(level, groups, layered) for level in (*levels_of_ranges(groups, work), *found)
+    ]
+    strongest = max((level.evidence for level in levels), default=NOTHING)
+    possible = [level for level in levels if level.evidence == strongest > NOTHING]
+    named = [level for level in possible if level.role]
+    return named[0] if named else _finest(possible, levels), levels
+
+
+def _has_layers(work: LaunchedWork) -> bool:
+    """Whether much of the work is a neural network's, products among it."""
+    learning = float(work.named(vocabulary.LEARNING).mean()) if len(work) else 0.0
+    return learning >= ABOUT and bool(work.named(vocabulary.PRODUCT).any())
+
+
+def _repeated(work: LaunchedWork) -> list[Level]:
+    """What holds most of the work in units that are alike: after each run, after each wait."""
+    runs = recurring(work.name.codes)
+    marked = [level_of_marks(SEQUENCE, work, places_of(work.name.codes, run)) for run in runs]
+    # the first work launched after each wait of the host
+    waits = np.unique(np.searchsorted(work.issued, work.waits))
+    waits = np.unique(np.append(0, waits[waits < len(work)])).astype(np.int64)
+    marked += [level_of_marks(WAITS, work, waits)] if 2 * len(waits) <= len(work) else []
+    return [
+        level
+        for level in marked
+        if len(level) >= REPEATS
+        and level.coverage >= (MOST if len(level) >= FEW else MOSTLY)
+        and level.regular >= MOST
+    ]
+
+
+def _judged(level: Level, groups: Sequence[RangeGroup], layered: bool) -> Level:
+    """The level with the evidence that its units are steps, or why they are none."""
+    if level.role in STEPS:
+        return replace(level, evidence=NAMED)
+    if level.role in NO_STEPS:
+        return replace(level, why=f"named as {level.role.value}")
+    evidence, why = _of_network(level, groups) if layered else _of_solver(level)
+    return replace(level, evidence=0 if why else evidence + bool(level.role), why=why)
+
+
+def _of_network(level: Level, groups: Sequence[RangeGroup]) -> tuple[int, str]:
+    """The evidence that the units of a neural network are no layers."""
+    if _in_each(level, vocabulary.OPTIMIZER):
+        return SUREST, ""
+    full = level.coverage >= MOSTLY
+    if full and (_in_each(level, vocabulary.ONCE) or _repeats(level.usual)):
+        return SURE, ""
+    start = level.work.issued[level.low]
+    for group in groups:
+        if group.role in (Role.PASS, Role.STEP):
+            place = group.holds(start)
+            inside = place >= 0
+            if inside.mean() >= MOSTLY and len(np.unique(place[inside])) <= MOST * len(start):
+                return NOTHING, f"layers: several lie in one range {group.name!r}"
+    attends = bool(level.usual.named(vocabulary.ATTENTION).any())
+    different = len(np.unique(level.usual.name.codes)) >= DIFFERENT
+    if (full and different) or (level.waited and not attends):
+        return LIKELY, ""
+    return NOTHING, "" if level.role else "nothing shows that it is more than a layer"
+
+
+def _in_each(level: Level, words: re.Pattern[str]) -> bool:
+    """Whether nearly all units hold some launches of such names, which then are few in each."""
+    count = level.sums(level.work.named(words))
+    return bool((count > 0).mean() >= MOSTLY and count.sum() < MOST * level.launches.sum())
+
+
+def _repeats(unit: LaunchedWork) -> bool:
+    """Whether a sequence of some launches comes three times or more within a unit, and more.
+
+    A unit of whole turns and nothing else is no step, but some layers that differ a little.
+    """
+    for run in recurring(unit.name.codes):
+        parts = level_of_marks(SEQUENCE, unit, places_of(unit.name.codes, run))
+        alike = len(parts) >= REPEATS and parts.coverage >= MOST and parts.regular >= MOSTLY
+        if alike and parts.size >= REPEATS and len(unit) % parts.size:
+            return True
+    return False
+
+
+def _of_solver(level: Level) -> tuple[int, str]:
+    """Why units that a name or a wait alone marks cannot be steps; empty where they can."""
+    single = level.size == 1
+    if level.source != WAITS and not single:
+        return LIKELY, ""
+    short, long = np.quantile(level.spent, (CLOSE, NEARLY_ALL))
+    if long > UNLIKE * short:
+        return NOTHING, "their kernels take very different times"
+    rare = level.coverage < MOSTLY or not (level.waited or len(level) >= FEW)
+    return (NOTHING, "single launches") if single and rare else (LIKELY, "")
+
+
+def _finest(possible: Sequence[Level], every: Sequence[Level]) -> Level | None:
+    """The finest of the levels that leave out next to nothing that others hold.
+
+    Those that the host waits for one by one may leave out more: now and then they do more. The
+    next larger level is the step where the finest are its parts: it holds the same each time, as
+    its parts do not, which are sweeps, or stages of which one does more.
+    """
+    possible = [level for level in possible if level.source == SEQUENCE] or list(possible)
+    most = max((level.held for level in possible), default=0.0)
+    full = [level for level in possible if level.held >= most - CLOSE - ABOUT * level.waited]
+    finest = min(
+        full, key=lambda level: (level.size, -level.coverage * level.regular), default=None
+    )
+    if finest is None or finest.identical >= NEARLY_ALL:
+        return finest
+    parents = [
+        level
+        for level in every
+        if not level.why
+        and level.coverage >= finest.coverage - CLOSE
+        and 1 < round(parts := len(finest) / len(level)) <= MOST_PARTS
+        and abs(parts - round(parts)) <= ABOUT
+        and level.identical >= NEARLY_ALL
+    ]
+    return min(parents, key=lambda level: level.size, default=finest)
