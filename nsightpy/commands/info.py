@@ -10,8 +10,7 @@ from nsightpy.query.command import command
 from nsightpy.query.options import Common, Top
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
-from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
-from nsightpy.report_sets.one_file_sets import open_ncu_reports
+from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport

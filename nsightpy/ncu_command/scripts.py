@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightpy.ncu_command.runs import Options, Run, shell_line
-from nsightpy.readers.nsys.rank_keys import RANK_KEYS
+from nsightpy.readers.nsys.identity import RANK_KEYS
 from nsightpy.units import counted
 
 # What launchers set in every process; RANK alone is set by hand and by torchrun.

@@ -39,8 +39,7 @@ from nsightpy.readers.limits import (
     too_long,
 )
 from nsightpy.readers.sql import sa
-from nsightpy.readers.sqlite_errors import damaged, explained, too_much
-from nsightpy.readers.sqlite_tables import Tables, row_number
+from nsightpy.readers.sqlite_tables import Tables, damaged, explained, row_number, too_much
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"

@@ -11,8 +11,8 @@ from shlex import quote
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, has_suffix, is_regular
-from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
+from nsightpy.readers.torch.pieces import TRACE_SUFFIXES, is_torch_trace, latest_cycles
+from nsightpy.readers.torch.snapshot import is_snapshot_file
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
 

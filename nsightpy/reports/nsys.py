@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
@@ -12,20 +12,15 @@ from nsightpy import frames
 from nsightpy.frames import GPU_FRAMES, Frame, constant, distinct
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
 from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
-from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx
-from nsightpy.readers.nsys.capture import Capture, ThreadNames, capture
-from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.readers.nsys.identity import Evidence, evidence
+from nsightpy.readers.nsys import events, host_tables, metrics, mpi_calls, nvtx
+from nsightpy.readers.nsys.capture import Capture, capture
 from nsightpy.readers.nsys.session import (
-    Session,
     devices,
     diagnostics,
-    program_of,
 )
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.tools.file_check import file_size, has_suffix
+from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Note
 from nsightpy.store.store import COUNTED, FrameSource, Imported
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -59,10 +54,10 @@ _READERS: Mapping[str, _Frame] = {
     "nvtx_ranges": _Frame(nvtx.nvtx_ranges),
     "synchronizations": _Frame(events.synchronizations),
     "cuda_events": _Frame(events.cuda_events, "time_ns", counted=False),
-    "memory_usage": _Frame(memory.memory_usage),
+    "memory_usage": _Frame(events.memory_usage),
     "mpi_calls": _Frame(mpi_calls.mpi_calls),
     "library_calls": _Frame(host_tables.library_calls),
-    "page_faults": _Frame(memory.page_faults),
+    "page_faults": _Frame(events.page_faults),
     "os_calls": _Frame(host_tables.os_calls),
     "gpu_metrics": _Frame(metrics.gpu_metrics, "time_ns", counted=False),
     "nic_metrics": _Frame(metrics.nic_metrics, counted=False),
@@ -81,6 +76,7 @@ class NsysReport(SystemReport):
     """
 
     kind = "nsys"
+    growth = ((".nsys-rep", 8), (".qdrep", 8), ("", 2))
 
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""
@@ -105,24 +101,13 @@ class NsysReport(SystemReport):
         """The tables of the export, for what was not imported yet."""
         return NsysExport(self._exported.path, self.threads)
 
-    @cached_property
-    def capture(self) -> Capture:
-        """What the export says of its capture."""
-        return self.store.facts(
-            Capture,
-            lambda: capture(self.export, self.frame("diagnostics"), self._cuda_pids),
-        )
+    def _read_capture(self) -> Capture:
+        return capture(self.export, self.frame("diagnostics"), self._cuda_pids())
 
-    @cached_property
-    def session(self) -> Session:
-        programs = frozenset(map(program_of, self.capture.processes.values())) - {""}
-        return replace(self.capture.session, programs=programs)
+    @property
+    def _input_notes(self) -> Sequence[str]:
+        return self._exported.notes
 
-    @cached_property
-    def pids(self) -> list[int]:
-        return self._cuda_pids or self.capture.host_pids
-
-    @cached_property
     def _cuda_pids(self) -> list[int]:
         """The processes with GPU work; without any, with CUDA calls."""
         for names in (GPU_FRAMES, ("api_calls",)):
@@ -130,32 +115,6 @@ class NsysReport(SystemReport):
             if pids := {pid for owner in owners for pid in owner.tolist()} - {0}:
                 return sorted(pids)
         return []
-
-    @cached_property
-    def evidence(self) -> list[Evidence]:
-        recorded = (self.capture.ranks, self.capture.launched)
-        return evidence(*recorded, self.path.name, self.pids, self.rank_regex)
-
-    def _read_notes(self) -> list[Note]:
-        # which table says something first is chance
-        problem = [self.store.problem] if self.store.problem else []
-        notes = (*problem, *sorted(self.store.notes))
-        return [*map(Note, self._exported.notes), *self.capture.notes, *map(Note, notes)]
-
-    @property
-    def capture_start(self) -> CaptureStart:
-        """What began the capture, and how late that was."""
-        return self.capture.start
-
-    @cached_property
-    def tool_version(self) -> str:
-        """The nsys that captured, else the one that exported; empty where neither is known."""
-        return self.capture.tool_version or self.session.export_version
-
-    @property
-    def reading_bytes(self) -> int:
-        """Memory that reading it takes at most, estimated from its size; binary is compressed."""
-        return file_size(self.path) * (8 if has_suffix(self.path, NSYS_SUFFIXES) else 2)
 
     def _source(self, name: str) -> FrameSource | None:
         if name == "collectives":
@@ -185,11 +144,3 @@ class NsysReport(SystemReport):
         if mpi_calls.has_mpi_ranges(self.export):
             calls = mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
         return Imported(Frame({**calls, COUNTED: constant(1, calls.rows)}))
-
-    @property
-    def threads_named(self) -> ThreadNames:
-        """Priority and name of threads by process and thread."""
-        return self.capture.threads
-
-    def _process_names(self) -> Mapping[int, str]:
-        return self.capture.processes

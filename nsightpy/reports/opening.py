@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
-from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.readers.torch.sniff import is_torch_trace
+from nsightpy.readers.torch.pieces import is_torch_trace
+from nsightpy.readers.torch.snapshot import is_snapshot_file
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.system import Progress

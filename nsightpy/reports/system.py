@@ -14,15 +14,16 @@ from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Labels
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.limits import available_memory
-from nsightpy.readers.nsys.capture import ThreadNames
-from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence_for
+from nsightpy.readers.nsys.capture import Capture, CaptureStart, ThreadNames
+from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import Session
+from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import SystemFrames
 from nsightpy.results import Note
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows
 from nsightpy.store.store import FrameSource, Store
+from nsightpy.units import counted
 
 T = TypeVar("T")
 # Columns by frame.
@@ -40,7 +41,7 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 6"
+LAYOUT = "columns 7"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.
@@ -55,6 +56,8 @@ class SystemReport(SystemFrames):
     """
 
     kind: ClassVar[str]  # nsys or torch
+    # by how much more memory than the file reading takes, by suffix; some are compressed
+    growth: ClassVar[tuple[tuple[str, int], ...]]
     earlier_cycles = 0  # traces of the same process that were left out
 
     def __init__(
@@ -90,25 +93,47 @@ class SystemReport(SystemFrames):
         )
         return {**fresh.__dict__, "ranks": self.ranks}
 
-    @property
+    @cached_property
+    def capture(self) -> Capture:
+        """What the report says of its capture."""
+        return self.store.facts(Capture, self._read_capture)
+
     @abstractmethod
+    def _read_capture(self) -> Capture: ...
+
+    @cached_property
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
+        return self.capture.session
 
-    @property
-    @abstractmethod
+    @cached_property
     def pids(self) -> list[int]:
         """The processes with GPU work, ascending; without any, those of the host."""
+        return self.capture.pids
 
-    @property
-    @abstractmethod
+    @cached_property
     def evidence(self) -> list[Evidence]:
         """What the report says about its rank or ranks, strongest first."""
+        recorded = (self.capture.ranks, self.capture.launched)
+        return evidence(*recorded, self.path.name, self.pids, self.rank_regex)
 
     @property
     def notes(self) -> list[Note]:
         """What a reader of any figure of this report must know."""
-        return self._read_notes() if self._notes is None else list(self._notes)
+        if self._notes is not None:
+            return list(self._notes)
+        # which table says something first is chance
+        said = [self.store.problem, *sorted(self.store.notes)]
+        if self.earlier_cycles:
+            earlier = counted(self.earlier_cycles, "earlier cycle")
+            said.append(f"{earlier} of this process left out: name the file to read one.")
+        read = map(Note, filter(None, said))
+        return [*map(Note, self._input_notes), *self.capture.notes, *read]
+
+    @property
+    def _input_notes(self) -> Sequence[str]:
+        """Where the report was read from, if not from its own file."""
+        return ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -125,15 +150,8 @@ class SystemReport(SystemFrames):
             self.ranks = {pid: rank for (_, pid), rank in decide_ranks(by_process).items()}
         return self.ranks.get(pid, (None, ""))
 
-    @abstractmethod
-    def _read_notes(self) -> list[Note]: ...
-
-    @abstractmethod
-    def _process_names(self) -> Mapping[int, str]:
-        """The name of a process by its id, where it is known."""
-
     def _processes(self) -> Frame:
-        names = self._process_names()
+        names = self.capture.processes
         ranks = [self.rank_of(pid) for pid in self.pids]
         return Frame(
             {
@@ -145,19 +163,20 @@ class SystemReport(SystemFrames):
         )
 
     @property
-    @abstractmethod
     def capture_start(self) -> CaptureStart:
         """What began the capture, and how late that was."""
+        return self.capture.start
 
     @property
-    @abstractmethod
     def tool_version(self) -> str:
         """The tool that captured; empty where it is not known."""
+        return self.capture.tool_version
 
     @property
-    @abstractmethod
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, estimated from the size of the file."""
+        factor = next(factor for suffix, factor in self.growth if has_suffix(self.path, (suffix,)))
+        return file_size(self.path) * factor
 
     @property
     def calls(self) -> HostCalls:
@@ -263,7 +282,7 @@ class SystemReport(SystemFrames):
     @property
     def threads_named(self) -> ThreadNames:
         """Priority and name of threads by process and thread, where the report tells them."""
-        return {}
+        return self.capture.threads
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of the frames: made once, kept until the report is closed."""

@@ -58,15 +58,16 @@ class Run(Protocol[R]):
     def __call__(self, function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]: ...
 
 
-def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
-    """The function's outcome for one report.
+def attempt(function: Callable[[R], T], report: R, *, with_facts: bool = False) -> Outcome[T]:
+    """The function's outcome for one report, with the facts that another process asks for.
 
     What no check foresaw becomes a FaultError. NsightpyErrors that are no ReportErrors pass, as do
     the exceptions of functions that are not nsightpy's own.
     """
     began, since = time.perf_counter(), time.time()
     try:
-        return Done(function(report))
+        value = function(report)
+        return Done(value, report.facts if with_facts else {})
     except ReportError as error:
         return error
     except NsightpyError:
@@ -93,12 +94,7 @@ def attempt_elsewhere(
 ) -> Outcome[T]:
     """The same for a worker's own copy of a report, with the facts for the process that asked."""
     report.threads = threads
-    outcome = attempt(partial(_with_facts, function=function), report)
-    return outcome.value if isinstance(outcome, Done) else outcome
-
-
-def _with_facts(report: R, *, function: Callable[[R], T]) -> Done[T]:
-    return Done(function(report), report.facts)
+    return attempt(function, report, with_facts=True)
 
 
 def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:

@@ -20,18 +20,17 @@ from typing import TypeVar
 
 from nsightpy.errors import ReportError
 from nsightpy.workers.outcomes import Outcome, Outcomes, R, attempt_elsewhere
-from nsightpy.workers.resources import processors
 
 LOG = logging.getLogger("nsightpy")
 T = TypeVar("T")
 
 
 class ProcessWorkers:
-    """Worker processes, each reading one report at a time. Use as a context manager."""
+    """Worker processes, each reading one report at a time by some threads; a context manager."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, threads: int = 1) -> None:
         self._count = count
-        self._threads = max(1, processors() // count)
+        self._threads = threads
         self._pool: Executor | None = None
         # workers end where nobody holds the other end any more: this process was killed, too
         self._watched, self._held = multiprocessing.Pipe(duplex=False)

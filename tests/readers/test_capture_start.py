@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsightpy.commands.select.command import select
-from nsightpy.readers.nsys.capture_start import CaptureStart
+from nsightpy.readers.nsys.capture import CaptureStart
 from nsightpy.reports.opening import open_report
 from tests.support.ncu_stand_in import (
     CUDA_PROFILER_START,

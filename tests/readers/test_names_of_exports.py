@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsightpy.readers.nsys.strings import Strings
+from nsightpy.readers.nsys.tables import Strings
 from nsightpy.readers.sqlite import SqliteFile
 from tests.support.full_export import changed, full
 from tests.support.reports import ask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsightpy.readers.ncu.numbers import base_unit, is_german, number
+from nsightpy.readers.ncu.printed import base_unit, is_german, number
 
 
 @pytest.mark.parametrize(

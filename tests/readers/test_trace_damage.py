@@ -13,7 +13,7 @@ import pytest
 
 import nsightpy
 from nsightpy.errors import ReportError
-from nsightpy.readers.torch.sniff import is_torch_trace
+from nsightpy.readers.torch.pieces import is_torch_trace
 from nsightpy.reports.torch import TorchTrace
 from tests.support.reports import ROOT, ask, refused
 

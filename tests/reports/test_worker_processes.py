@@ -17,7 +17,7 @@ from loky.backend.process import LokyProcess
 from nsightpy.errors import ReportError
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
-from nsightpy.workers import processes
+from nsightpy.workers import engine
 from nsightpy.workers.outcomes import Done
 from nsightpy.workers.processes import ProcessWorkers
 from tests.support.ranked_reports import write
@@ -169,7 +169,7 @@ def test_what_is_printed_is_no_answer(job: Path, capfd: pytest.CaptureFixture[st
 
 @pytest.mark.slow
 def test_readers_share_the_processors(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "processors", lambda: 6)
+    monkeypatch.setattr(engine, "processors", lambda: 6)
     assert open_ranks(job, jobs=2).map(threads_of).values == [3, 3, 3]
     assert open_ranks(job, jobs=3).map(threads_of).values == [2, 2, 2]
     assert open_ranks(job, jobs=1).map(threads_of).values == [1, 1, 1]

@@ -84,7 +84,7 @@ def test_columns_of_events(whole: Path, tmp_path: Path, table: str, column: str)
 
 
 def test_the_command_says_so(whole: Path, tmp_path: Path) -> None:
-    statement = f"UPDATE {ACTIVITY}KERNEL SET streamId = '7th' WHERE rowid = 1"
+    statement = f"UPDATE {ACTIVITY}KERNEL SET start = '7th' WHERE rowid = 1"
     path = changed(whole, tmp_path / "a.sqlite", [statement])
     said = refused("kernels", path)
-    assert f"{path}: is damaged: {ACTIVITY}KERNEL.streamId holds a text" in said
+    assert f"{path}: is damaged: {ACTIVITY}KERNEL.start holds a text" in said

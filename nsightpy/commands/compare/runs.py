@@ -18,8 +18,7 @@ from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.query.engine import Question, answer_each
 from nsightpy.query.options import Common
 from nsightpy.query.request import Request, reading_options
-from nsightpy.report_sets.by_tool import split_by_tool
-from nsightpy.report_sets.one_file_sets import open_ncu_reports
+from nsightpy.report_sets.by_tool import open_ncu_reports, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet

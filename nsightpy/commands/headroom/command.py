@@ -26,7 +26,7 @@ from nsightpy.query.request import Request, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
 from nsightpy.query.work_reading import Recorded, recorded
-from nsightpy.report_sets.one_file_sets import NcuPaths
+from nsightpy.report_sets.by_tool import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import VARIANT, row_keys

@@ -34,7 +34,7 @@ from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common, Option, Top
 from nsightpy.query.request import Request, captures, running_options
 from nsightpy.query.scope import Scope
-from nsightpy.report_sets.one_file_sets import open_snapshots
+from nsightpy.report_sets.by_tool import open_snapshots
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import find_snapshots, natural

@@ -31,7 +31,7 @@ from nsightpy.query.options import Common, NameStyle, Option, Top
 from nsightpy.query.request import reading_options
 from nsightpy.query.scope import numbers
 from nsightpy.readers.ceilings import read_ceilings
-from nsightpy.report_sets.one_file_sets import NcuPaths, open_ncu_reports
+from nsightpy.report_sets.by_tool import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Note, Said, with_notes

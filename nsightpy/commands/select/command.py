@@ -23,7 +23,7 @@ from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.options import Communication, Option
-from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
+from nsightpy.readers.nsys.capture import CUDA_PROFILER_API
 from nsightpy.results import Note
 from nsightpy.results.keys import VARIANT, row_keys
 

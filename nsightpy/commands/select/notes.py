@@ -12,7 +12,7 @@ from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
 from nsightpy.query.engine import Parts
 from nsightpy.query.steady_state import steady_notes
-from nsightpy.readers.nsys.capture_start import (
+from nsightpy.readers.nsys.capture import (
     CUDA_PROFILER_API,
     NVTX_RANGE,
     TORCH_PROFILER,

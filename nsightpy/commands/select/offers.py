@@ -22,7 +22,7 @@ from nsightpy.query.iteration_filter import PLACED
 from nsightpy.query.nvtx_filter import ranges_called
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_states
-from nsightpy.readers.nsys.capture_start import CaptureStart
+from nsightpy.readers.nsys.capture import CaptureStart
 from nsightpy.reports.system import SystemReport
 
 START_END = "StartEnd"

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
+from nsightpy.readers.nsys.identity import RANK_KEYS, rank_variables
 
 _CAPTURE = ("META_DATA_CAPTURE", "name LIKE '%ENVIRONMENT_VARIABLE'")
 _SYSTEM = ("TARGET_INFO_SYSTEM_ENV", "name = 'DeviceEnvironment'")

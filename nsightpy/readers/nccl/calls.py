@@ -25,8 +25,7 @@ from nsightpy.readers.nccl.names import (
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.columns import NO_END, no_bytes, number, process_of, text, thread_of
 from nsightpy.readers.nsys.nvtx import domain_names, events
-from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 
 NCCL_DOMAIN = "NCCL"

@@ -14,8 +14,7 @@ from math import nan
 from pathlib import Path
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.ncu.labels import metric_of
-from nsightpy.readers.ncu.numbers import MISSING, base_unit, is_german, number
+from nsightpy.readers.ncu.printed import MISSING, base_unit, is_german, metric_of, number
 from nsightpy.readers.ncu.tables import (
     Launch,
     Metric,

@@ -1,17 +1,16 @@
-"""What an export says of its capture: what is asked of every report, whatever the question."""
+"""What an export says of its capture: how it began, and what is asked of every report."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
 
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
 from nsightpy.readers.nsys.columns import numbered, whole_number
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
 from nsightpy.readers.nsys.identity import Evidence, recorded_ranks
@@ -20,11 +19,51 @@ from nsightpy.readers.nsys.session import (
     capture_version,
     host_pids,
     process_names,
+    program_of,
     session,
 )
-from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, UNNAMED, NsysExport
 from nsightpy.results import Note, notes
+
+CUDA_PROFILER_API, NVTX_RANGE = "cudaProfilerApi", "nvtx"
+TORCH_PROFILER = "torch.profiler"
+_TRIGGERS = (
+    ("Profiling started due to cudaProfilerStart", CUDA_PROFILER_API),
+    ("Starting the profiling session using NVTX trigger", NVTX_RANGE),
+)
+_LAUNCHED = "Process was launched by the profiler"
+# A program that nsys launches and captures from its start is launched within milliseconds.
+_AT_ONCE_NS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStart:
+    """What began a capture (cudaProfilerApi, nvtx, torch.profiler; empty: not known), how late.
+
+    `late_ns`: from the launch of the program to time 0 of the report; 0 where it was captured from
+    its start, or where the export does not say.
+    """
+
+    trigger: str = ""
+    late_ns: int = 0
+
+
+def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
+    """What the profiler itself said of the start (the diagnostics frame, else the strings)."""
+    texts = list(diagnostics.labels("text"))
+    launched = [
+        at for at, words in diagnostics.tuples("time_ns", "text") if words.startswith(_LAUNCHED)
+    ]
+    late = -min(launched, default=0)
+    if launched and late < _AT_ONCE_NS:
+        return CaptureStart()
+    for start, trigger in _TRIGGERS:
+        if any(words.startswith(start) for words in texts):
+            return CaptureStart(trigger, late)
+        if not texts and export.strings.starting(start):
+            return CaptureStart(trigger)
+    return CaptureStart("", late)
+
 
 NO_WORK = Note(
     "The capture holds no GPU work: no kernel, copy or graph tables.",
@@ -150,11 +189,11 @@ _Thread = tuple[int, int, int | None, str | None]
 
 @dataclass(frozen=True)
 class Capture:
-    """What an export says of its capture. `ranks`: of its processes, `launched`: of itself.
+    """What a report says of its capture: an export, or a trace of PyTorch.
 
-    `host_pids`: the processes where none has GPU work or CUDA calls. `thread_names`: process,
-    thread, priority, name. `notes`: what a reader of any figure must know about
-    the capture.
+    `ranks`: of its processes, `launched`: of itself, strongest first. `pids`: the processes with
+    GPU work; without any, with CUDA calls, or those of the host. `notes`: what a reader of any
+    figure must know. `thread_names`: process, thread, priority, name. `frames`: those of a trace.
     """
 
     session: Session
@@ -162,10 +201,11 @@ class Capture:
     tool_version: str
     ranks: list[Evidence]
     launched: list[Evidence]
+    pids: list[int]
     processes: dict[int, str]
-    thread_names: list[_Thread]
-    host_pids: list[int]
     notes: list[Note]
+    thread_names: list[_Thread] = field(default_factory=list)
+    frames: tuple[str, ...] = ()
 
     @property
     def threads(self) -> ThreadNames:
@@ -175,16 +215,17 @@ class Capture:
 
 def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Capture:
     """The facts of one export, of whose processes those with GPU work or CUDA calls are known."""
-    threads = thread_names(export)
-    hosts = [] if cuda_pids else host_pids(export)
-    pids = cuda_pids or hosts
+    pids = cuda_pids or host_pids(export)
+    about, names = session(export), process_names(export, pids)
+    ranks, launched = recorded_ranks(export)
     return Capture(
-        session(export),
+        replace(about, programs=frozenset(map(program_of, names.values())) - {""}),
         capture_start(export, diagnostics),
-        capture_version(diagnostics),
-        *recorded_ranks(export),
-        process_names(export, pids),
-        [(*thread, *named) for thread, named in threads.items()],
-        hosts,
+        capture_version(diagnostics) or about.export_version,
+        ranks,
+        launched,
+        pids,
+        names,
         capture_notes(export, diagnostics, pids),
+        [(*thread, *named) for thread, named in thread_names(export).items()],
     )

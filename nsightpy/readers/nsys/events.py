@@ -8,12 +8,13 @@ read from what it names: a stream and an event make a stream wait, and so on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
-from nsightpy.readers.nsys.table_frames import Source, Stored, read, reader
+from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.readers.nsys.table_frames import Made, Source, Stored, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -61,6 +62,20 @@ PLACE: dict[str, Stored] = {
 }
 OF_PROCESS = {"pid": "globalPid"}
 OF_THREAD = {"pid": "globalTid", "tid": "globalTid"}
+
+
+def without_version(name: str) -> str:
+    """An API name without exactly one `_v` and four digits at its end, as nsys stats prints it."""
+    stem, mark, digits = name[:-6], name[-6:-4], name[-4:]
+    return stem if mark == "_v" and digits.isdecimal() and digits.isascii() and stem else name
+
+
+def _plain(_export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
+    return {"name": calls.labels("name").renamed(without_version)}
+
+
+# The names of calls without their version suffix.
+PLAIN_NAME = Made(("name",), ("name",), _plain)
 _SHAPE: dict[str, Stored] = {
     f"{shape}_{axis}": f"{shape}{axis.upper()}" for shape in ("grid", "block") for axis in "xyz"
 }
@@ -79,10 +94,10 @@ _KERNELS = Source(
         "graph_node_id": "graphNodeId",
     },
     ids=OF_PROCESS,
-    names={"name": "demangledName", "base_name": "shortName", "mangled_name": "mangledName"},
-    instead={
-        "name": ("mangledName", "shortName"),
-        "base_name": ("demangledName", "mangledName"),
+    names={
+        "name": ("demangledName", "mangledName", "shortName"),
+        "base_name": ("shortName", "demangledName", "mangledName"),
+        "mangled_name": "mangledName",
     },
     essential=("device", "stream", "name", *_SHAPE),
 )
@@ -106,9 +121,8 @@ _API_CALLS = Source(
     },
     ids=OF_THREAD,
     names={"name": "nameId"},
+    made=(PLAIN_NAME,),
 )
-
-
 _OPERATION: dict[str, Stored] = {
     **SPAN,
     **PLACE,
@@ -147,6 +161,7 @@ _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 kernels = reader(frames.KERNELS, _KERNELS)
 graph_launches = reader(frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES)
 memory_operations = reader(frames.MEMORY_OPERATIONS, _COPIES, _SETS)
+api_calls = reader(frames.API_CALLS, _API_CALLS)
 
 
 def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -157,25 +172,7 @@ def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
         if export.has(name) and "graphNodeId" in export.file.tables[name].c
     )
     source = Source(next(held, ""), _NODE_COLUMNS, ids=OF_THREAD)
-    return read(export, frames.GRAPH_NODES, source, columns)
-
-
-def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of CUDA API calls, names without their version suffix."""
-    return plain_calls(read(export, frames.API_CALLS, _API_CALLS, columns))
-
-
-def plain_calls(frame: Frame) -> Frame:
-    """Calls under names without their version suffix."""
-    if "name" not in frame:
-        return frame
-    return Frame({**frame, "name": frame.labels("name").renamed(without_version)})
-
-
-def without_version(name: str) -> str:
-    """An API name without exactly one `_v` and four digits at its end, as nsys stats prints it."""
-    stem, mark, digits = name[:-6], name[-6:-4], name[-4:]
-    return stem if mark == "_v" and digits.isdecimal() and digits.isascii() and stem else name
+    return reader(frames.GRAPH_NODES, source)(export, columns)
 
 
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
@@ -184,40 +181,86 @@ CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 KINDS = ("context", "stream", "event", "stream wait")
 _NONE = 0xFFFFFFFF
 
+
+def _known_id(_export: NsysExport, rows: Frame, name: str) -> dict[str, ColumnData]:
+    """Ids, -1 for the profiler's "invalid"."""
+    ids = rows.ints(name)
+    return {name: np.where((ids == _NONE) | (ids < 0), -1, ids)}
+
+
+def _kind(export: NsysExport, rows: Frame) -> dict[str, ColumnData]:
+    """What a row waits for, by whether it names a stream, and an event."""
+    names = ("stream", "event_id")
+    stream, event = (Frame(_known_id(export, rows, name)).ints(name) >= 0 for name in names)
+    return {"kind": Labels((stream + 2 * event).astype(np.int32), KINDS)}
+
+
 _SYNCHRONIZATIONS = Source(
     SYNCHRONIZATION,
-    {
-        **SPAN,
-        **PLACE,
-        "event_id": "eventId",
-        "event_sync_id": "eventSyncId",
-    },
+    {**SPAN, **PLACE, "event_id": "eventId", "event_sync_id": "eventSyncId"},
     ids=OF_PROCESS,
+    made=(
+        *(Made((n,), (n,), partial(_known_id, name=n)) for n in ("stream", "event_id")),
+        Made(("kind",), ("stream", "event_id"), _kind),
+    ),
 )
 _CUDA_EVENTS = Source(
     CUDA_EVENT,
-    {
-        **PLACE,
-        "time_ns": "timestamp",
-        "event_id": "eventId",
-        "event_sync_id": "eventSyncId",
-    },
+    {**PLACE, "time_ns": "timestamp", "event_id": "eventId", "event_sync_id": "eventSyncId"},
     ids=OF_PROCESS,
 )
+synchronizations = reader(frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS)
 cuda_events = reader(frames.CUDA_EVENTS, _CUDA_EVENTS)
 
 
-def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of synchronizations; a stream or event that a row does not name is -1."""
-    wanted = tuple(columns or frames.SYNCHRONIZATIONS.names)
-    kind_of = ("stream", "event_id") if "kind" in wanted else ()
-    needed = dict.fromkeys((*(name for name in wanted if name != "kind"), *kind_of))
-    raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, tuple(needed))
-    every = {**raw}
-    for name in {"stream", "event_id"} & set(needed):
-        ids = raw.ints(name)  # -1 for the profiler's "invalid"
-        every[name] = np.where((ids == _NONE) | (ids < 0), -1, ids)
-    if kind_of:
-        stream, event = (Frame(every).ints(name) >= 0 for name in kind_of)
-        every["kind"] = Labels((stream + 2 * event).astype(np.int32), KINDS)
-    return Frame({name: every[name] for name in wanted})
+MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
+_OPERATIONS = {0: "allocate", 1: "free"}
+_NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
+_USAGE = Source(
+    MEMORY_USAGE,
+    {
+        "start_ns": "start",
+        **{name: PLACE[name] for name in ("device", "context", "correlation_id")},
+        "address": "address",
+        "bytes": "bytes",
+        **{name: int(frames.MEMORY_USAGE[name].missing) for name in _NOT_RECORDED},
+    },
+    ids=OF_PROCESS,
+    needs=("bytes",),
+    texts={"variable": "name"},
+    codes={
+        "memory": ("memKind", MEMORY_KINDS),
+        "operation": ("memoryOperationType", _OPERATIONS),
+    },
+)
+
+
+# Those of processors first.
+page_faults = reader(
+    frames.PAGE_FAULTS,
+    Source(
+        "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
+        {
+            "start_ns": "start",
+            "end_ns": "start",
+            "address": "address",
+            "device": -1,
+            "faults": 1,
+            "instruction": "originalFaultPc",
+        },
+        ids=OF_PROCESS,
+    ),
+    Source(
+        "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+        {
+            **SPAN,
+            "address": "address",
+            "device": "deviceId",
+            "faults": "numberOfPageFaults",
+            "instruction": 0,
+        },
+        ids=OF_PROCESS,
+    ),
+)
+# Static variables are allocated when they are loaded.
+memory_usage = reader(frames.MEMORY_USAGE, _USAGE)

@@ -14,8 +14,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import stored
-from nsightpy.readers.nsys.events import OF_THREAD, SPAN, plain_calls
-from nsightpy.readers.nsys.strings import UNNAMED
+from nsightpy.readers.nsys.events import OF_THREAD, PLAIN_NAME, SPAN
 from nsightpy.readers.nsys.table_frames import (
     Source,
     is_readable,
@@ -24,7 +23,7 @@ from nsightpy.readers.nsys.table_frames import (
     stored_frame,
     thread_part,
 )
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 
 OSRT = "OSRT_API"
@@ -56,7 +55,9 @@ _OS_CALLS = Source(
     where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
 )
 _LIBRARY_CALLS = (
-    Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library})
+    Source(
+        table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}, made=(PLAIN_NAME,)
+    )
     for table, library in LIBRARY_TABLES.items()
 )
 _SWITCHES = Source(
@@ -66,12 +67,7 @@ _SWITCHES = Source(
     needs=("isSchedIn", "globalTid"),
 )
 os_calls = reader(frames.OS_CALLS, _OS_CALLS)
-_stored_library_calls = reader(frames.LIBRARY_CALLS, *_LIBRARY_CALLS)
-
-
-def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of calls of cuBLAS, cuDNN and NvVideo, of OpenACC, OpenMP and system calls."""
-    return plain_calls(_stored_library_calls(export, columns))
+library_calls = reader(frames.LIBRARY_CALLS, *_LIBRARY_CALLS)
 
 
 def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:

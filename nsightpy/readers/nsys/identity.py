@@ -18,9 +18,32 @@ import numpy as np
 from nsightpy.errors import UsageError
 from nsightpy.readers.nsys.mpi_calls import mpi_ranks
 from nsightpy.readers.nsys.nvtx import NVTX, json_object, naming_events
-from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
+
+# In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
+RANK_KEYS = (
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+    "ALPS_APP_PE",
+    "SLURM_PROCID",
+)
+_VARIABLE = re.compile(r'(?:^|[;\x00])([A-Z0-9_]+)="?(\d{1,6})"?(?=[;\x00]|$)')
+
+
+def rank_variables(text: str) -> dict[str, int]:
+    """The rank keys among the variables of an environment, the first of each."""
+    values: dict[str, int] = {}
+    for key, value in _VARIABLE.findall(text):
+        if key in RANK_KEYS:
+            values.setdefault(key, int(value))
+    return values
+
 
 GUESS = "guess: order of"
 BY_REGEX = "--rank-regex"

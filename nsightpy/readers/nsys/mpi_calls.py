@@ -6,7 +6,6 @@ MPI_* was at hand: those are tested on simulated exports only; MPI as NVTX range
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,18 +15,14 @@ from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.columns import number, numbered, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.nvtx import domain_names
-from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.table_frames import Made, Source, reader
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
 MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
-_KINDS = dict(zip(MPI_TABLES, ("point-to-point", "collective", "wait", "other"), strict=True))
 COMMUNICATORS = "MPI_COMMUNICATORS"
-# What the table of communicators adds to a call, found by these columns of it.
-_ADDED = ("communicator_id", "communicator_size", "communicator_rank")
-_FOUND_BY = ("start_ns", "pid", "communicator")
 
 
 def has_mpi(export: NsysExport) -> bool:
@@ -38,37 +33,6 @@ def has_mpi(export: NsysExport) -> bool:
 def has_mpi_ranges(export: NsysExport) -> bool:
     """Whether NVTX ranges stand for MPI calls (2022 and before)."""
     return MPI_DOMAIN in domain_names(export).values()
-
-
-def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of MPI calls, from the MPI tables."""
-    wanted = tuple(columns or frames.MPI_CALLS.names)
-    added = [name for name in wanted if name in _ADDED]
-    needed = tuple(dict.fromkeys((*wanted, *(_FOUND_BY if added else ()))))
-    parts = []
-    for table, kind in _KINDS.items():
-        source = Source(
-            table,
-            {
-                **SPAN,
-                "bytes": "size",
-                "receive_bytes": "recvSize",
-                "peer": ("remoteRank", "rootRank"),
-                "tag": "tag",
-                "request": "requestHandle",
-                "communicator": "commHandle",
-                "communicator_size": 0,
-                "communicator_rank": -1,
-            },
-            OF_THREAD,
-            {"name": "textId"},
-            same={"kind": kind, "communicator_id": ""},
-        )
-        parts.append(read(export, frames.MPI_CALLS, source, needed))
-    calls = Frame.concatenate(parts)
-    if added:
-        calls = Frame({**calls, **_communicators_of(export, calls)})
-    return calls.select(wanted)
 
 
 class _Communicator(NamedTuple):
@@ -82,7 +46,7 @@ class _Communicator(NamedTuple):
 
 def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
     """Name, size and own rank of the communicator of each call."""
-    communicator_of = _communicators(export)
+    communicator_of = export.once(_communicators)
     pids, pid = distinct(calls.ints("pid"))
     handles, handle = distinct(calls.ints("communicator"))
     keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
@@ -131,6 +95,38 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
         communicator = _Communicator(since, name, max(size, 0), own_rank)
         communicators.setdefault((pid, handle), []).append(communicator)
     return communicators
+
+
+mpi_calls = reader(
+    frames.MPI_CALLS,
+    *(
+        Source(
+            table,
+            {
+                **SPAN,
+                "bytes": "size",
+                "receive_bytes": "recvSize",
+                "peer": ("remoteRank", "rootRank"),
+                "tag": "tag",
+                "request": "requestHandle",
+                "communicator": "commHandle",
+            },
+            OF_THREAD,
+            {"name": "textId"},
+            same={"kind": kind},
+            made=(
+                Made(
+                    ("communicator_id", "communicator_size", "communicator_rank"),
+                    ("start_ns", "pid", "communicator"),
+                    _communicators_of,
+                ),
+            ),
+        )
+        for table, kind in zip(
+            MPI_TABLES, ("point-to-point", "collective", "wait", "other"), strict=True
+        )
+    ),
+)
 
 
 def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
-from nsightpy.readers.nsys.columns import coded, number, process_of, text
+from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
+from nsightpy.readers.nsys.columns import number, process_of, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
-from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import (
+    Made,
     Source,
-    counted,
-    is_readable,
     note_absent,
-    note_missing,
-    nothing,
-    stored_frame,
+    reader,
     thread_part,
 )
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
-from nsightpy.store.store import COUNTED
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
@@ -38,48 +32,6 @@ def events(export: NsysExport) -> sa.TableClause | None:
     return export.table(NVTX, "eventType")
 
 
-_RANGES = Source(
-    NVTX,
-    {**SPAN, "domain_id": "domainId", "event_type": "eventType", "end_thread": "endGlobalTid"},
-    ids=OF_THREAD,
-    names={"text_id": "textId"},
-    texts={"text": "text"},
-    needs=("eventType",),
-    # a few comparisons are faster than a list
-    where=lambda table: sa.or_(*(table.c.eventType == style for style in STYLES)),
-)
-# What columns are made of, where the table does not have them as they are.
-_MADE_OF = {
-    "name": ("text_id", "text"),
-    "domain": ("pid", "domain_id"),
-    "end_tid": ("tid", "end_thread"),
-    "style": ("event_type",),
-}
-
-
-def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
-    wanted = tuple(columns or frames.NVTX_RANGES.names)
-    if not is_readable(export, _RANGES):
-        return nothing(frames.NVTX_RANGES, wanted)
-    needed = (each for name in wanted for each in _MADE_OF.get(name, (name,)) if name != COUNTED)
-    raw = stored_frame(export, frames.NVTX_RANGES, _RANGES, tuple(dict.fromkeys(needed)))
-    note_missing(export, NVTX, raw)
-    made = dict(raw)
-    if "name" in wanted:
-        made["name"] = note_absent(export, NVTX, "name", _names(export, raw))
-    if "domain" in wanted:
-        made["domain"] = _domains(export, raw.ints("domain_id"), raw.ints("pid"))
-    if "end_tid" in wanted:
-        end = raw.ints("end_thread")
-        made["end_tid"] = np.where(end != 0, thread_part(end), raw.ints("tid"))
-    if "style" in wanted:
-        made["style"] = coded(raw.ints("event_type"), STYLES)
-    if COUNTED in wanted:
-        made[COUNTED] = counted(export, NVTX, Frame(made))
-    return Frame({name: made[name] for name in wanted})
-
-
 def _names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of events, or the texts that they registered."""
     texts = raw.labels("text")
@@ -90,11 +42,45 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     return Labels(codes, texts.values + registered.values).merged()
 
 
-def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
+def _name(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
+    return {"name": note_absent(export, NVTX, "name", _names(export, raw))}
+
+
+def _domain(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
     names = domain_names(export)
-    keys, codes = distinct_pairs(pid, domain_id)
+    keys, codes = distinct_pairs(raw.ints("pid"), raw.ints("domain_id"))
     fallbacks = (f"domain {domain}" if domain else DEFAULT_DOMAIN for _, domain in keys)
-    return Labels(codes, tuple(map(names.get, keys, fallbacks))).merged()
+    return {"domain": Labels(codes, tuple(map(names.get, keys, fallbacks))).merged()}
+
+
+def _end_tid(_export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
+    end = raw.ints("end_thread")
+    return {"end_tid": np.where(end != 0, thread_part(end), raw.ints("tid"))}
+
+
+nvtx_ranges = reader(
+    frames.NVTX_RANGES,
+    Source(
+        NVTX,
+        {
+            **SPAN,
+            "domain_id": "domainId",
+            "end_thread": "endGlobalTid",
+            "text_id": ("textId", UNNAMED),
+        },
+        ids=OF_THREAD,
+        codes={"style": ("eventType", STYLES)},
+        texts={"text": "text"},
+        made=(
+            Made(("name",), ("text_id", "text"), _name),
+            Made(("domain",), ("pid", "domain_id"), _domain),
+            Made(("end_tid",), ("tid", "end_thread"), _end_tid),
+        ),
+        needs=("eventType",),
+        # a few comparisons are faster than a list
+        where=lambda table: sa.or_(*(table.c.eventType == style for style in STYLES)),
+    ),
+)
 
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:

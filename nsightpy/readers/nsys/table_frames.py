@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, coded, literal, stored, text
-from nsightpy.readers.nsys.countable import CHECKED, countable_rows
-from nsightpy.readers.nsys.strings import NAMELESS, UNNAMED
-from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
+from nsightpy.readers.nsys.columns import (
+    CHECKED,
+    NO_END,
+    coded,
+    countable_rows,
+    literal,
+    stored,
+    text,
+)
+from nsightpy.readers.nsys.tables import GPU_TABLES, NAMELESS, UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.store.store import COUNTED
 
@@ -29,70 +35,84 @@ _NAMES = ("name", "base_name")
 _WORDS = {"pid": "process", "bytes": "size"}
 _SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
 
-# A column of the table, the first of several that is not NULL, or one number for all rows.
-Stored: TypeAlias = str | tuple[str, ...] | int
+# A column of the table, or a number for all rows; of several the first that is not NULL.
+Stored: TypeAlias = str | int | tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """Columns that are made of others of their table, by what makes them of an export and these."""
+
+    columns: tuple[str, ...]
+    of: tuple[str, ...]
+    make: Callable[[NsysExport, Frame], Mapping[str, ColumnData]]
 
 
 @dataclass(frozen=True)
 class Source:
     """How the columns of a frame are made from one table.
 
-    `ids`: pid and tid, and the serialized global id that holds them; `codes`: a column of numbers,
-    and their names; `texts`: columns of texts; `same`: one label for all its rows;
-    `instead`: columns of names that do as well where one is missing or NULL; `essential`: columns
-    that no question is answered without, if it asks for them; `needs`: columns of the table without
-    which its rows say nothing.
+    `ids`: pid and tid, and the serialized global id that holds them; `names`: ids of strings;
+    `codes`: a column of numbers, and their names; `texts`: columns of texts; `same`: one label for
+    all its rows; `essential`: columns that no question is answered without, if it asks for them;
+    `needs`: columns of the table without which its rows say nothing.
     """
 
     table: str
     numbers: Mapping[str, Stored]
     ids: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Stored] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, Mapping[int, str]]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
-    instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    made: Sequence[Made] = ()
     essential: Sequence[str] = ()
     needs: Sequence[str] = ()
     where: Callable[[sa.TableClause], sa.ColumnElement[bool] | None] = lambda table: None
 
-    def has(self, export: NsysExport, name: str) -> bool:
-        """Whether the table has what one of the `numbers` is made of."""
-        made_of = self.numbers[name]
-        several = made_of if isinstance(made_of, tuple) else (made_of,)
+    def stored(self, export: NsysExport, name: str) -> list[sa.ColumnElement[Any]]:
+        """What a column is made of, as far as the table has it."""
         columns = export.file.tables[self.table].c
-        return any(isinstance(each, int) or each in columns for each in several)
+        of = self.numbers.get(name, self.names.get(name))
+        several = of if isinstance(of, tuple) else (self.codes[name][0] if of is None else of,)
+        return [
+            literal(each) if isinstance(each, int) else columns[each]
+            for each in several
+            if isinstance(each, int) or each in columns
+        ]
 
 
 def reader(schema: Schema, *sources: Source) -> Callable[..., Frame]:
     """What reads the wanted columns of a frame (None for all), of one table after the other."""
 
     def read_frame(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-        return Frame.concatenate([read(export, schema, source, columns) for source in sources])
+        wanted = tuple(columns or schema.names)
+        return Frame.concatenate([_read(export, schema, source, wanted) for source in sources])
 
     return read_frame
 
 
-def read(
-    export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
-) -> Frame:
+def _read(export: NsysExport, schema: Schema, source: Source, wanted: Sequence[str]) -> Frame:
     """The wanted columns of one table's frame, in the table's order; COUNTED where it is asked."""
-    wanted = tuple(columns or schema.names)
+    names = [name for name in wanted if name != COUNTED]
     if not is_readable(export, source):
-        return nothing(schema, wanted)
-    names = [name for name in wanted if name != COUNTED]
-    frame = named_frame(export, source, stored_frame(export, schema, source, names))
-    made = {name: frame[name] for name in names}
+        empty = {**Frame.empty(schema, names or None), COUNTED: constant(1, 0)}
+        return Frame({name: empty[name] for name in wanted})
+    making = [made for made in source.made if not set(names).isdisjoint(made.columns)]
+    made_names = {name for made in making for name in made.columns}
+    needed = [name for name in names if name not in made_names]
+    needed += [name for made in making for name in made.of]
+    raw = stored_frame(export, schema, source, tuple(dict.fromkeys(needed)))
+    frame = _named_frame(export, source, raw)
+    columns = dict(frame)
+    for made in making:
+        columns |= made.make(export, frame)
     if COUNTED in wanted:
-        held = [name for name in names if name in CHECKED and source.has(export, name)]
-        made[COUNTED] = counted(export, source.table, frame.select(held))
-    return Frame(made)
-
-
-def nothing(schema: Schema, wanted: Sequence[str]) -> Frame:
-    """The wanted columns without rows."""
-    names = [name for name in wanted if name != COUNTED]
-    columns = {**Frame.empty(schema, names or None), COUNTED: constant(1, 0)}
+        held = [name for name in names if name in CHECKED and source.stored(export, name)]
+        rows, lacks = countable_rows(frame.select(held))
+        for lack, lost in lacks.items():
+            export.note(f"{lost:,} rows of {source.table} have {lack} and are left out.")
+        columns[COUNTED] = constant(1, frame.rows) if rows.all() else rows.astype(np.int64)
     return Frame({name: columns[name] for name in wanted})
 
 
@@ -134,14 +154,7 @@ _PARTS: Mapping[str, Callable[[Ints], Ints]] = {"pid": process_part, "tid": thre
 
 def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa.ColumnElement[Any]:
     """A column of a frame. Raises ReportError where one that must be there is not."""
-    table = export.file.tables[source.table]
-    made_of = source.numbers.get(name)
-    if isinstance(made_of, int):
-        return literal(made_of)
-    if made_of is None:
-        made_of = source.names.get(name) or source.codes[name][0]
-    several = made_of if isinstance(made_of, tuple) else (made_of,)
-    held = [each for each in (*several, *source.instead.get(name, ())) if each in table.c]
+    held = source.stored(export, name)
     if name in source.essential and not held:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
@@ -153,15 +166,16 @@ def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa
         null = UNKNOWN
     elif name in source.names:
         null = NAMELESS if name in _NAMES else UNNAMED
-    if not held:
-        return literal(null)
-    return sa.func.coalesce(*(table.c[each] for each in held), literal(null))
+    return sa.func.coalesce(*held, literal(null)) if held else literal(null)
 
 
-def named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
+def _named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     """The columns of a table as its frame has them: ids named, and what must be said of them."""
     columns = dict(raw)
-    note_missing(export, source.table, raw)
+    for name in filter(raw.__contains__, (*PLACES, *_NAMES, *_SHAPE, "bytes")):
+        if lost := int(np.count_nonzero(_missing(source.table, name, raw[name]))):
+            what = _WORDS.get(name, name.replace("_", " "))
+            export.note(f"{lost:,} rows of {source.table} have no {what}.", name)
     if source.table in GPU_TABLES:
         for name in filter(raw.__contains__, _ZERO_IF_UNKNOWN):
             values = raw.ints(name)
@@ -174,14 +188,6 @@ def named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
         elif name in source.codes:
             columns[name] = coded(raw.ints(name), source.codes[name][1])
     return Frame(columns)
-
-
-def note_missing(export: NsysExport, table: str, raw: Frame) -> None:
-    """Say in notes how many rows of a table lack what they should name."""
-    for name in filter(raw.__contains__, (*PLACES, *_NAMES, *_SHAPE, "bytes")):
-        if lost := int(np.count_nonzero(_missing(table, name, raw[name]))):
-            what = _WORDS.get(name, name.replace("_", " "))
-            export.note(f"{lost:,} rows of {table} have no {what}.", name)
 
 
 def _missing(table: str, name: str, values: ColumnData) -> NDArray[np.bool_] | bool:
@@ -200,14 +206,6 @@ def _missing(table: str, name: str, values: ColumnData) -> NDArray[np.bool_] | b
     else:
         missing = values == UNKNOWN
     return missing
-
-
-def counted(export: NsysExport, table: str, frame: Frame) -> Ints:
-    """Which rows of a table's frame can be counted; notes say of the others why not."""
-    rows, lacks = countable_rows(frame)
-    for lack, lost in lacks.items():
-        export.note(f"{lost:,} rows of {table} have {lack} and are left out.")
-    return constant(1, frame.rows) if rows.all() else rows.astype(np.int64)
 
 
 def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> Labels:

@@ -1,6 +1,6 @@
 """A program of its own: decodes a PyTorch memory snapshot and writes its columns to stdout.
 
-Run as `python -I -S snapshot_decoder.py FILE MEMORY_BYTES CPU_SECONDS` by `snapshot_process.py`;
+Run as `python -I -S snapshot_decoder.py FILE MEMORY_BYTES CPU_SECONDS` by `snapshot.py`;
 it needs the standard library only, so that it starts in milliseconds and little is mapped under
 its memory limit. The unpickler knows containers, strings and numbers, and nothing that the file
 names is ever looked up. Layout of the snapshot: torch/csrc/cuda/memory_snapshot.cpp,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, constant, distinct, time_order
 from nsightpy.readers.limits import check_places, clock_reading
+from nsightpy.readers.nsys.capture import TORCH_PROFILER, Capture, CaptureStart
+from nsightpy.readers.nsys.identity import Evidence, is_rank
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.columns import InexactTimesError
@@ -38,7 +40,7 @@ from nsightpy.readers.torch.pieces import Pieces
 from nsightpy.readers.torch.tables import TraceTables
 from nsightpy.results import Note, Said, notes as kinds
 
-PROFILER = "PyTorch profiler"
+PROFILER, DISTRIBUTED_INFO = "PyTorch profiler", "distributedInfo"
 _HOST = (CALL, OPERATOR, RANGE, PYTHON)
 _GPU_WORK = (KERNEL, COPY, SET)
 _AT_ANY_TIME = (PYTHON, MEMORY)
@@ -55,24 +57,11 @@ _PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 
 @dataclass(frozen=True)
-class TraceFacts:
-    """What a trace says of itself. Time 0 is that of the first event."""
-
-    session: Session
-    runtime: str
-    rank: int | None
-    pids: tuple[int, ...]
-    process_names: dict[int, str] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
-    frames: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Trace:
     """A trace's frames by name, and what it says of itself."""
 
     frames: dict[str, Frame]
-    facts: TraceFacts
+    capture: Capture
 
 
 def read_trace(path: Path) -> Trace:
@@ -140,8 +129,8 @@ def _trace(
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
     notes += _content_notes(raw, gpu_pids)
     ends = [frame.ints("end_ns") for frame in by_name.values() if "end_ns" in frame]
-    facts = TraceFacts(
-        # a trace names no host that may be shown
+    capture = Capture(
+        # a trace names no host that may be shown; time 0 is that of the first event
         session=Session(
             host="",
             export_version=PROFILER,
@@ -152,14 +141,16 @@ def _trace(
             duration_ns=max(int(times.max(initial=0)) for times in ends),
             uuid="",
         ),
-        runtime=header.runtime,
-        rank=header.rank,
-        pids=tuple(sorted(gpu_pids or host_pids or {owner})),
-        process_names={p: n for p, n in tables.process_names.items() if p in gpu_pids | host_pids},
-        notes=tuple(notes),
+        start=CaptureStart(TORCH_PROFILER),
+        tool_version=", ".join(filter(None, (PROFILER, header.runtime))),
+        ranks=[],
+        launched=[Evidence(header.rank, DISTRIBUTED_INFO)] if is_rank(header.rank) else [],
+        pids=sorted(gpu_pids or host_pids or {owner}),
+        processes={p: n for p, n in tables.process_names.items() if p in gpu_pids | host_pids},
+        notes=notes,
         frames=tuple(by_name),
     )
-    return Trace(by_name, facts)
+    return Trace(by_name, capture)
 
 
 def _zero(raw: dict[str, Frame]) -> int:
