@@ -47,11 +47,7 @@ GROUPS = {
         Listed("summarize", "One screen: what ran, where the time went, what next.", folder=True),
         Listed("findings", "What stands out, and what it could give back at most.", folder=True),
         Listed(
-            "report",
-            "Everything here on one offline page to send.",
-            folder=True,
-            cli=True,
-            answers=False,
+            "report", "Everything here on one offline page to send.", folder=True, answers=False
         ),
         Listed("info", "What each report is: rank, host, GPU, versions, warnings."),
         Listed(

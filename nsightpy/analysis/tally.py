@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,11 @@ class Statistics:
         return sorted(
             range(len(self.keys)), key=lambda group: (-int(self.total[group]), self.keys[group])
         )
+
+    def rows(self, *figures: str) -> list[tuple[Any, ...]]:
+        """The key and these figures of each group, largest total first, then by key."""
+        columns = [getattr(self, name).tolist() for name in figures]
+        return [(*self.keys[g], *(column[g] for column in columns)) for g in self.by_total()]
 
     @classmethod
     def none(cls) -> Statistics:

@@ -7,7 +7,6 @@ from typing import Any
 from nsightpy.cli.declared import click_command
 from nsightpy.cli.delivery import check_output, deliver_answer, say, tell
 from nsightpy.cli.options import arguments_of
-from nsightpy.cli.sides import WithSides
 from nsightpy.commands.compare.command import compare
 from nsightpy.errors import UsageError
 from nsightpy.units import counted
@@ -44,4 +43,4 @@ def _sides(options: dict[str, Any]) -> tuple[Any, Any]:
     return before, given
 
 
-command = click_command(compare, run, WithSides)
+command = click_command(compare, run)

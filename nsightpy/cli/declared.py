@@ -11,14 +11,14 @@ import click
 
 from nsightpy.cli.delivery import PICTURES, check_output, deliver_answer, suffix_of, tell
 from nsightpy.cli.failures import faults_raised
-from nsightpy.cli.options import DeclaredCommand, arguments_of, options_of
+from nsightpy.cli.options import DeclaredCommand, WithSides, arguments_of, options_of
 from nsightpy.query.command import Command
 
 
 def click_command(
     command: Command[Any],
     run: Callable[[dict[str, Any]], Any] | None = None,
-    kind: type[DeclaredCommand] = DeclaredCommand,
+    kind: type[DeclaredCommand] | None = None,
     *more: click.Option,
 ) -> click.Command:
     """A declared command as one of the command line.
@@ -32,6 +32,8 @@ def click_command(
         with faults_raised():
             return run(options) if run else answer(command, options)
 
+    if kind is None:
+        kind = WithSides if "before" in {**command.positional, **command.own} else DeclaredCommand
     declared = kind(
         command.name,
         callback=called,

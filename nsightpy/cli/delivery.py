@@ -6,9 +6,9 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from importlib import import_module
+from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -26,12 +26,6 @@ PICTURES = (".png", ".svg", ".pdf")
 SHOWN = 200
 
 
-def loaded(target: str) -> Any:
-    """What a "module:name" stands for."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
-
-
 def deliver_answer(
     command: Command[Any], answer: Any, options: Mapping[str, Any], beside: Sequence[Any] = ()
 ) -> None:
@@ -42,14 +36,14 @@ def deliver_answer(
     format_, suffix = options.get("format_", ""), suffix_of(command, options["output"])
     if suffix in command.files:
         with stdout_or_file(options) as file:
-            loaded(command.files[suffix])(answer, file)
+            resolve_name(command.files[suffix])(answer, file)
     elif suffix in PICTURES and command.picture:
         from nsightpy.render.plots.drawing import picture_bytes
 
-        drawn = loaded(command.picture)(answer, *beside)
+        drawn = resolve_name(command.picture)(answer, *beside)
         deliver(picture_bytes(drawn, f"answer{suffix}"), options)
     elif format_ in command.formats:
-        deliver(loaded(command.formats[format_])(answer), options)
+        deliver(resolve_name(command.formats[format_])(answer), options)
     elif format_ in WRITERS:
         table = answer.table if isinstance(answer, Summary) and format_ != "json" else answer
         with stdout_or_file(options) as file:
@@ -66,7 +60,7 @@ def _print(command: Command[Any], answer: Any, options: Mapping[str, Any]) -> An
     shown = command.people(answer) if command.people else answer
     rows = rows_shown(shown, options)
     if command.text and getattr(shown, "rows", True):
-        write = loaded(command.text)
+        write = resolve_name(command.text)
         deliver_text(lambda out: write(shown, out, rows), options)
         return shown
     from nsightpy.render.text.terminal import print_table
@@ -86,21 +80,15 @@ def suffix_of(command: Command[Any], output: str) -> str:
 
 def rows_shown(answer: Any, options: Mapping[str, Any]) -> int | None:
     """How many rows are printed: the view's on a terminal, all where N is given or in a pipe."""
+    from nsightpy.output.files import STDOUT
     from nsightpy.render.text.views import view_of
     from nsightpy.results import LazyRows, Table
 
     if not isinstance(answer, Table) or options.get("top") is not None:
         return None
-    if on_terminal(options):
+    if options["output"] == STDOUT and sys.stdout.isatty():
         return view_of(answer).rows
     return SHOWN if isinstance(answer.rows, LazyRows) else None
-
-
-def on_terminal(options: Mapping[str, Any]) -> bool:
-    """Whether the answer goes to a person's screen."""
-    from nsightpy.output.files import STDOUT
-
-    return options["output"] == STDOUT and sys.stdout.isatty()
 
 
 def tell(answer: Any, options: Mapping[str, Any]) -> None:
@@ -123,12 +111,17 @@ def deliver(data: bytes, options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def stdout_or_file(options: Mapping[str, Any]) -> Iterator[BinaryIO]:
-    """Where bytes are wanted. Raises UsageError for those that are not for terminals."""
+    """Where bytes are wanted; never one of the reports.
+
+    Raises UsageError for those that are not for terminals.
+    """
     from nsightpy.errors import UsageError
-    from nsightpy.output.files import STDOUT
+    from nsightpy.output.files import STDOUT, output_file
 
     if options["output"] != STDOUT:
-        with output_of(options) as file:
+        output = Path(options["output"])
+        _spare_inputs(output, (*(options.get("before") or ()), *options["reports"]))
+        with output_file(output, force=options["force"]) as file:
             yield file
         return
     if options.get("format_") == "parquet" and sys.stdout.isatty():
@@ -136,15 +129,6 @@ def stdout_or_file(options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
-
-
-def output_of(options: Mapping[str, Any]) -> AbstractContextManager[BinaryIO]:
-    """The wanted file, open for writing; never one of the reports."""
-    from nsightpy.output.files import output_file
-
-    output = Path(options["output"])
-    _spare_inputs(output, (*(options.get("before") or ()), *options["reports"]))
-    return output_file(output, force=options["force"])
 
 
 def _spare_inputs(output: Path, reports: Sequence[str]) -> None:

@@ -71,7 +71,10 @@ class Failure:
 
         # the message may repeat names and words as they were given
         message = self.said_by + self.message
-        lines = [_fitted(printable(line)) for line in message.splitlines()]
+        lines = [
+            wrapped(printable(line), sys.stderr, " " * (len(line) - len(line.lstrip()) + 2))
+            for line in message.splitlines()
+        ]
         if as_json:
             from nsightpy.output.formats import error_line
 
@@ -96,11 +99,6 @@ def faults_raised() -> Iterator[None]:
         logger.removeFilter(keep)
     if faults:
         raise faults[0]
-
-
-def _fitted(line: str) -> str:
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return wrapped(line, sys.stderr, indent)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

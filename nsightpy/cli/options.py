@@ -22,6 +22,7 @@ FORMAT_OF_SUFFIX = {
     ".xml": "junit",
 }
 SHARED = "Options of every command"
+_BETWEEN = "\0"  # no path holds it
 
 
 class DeclaredCommand(click.Command):
@@ -58,6 +59,23 @@ class DeclaredCommand(click.Command):
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
+
+
+class WithSides(DeclaredCommand):
+    """A command whose reports may be of two sides: then `before` holds those before the --."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" not in args:
+            return super().parse_args(ctx, args)
+        at = args.index("--")
+        rest = super().parse_args(ctx, [*args[:at], _BETWEEN, *args[at + 1 :]])
+        given = ctx.params["reports"]
+        middle = given.index(_BETWEEN)
+        ctx.params["before"], ctx.params["reports"] = given[:middle], given[middle + 1 :]
+        return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "REPORT...", "|", "BEFORE... -- AFTER..."]
 
 
 def option_of(argument: Argument) -> click.Option | None:
@@ -130,10 +148,15 @@ def _outputs(command: Command[Any]) -> Iterable[click.Option]:
     formats = (*FORMATS, *command.formats.keys() - set(FORMATS))
     suffixes = {suffix: kind for suffix, kind in FORMAT_OF_SUFFIX.items() if kind in formats}
     if command.layouts or command.formats:
+
+        def format_of(context: click.Context, _: click.Parameter, given: str | None) -> str:
+            """The one that is given, else that of the suffix of -o, which is parsed before."""
+            return given or suffixes.get(Path(context.params["output"]).suffix.lower(), "table")
+
         yield click.Option(
             ["--format", "format_"],
             type=click.Choice(formats),
-            callback=_format_of(suffixes),
+            callback=format_of,
             show_default="from the suffix of -o, else table",
             help="For people or for machines.",
         )
@@ -150,15 +173,6 @@ def _outputs(command: Command[Any]) -> Iterable[click.Option]:
         suffix = ", ".join(command.suffixes)
         yield click.Option(["-o", "--output"], metavar="FILE", help=f"Write here: {suffix}.")
     yield click.Option(["--force"], is_flag=True, help="Overwrite an existing file.")
-
-
-def _format_of(suffixes: Mapping[str, str]) -> Callable[..., str]:
-    """The format that is given, else that of the suffix of -o, which is parsed before."""
-
-    def wanted(context: click.Context, _: click.Parameter, given: str | None) -> str:
-        return given or suffixes.get(Path(context.params["output"]).suffix.lower(), "table")
-
-    return wanted
 
 
 def _print_schema(command: Command[Any]) -> Callable[..., None]:

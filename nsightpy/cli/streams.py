@@ -37,7 +37,10 @@ def prepare_streams() -> None:
     File descriptors 0 to 2 are taken, so that no report or output is opened as one of them.
     """
     codecs.register_error(_ERRORS, _plain)
-    _take_closed_descriptors()
+    with contextlib.suppress(OSError):  # none is left: then these are taken
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
         if stream is None and name == "stderr":  # nobody wants to hear anything
@@ -110,13 +113,6 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     text = error.object[error.start : error.end]
     shown = (_PLAIN.get(each) or each.encode("ascii", "backslashreplace").decode() for each in text)
     return "".join(shown), error.end
-
-
-def _take_closed_descriptors() -> None:
-    with contextlib.suppress(OSError):  # none is left: then these are taken
-        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-            os.set_inheritable(descriptor, True)
-        os.close(descriptor)
 
 
 class _Closed(io.RawIOBase):

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from nsightpy.commands.stats.operations import LIBRARIES
+from nsightpy.query import Option, Question
 from nsightpy.query.command import command
-from nsightpy.query.engine import Question
-from nsightpy.query.options import Option
 from nsightpy.query.splits import parse_splits, split_field
 from nsightpy.results import Table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
+from nsightpy.query import Option
 from nsightpy.query.command import command
-from nsightpy.query.options import Option
 from nsightpy.store.cache import CacheUsage, cache_usage, clear_cache
 
 

@@ -13,14 +13,10 @@ from nsightpy.frames import SCHEMAS, Column, Frame, Schema
 from nsightpy.output.files import CONTENTS, output_folder
 from nsightpy.output.formats import SCHEMA_VERSION
 from nsightpy.output.frame_files import FORMATS, write_frames
+from nsightpy.query import Common, Option, Question, Request, Scope, SystemReport, answer
 from nsightpy.query.command import command
-from nsightpy.query.engine import Question, answer
-from nsightpy.query.options import Common, Option
-from nsightpy.query.request import Request
-from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked
 from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table
 from nsightpy.results.notes import texts
 

@@ -24,15 +24,12 @@ from nsightpy.analysis.work_graph.activity import activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, IdleIntervals
 from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.names import function_name
+from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport, Top
 from nsightpy.query.command import command
 from nsightpy.query.device_time import RankedBudget
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
-from nsightpy.query.options import Communication, Option, Top
 from nsightpy.query.request import without_calls
-from nsightpy.query.scope import Scope
 from nsightpy.query.splits import parse_splits
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Said, Table, Value, rank_order
 from nsightpy.results.keys import API, row_keys
 from nsightpy.units import format_time
@@ -242,13 +239,10 @@ def _group_table(
     statistics = merge([part for part, _ in parts.values]).statistics()
     whole = int(statistics.total.sum())
     fields = (*(SPLITS[split] for split in splits), *GROUPED)
-    rows = []
-    for group in statistics.by_total():
-        figures = (int(f[group]) for f in (statistics.instances, statistics.total))
-        count, total = figures
-        longest = int(statistics.maximum[group])
-        key = [value or None for value in statistics.keys[group]]
-        rows.append((*key, count, total, longest, total / whole))
+    rows = [
+        (*(value or None for value in key), count, total, longest, total / whole)
+        for *key, count, total, longest in statistics.rows("instances", "total", "maximum")
+    ]
     silent = sum(not recorded for _, recorded in parts.values)
     notes = () if rows and not silent else (NO_CALLS,) if rows else (NEVER_IDLE,)
     return Table("gaps", fields, tuple(rows), notes=notes).first(top)

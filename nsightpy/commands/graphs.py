@@ -19,11 +19,8 @@ from nsightpy.analysis.launches import graph_calls, launch_lengths
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
 from nsightpy.frames import Frame
+from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Option
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Note, Row, Said, Table
 from nsightpy.results.keys import KERNEL, row_keys
 from nsightpy.units import counted, format_time

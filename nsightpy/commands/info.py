@@ -6,14 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
+from nsightpy.query import Common, SystemReport, Top
 from nsightpy.query.command import command
-from nsightpy.query.options import Common, Top
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
 from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Note, Row, Table, rows_of
 from nsightpy.results.notes import texts
 

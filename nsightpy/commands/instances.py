@@ -15,13 +15,10 @@ from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Frame, Ints
 from nsightpy.names import brief
+from nsightpy.query import NameStyle, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.named_events import KINDS, MEASURED, named_events
 from nsightpy.query.nvtx_filter import close_names
-from nsightpy.query.options import NameStyle, Option
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, RowKey, row_keys
 from nsightpy.results.series import Instances

@@ -20,12 +20,10 @@ from nsightpy.analysis.launches import (
 )
 from nsightpy.analysis.work_graph.idle_intervals import LAUNCH_BOUND
 from nsightpy.frames import Frame, Ints
+from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Parts, Question, Scope
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.idle_time import IdleReport, idle_report
-from nsightpy.query.options import NAME_COLUMNS, NameStyle, Option
 from nsightpy.query.request import without_calls, without_launch_call
-from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Said, Table, Value, rank_order
 from nsightpy.results.keys import KERNEL, row_keys

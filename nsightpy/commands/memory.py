@@ -16,12 +16,9 @@ from nsightpy.analysis.ranking import Column, Ranking
 from nsightpy.analysis.tally import Key, Tally, summed, tally
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.stats.operations import OPERATIONS, events
+from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Option
-from nsightpy.query.scope import Scope
 from nsightpy.query.splits import in_processes, parse_splits, split_field
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
 
 _SPLITS = ("rank", "device", "process", "stream", "memory")

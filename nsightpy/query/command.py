@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from inspect import Parameter, Signature
+from pkgutil import resolve_name
 from typing import (
     Annotated,
     Any,
@@ -259,10 +259,9 @@ class Command(Generic[A]):
 
     def figure(self, *reports: Any, **given: Any) -> Any:
         """Its answer as a matplotlib Figure."""
-        module, _, name = self.picture.partition(":")
         title = {"title": given.pop("title")} if given.get("title") is not None else {}
         made = self.with_beside(*reports, **given) if self.asks else [self(*reports, **given)]
-        return getattr(import_module(module), name)(*made, **title)
+        return resolve_name(self.picture)(*made, **title)
 
     def presented(self, made: Any) -> Any:
         """A table with what is known of its rows: what they are about, how they are shown."""

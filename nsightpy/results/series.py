@@ -19,11 +19,11 @@ class MemorySeries:
     `failures_ns` are allocations that failed. Without a `clock`, times count events.
     """
 
-    rank: int | None
-    device: int
-    memory: str
     times_ns: Sequence[int]
     live: Sequence[int]
+    rank: int | None = None
+    device: int = 0
+    memory: str = "Device"
     peak_by: str = ""
     reserved: Sequence[int] = ()
     layers: Sequence[tuple[str, Sequence[int]]] = ()

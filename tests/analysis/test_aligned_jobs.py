@@ -17,7 +17,7 @@ from nsightpy.analysis.clock_alignment.alignment import align
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
 from nsightpy.analysis.clock_alignment.log_sample import sample_of
 from nsightpy.analysis.clock_alignment.pairs import Line, offset_between
-from nsightpy.commands.collectives.notes import doubtful_note
+from nsightpy.commands.collectives.command import doubtful_note
 from nsightpy.query.rank_alignment import UnitNames
 
 MOSTLY_DATA = {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6}

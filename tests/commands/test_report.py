@@ -12,7 +12,7 @@ from simulator import TrainingJob
 
 import nsightpy
 from nsightpy.analysis.findings.engine import SECTIONS
-from nsightpy.cli.report import command
+from nsightpy.cli.declared import click_command
 from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.sections import ENTRIES, Entry
 from nsightpy.errors import ReportError
@@ -106,7 +106,7 @@ def test_two_sides_begin_with_what_changed(tmp_path: Path) -> None:
 
 def test_sides_on_the_command_line() -> None:
     words = ["a", "b", "--", "c", "-o", "x.html"]
-    context = command.make_context("report", words)
+    context = click_command(nsightpy.report).make_context("report", words)
     assert context.params["before"] == ("a", "b")
     assert context.params["reports"] == ("c",)
     assert context.params["output"] == "x.html"

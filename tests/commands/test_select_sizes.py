@@ -8,7 +8,6 @@ import pytest
 
 from nsightpy.analysis.selection.coverage import MOST_CHOSEN
 from nsightpy.commands.select.command import select
-from nsightpy.errors import UsageError
 from tests.support.ncu_stand_in import Scripted, write_export
 
 
@@ -48,11 +47,3 @@ def test_a_plan_is_no_longer_than_people_run_unless_asked(tmp_path: Path) -> Non
     assert "23 more variants would be needed for the usual 80 %" in " ".join(plan.notes)
     assert len(select(report, coverage=0.8, whole=True)) == 48
     assert len(select(report, top=60, whole=True)) == 60
-
-
-def test_sets_that_ncu_does_not_have_are_refused(tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", launches(1))
-    with pytest.raises(UsageError, match="no set of sections 'foo': it has basic"):
-        select(report, metric_set="foo")
-    own = select(report, metric_set="foo", extra=["--section-folder=mine"])
-    assert "--set foo" in str(own.rows[0])

@@ -9,7 +9,7 @@ import click
 
 from nsightpy.cli.main import cli
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.guide import guide
+from nsightpy.commands.mcp.tools import guide
 from tests.support.documents import ENVELOPE
 from tests.support.reports import ask
 

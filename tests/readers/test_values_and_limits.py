@@ -231,7 +231,7 @@ def test_levels_of_ranges_that_cross_are_the_lowest_free_ones() -> None:
 
 
 def test_a_memory_series_without_events_has_no_peak() -> None:
-    empty = MemorySeries(None, 0, "CUDA", (), (), "")
+    empty = MemorySeries((), (), None, 0, "CUDA")
     assert memory_figure(MemoryUsage("memory-usage", (), (), series=(empty,))) is not None
 
 

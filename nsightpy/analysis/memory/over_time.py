@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nsightpy.analysis.memory.recorded import Recorded
 from nsightpy.frames import Ints
+from nsightpy.results.series import MemorySeries
 
 STRETCHES, PLACES = 1200, 8
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """Live bytes of one place at each moment."""
-
-    name: str
-    live: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class OverTime:
-    """Live and reserved bytes at some states, the layers from the bottom up; they add up to live.
-
-    `times` are ns, or the number of the event where the snapshot has no clock.
-    """
-
-    states: Ints
-    times: Ints
-    live: Ints
-    reserved: Ints
-    layers: tuple[Layer, ...]
-    clock: bool
 
 
 def over_time(
@@ -43,11 +20,12 @@ def over_time(
     within: tuple[int, int],
     base: Sequence[str],
     rest: str,
-) -> OverTime:
+) -> MemorySeries:
     """The states `within` (first, last) of an allocator, one for each stretch: its highest.
 
     codes: the place of each allocation in `names`. Those that hold most at any moment get a
     layer; `rest` names that of all others. `base` are names that stand at the bottom, in order.
+    Without a clock times are the numbers of the events.
     """
     live = recorded.live
     states = _highest(live, *within)
@@ -61,12 +39,16 @@ def over_time(
     kept = [row for row in order.tolist() if most[row] and row not in lowest][:PLACES]
     others = by_place.sum(axis=0) - by_place[[*lowest, *kept]].sum(axis=0)
     layers = [
-        *(Layer(names[row], by_place[row]) for row in lowest),
-        *([Layer(rest, others)] if others.any() else []),
-        *(Layer(names[row], by_place[row]) for row in kept),
+        *((names[row], by_place[row].tolist()) for row in lowest),
+        *([(rest, others.tolist())] if others.any() else []),
+        *((names[row], by_place[row].tolist()) for row in kept),
     ]
-    return OverTime(
-        states, times[states], live[states], recorded.reserved[states], tuple(layers), clock
+    return MemorySeries(
+        times_ns=times[states].tolist(),
+        live=live[states].tolist(),
+        reserved=recorded.reserved[states].tolist(),
+        layers=tuple(layers),
+        clock=clock,
     )
 
 

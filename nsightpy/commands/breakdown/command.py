@@ -15,14 +15,11 @@ from nsightpy.analysis.time_budget import TimeBudget, activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
 from nsightpy.output.headings import cause_words
+from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.device_time import RankedBudget, budget_order, doubtful_names, suspect_note
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
-from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Said, Table, Value, View, fields_in, number
 
 BUDGET = (

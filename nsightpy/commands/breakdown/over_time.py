@@ -15,9 +15,9 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Floats, Ints
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.device_time import doubtful_names, read_work, suspect_note
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import (
     NO_SAMPLES,
@@ -28,9 +28,7 @@ from nsightpy.query.sampled_metrics import (
     gpu_keys,
     sampled,
 )
-from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Note, Said, Table, Value, rank_order
 from nsightpy.results.series import stretches_of
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
+import numpy as np
+
 from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.collective_groups import grouped_collectives
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
 from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
 from nsightpy.commands.collectives import pairs
-from nsightpy.commands.collectives.notes import doubtful_note, notes_on, unmatched_note
+from nsightpy.query import Option, Parts, Question, Scope
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Option
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
-from nsightpy.query.scope import Scope
-from nsightpy.results import Field, Note, Table, rows_of
+from nsightpy.results import Field, Note, Said, Table, rows_of
 from nsightpy.results.keys import COLLECTIVE, row_keys
+from nsightpy.units import format_bytes, format_time, listed, significant
 
 FIELDS = (
     Field("operation", "name", importance=1),
@@ -54,6 +56,14 @@ UNPLACED = (
     "Of some groups not all ranks were captured, or the exports do not name their hosts: whether "
     "they cross nodes is not known."
 )
+NO_SIZES = Note(
+    "No bandwidth where bytes is empty: the captures lack these sizes (kernels of other "
+    "libraries than NCCL never have them).",
+    "They are in NCCL's NVTX payload: NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an "
+    "export with `--include-json true` (nsys 2025 on).",
+    "They are arguments of NCCL's kernels, which PyTorch 2.3 and later write.",
+)
+MOST_NOTES = 3
 
 
 @command(
@@ -105,7 +115,14 @@ def _by_group(parts: Parts[RankPart]) -> Table:
         last_rank=lambda c: None if c.last_unit is None else names.names[c.last_unit],
         abnormal=lambda collective: len(collective.abnormal),
     )
-    notes = (*notes_on(shown, alignment, names), *alignment.notes)
+    notes = (
+        *_abnormal_notes(shown, names),
+        *([NO_SIZES] if any(collective.signature.bytes < 0 for collective in shown) else []),
+        *_missing_notes(shown, names),
+        *doubtful_note(alignment, names),
+        *_unmatched_note(alignment),
+        *alignment.notes,
+    )
     return Table("collectives", FIELDS, rows, notes=notes)
 
 
@@ -119,7 +136,7 @@ def _by_node(parts: Parts[RankPart]) -> Table:
         *([UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []),
         *([] if rows else [NO_SHARED]),
         *doubtful_note(alignment, UnitNames.of(alignment)),
-        *unmatched_note(alignment),
+        *_unmatched_note(alignment),
         *alignment.notes,
     )
     return Table("collectives", NODE_FIELDS, rows, notes=notes)
@@ -128,3 +145,81 @@ def _by_node(parts: Parts[RankPart]) -> Table:
 def _is_shown(scope: Scope, alignment: Alignment, place: int) -> bool:
     unit = alignment.ledger.units[place]
     return scope.includes(alignment.clocks[unit.clock].rank, unit.device)
+
+
+def called(collective: GroupedCollective, names: UnitNames) -> str:
+    """A collective as notes call it: operation, size and group."""
+    size = "" if collective.bytes is None else f" of {format_bytes(collective.bytes)}"
+    group = names.group(collective.units, collective.size)
+    return f"{collective.signature.operation}{size} in {group}"
+
+
+def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+    """The worst instances, each with its ratio and whether somebody was waited for."""
+    worst = sorted(
+        (
+            (-bad.ratio, place, bad)
+            for place, collective in enumerate(seen)
+            for bad in collective.abnormal
+        ),
+        key=lambda case: (case[0], case[1], case[2].start_ns),
+    )
+
+    return [
+        f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
+        f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
+        for _, place, bad in worst[:MOST_NOTES]
+    ]
+
+
+def cause_of(bad: Abnormal, names: UnitNames) -> str:
+    """Why an instance was slow, as far as it is known."""
+    if bad.late_unit is not None:
+        return f"it waited for rank {names.names[bad.late_unit]}"
+    if not bad.whole:
+        return "whether it waited is not known, since no other rank was captured"
+    return "the transfer itself was slow"
+
+
+def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[Said]:
+    torn = {
+        names.group(collective.units, collective.size): collective.size - len(collective.units)
+        for collective in seen
+        if collective.size > len(collective.units)
+    }
+    if not torn:
+        return []
+    parts = (f"{group}: {missing} missing" for group, missing in torn.items())
+    shown = listed(parts, MOST_NOTES, "; ")
+    reason = f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."
+    return [Note(reason, "Profile every rank of the job and give all reports.")]
+
+
+def doubtful_note(alignment: Alignment, names: UnitNames) -> list[Said]:
+    """Which groups are not known."""
+    ledger = alignment.ledger
+    shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()
+    seen = [ledger.communicators[place] for place in shown]
+    several = dict.fromkeys(names.group(each.ranks, 0) for each in seen if each.doubtful)
+    if not several:
+        return []
+    reason = (
+        f"Groups are not known in {listed(several, MOST_NOTES, '; ')}: their collectives end as "
+        "those of one group and of several would, and are shown as one group's."
+    )
+    return [
+        Note(
+            reason,
+            "NCCL's NVTX payload names the groups.",
+            "PyTorch 2.3 and later write the groups as arguments of NCCL's kernels.",
+        )
+    ]
+
+
+def _unmatched_note(alignment: Alignment) -> list[str]:
+    """How many collectives are in no figure of several ranks."""
+    matched = alignment.instances.matched[alignment.ledger.shown]
+    alone = int(np.count_nonzero(~matched))
+    if not alone:
+        return []
+    return [f"{alone:,} of {len(matched):,} collectives have no counterpart in another rank."]

@@ -16,9 +16,7 @@ from nsightpy.analysis.ranks.pairs import (
     received,
     sent_by,
 )
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.results import Field, Note, Said, Table
 from nsightpy.units import group_text, significant
 

@@ -21,10 +21,8 @@ from nsightpy.commands.compare.runs import (
 )
 from nsightpy.commands.findings.command import findings
 from nsightpy.errors import NsightpyError, OutputError, UsageError
+from nsightpy.query import Common, Option, Request, answer
 from nsightpy.query.command import command
-from nsightpy.query.engine import answer
-from nsightpy.query.options import Common, Option
-from nsightpy.query.request import Request
 from nsightpy.readers.baseline import read_baseline
 from nsightpy.results import Table
 from nsightpy.results.comparison import (

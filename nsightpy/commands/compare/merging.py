@@ -20,10 +20,9 @@ from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Ints, Labels
+from nsightpy.query import Parts, SystemReport
 from nsightpy.query.capture_advice import bearing_on
-from nsightpy.query.engine import Parts
 from nsightpy.query.rank_alignment import align_parts
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import texts
 from nsightpy.results.run_summary import UNITS, RunSummary, UnitSummary
 from nsightpy.units import format_bytes, format_count, listed

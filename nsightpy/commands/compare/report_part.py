@@ -28,13 +28,12 @@ from nsightpy.analysis.time_budget import activity
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.query import Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
 from nsightpy.query.idle_time import followed_work, host_events, idle_intervals
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.rank_alignment import RankPart, collective_part
-from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, texts
 
 # A process and one of its devices; starts and ends.

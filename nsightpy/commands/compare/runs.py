@@ -15,15 +15,14 @@ from nsightpy.commands.compare.merging import run_summary
 from nsightpy.commands.compare.report_part import report_part
 from nsightpy.commands.roofline.command import refuse_times
 from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.query import Common, SystemReport
 from nsightpy.query.engine import Question, answer_each
-from nsightpy.query.options import Common
 from nsightpy.query.request import Request, reading_options
 from nsightpy.report_sets.by_tool import open_ncu_reports, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.rooflines import RooflineLaunch
 from nsightpy.results.run_summary import KINDS, PARTS, RunSummary, UnitSummary, WorkSummary
 from nsightpy.units import format_count

@@ -20,7 +20,7 @@ from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
 from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
-from nsightpy.commands.collectives.notes import called, cause_of
+from nsightpy.commands.collectives.command import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet

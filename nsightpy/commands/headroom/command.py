@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Unpack
@@ -18,17 +18,15 @@ from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_g
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.names import brief
+from nsightpy.query import Parts, Question, Scope, SystemReport, answer
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question, answer
 from nsightpy.query.options import Common, Communication, Option, Top
 from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.request import Request, running_options
-from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
 from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.report_sets.by_tool import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
 from nsightpy.units import counted, format_time
@@ -174,44 +172,62 @@ def _windows(
     return windows
 
 
-def headroom_notes(made: Headroom) -> list[str]:
+def headroom_notes(made: Headroom) -> Iterator[str]:
     """The notes of a table of headroom, most important first."""
-    return [
-        *_matched(made),
-        *_largest(made),
-        *_meaning(made),
-        *_doubts(made),
-        *_alone(made),
-    ]
-
-
-def _matched(made: Headroom) -> Iterator[str]:
-    if made.kernels and all(kernel.match is None for kernel in made.kernels):
+    matched = [kernel for kernel in made.kernels if kernel.match is not None]
+    if made.kernels and not matched:
         yield (
             "Nothing that ncu measured is a kernel of these reports, by name: it is of another "
             "program, or of another build of it."
         )
+    if made.step_ns:
+        yield from _gains(made)
+    if roofless := [kernel for kernel in matched if kernel.roof is None]:
+        why = dict.fromkeys(
+            str(text) for k in roofless if k.match for text in k.match.measured.typical.missing
+        )
+        have = "has" if len(roofless) == 1 else "have"
+        yield (
+            f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
+            f"{' '.join(text[:1].upper() + text[1:] for text in why)}"
+        )
+    if apart := [kernel for kernel in matched if kernel.reason]:
+        yield (
+            f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
+            f"the other: {_first(kernel.reason for kernel in apart)}. "
+            "`--clock-control none --cache-control none` brings ncu nearer to nsys."
+        )
+    if loose := [kernel for kernel in matched if kernel.match and kernel.match.way == LOOSE]:
+        is_matched = "is matched loosely" if len(loose) == 1 else "are matched loosely"
+        yield (
+            f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
+            "ceilings are guesses, and no part of the sum."
+        )
+    if alone := [kernel for kernel in made.kernels if kernel.match is None]:
+        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
+        names = _first(_brief(kernel.variant.base or kernel.variant.name) for kernel in alone)
+        yield (
+            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
+            f"{made.unit} ({names}); `nsightpy select` prints the commands for them."
+        )
+    if made.unmatched:
+        launches = [kernel.first for kernel in made.unmatched]
+        names = _first(f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches)
+        seen = counted(len(launches), "kernel")
+        yield f"Measured, but not seen by nsys: {seen} ({names})."
 
 
-def _largest(made: Headroom) -> Iterator[str]:
-    """The loop in one sentence: the measured kernel with the highest ceiling."""
-    top = next(iter(made.measured), None)
-    if top is None or top.roof is None or top.gain_ns is None or not made.step_ns:
-        return
-    name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
-    replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
-    yield (
-        f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the {made.unit} and runs at "
-        f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
-        f"{100 * top.gain_ns / made.step_ns:.1f} % to gain{replayed}."
-    )
-
-
-def _meaning(made: Headroom) -> Iterator[str]:
-    """What the shares are of, and the ceiling of all."""
+def _gains(made: Headroom) -> Iterator[str]:
+    """The measured kernel with the highest ceiling, what shares are of, and the ceiling of all."""
     step, together = made.step_ns, made.ceiling_share
-    if not step:
-        return
+    top = next(iter(made.measured), None)
+    if top is not None and top.roof is not None and top.gain_ns is not None:
+        replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
+        yield (
+            f"{_brief(top.name)} is {100 * top.covered_ns / step:.1f} % of the {made.unit} and "
+            f"runs at {100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
+            f"{100 * top.gain_ns / step:.1f} % to gain{replayed}."
+        )
     yield f"share is of the {made.unit}: {format_time(step)} over the windows of all devices."
     if together is not None and len(made.measured) > 1:
         covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
@@ -223,56 +239,11 @@ def _meaning(made: Headroom) -> Iterator[str]:
         )
 
 
-def _doubts(made: Headroom) -> Iterator[str]:
-    roofless = [k for k in made.kernels if k.match is not None and k.roof is None]
-    if roofless:
-        why = dict.fromkeys(
-            str(text) for k in roofless if k.match for text in k.match.measured.typical.missing
-        )
-        have = "has" if len(roofless) == 1 else "have"
-        yield (
-            f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
-            f"{' '.join(text[:1].upper() + text[1:] for text in why)}"
-        )
-    apart = [k for k in made.kernels if k.reason]
-    if apart:
-        reasons = _first(list(dict.fromkeys(kernel.reason for kernel in apart)), 3)
-        yield (
-            f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
-            f"the other (column reason): {reasons}. "
-            "`--clock-control none --cache-control none` brings ncu nearer to nsys."
-        )
-    loose = [k for k in made.kernels if k.match is not None and k.match.way == LOOSE]
-    if loose:
-        is_matched = "is matched loosely" if len(loose) == 1 else "are matched loosely"
-        yield (
-            f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
-            "ceilings are guesses, and no part of the sum."
-        )
-
-
-def _alone(made: Headroom) -> Iterator[str]:
-    """What matched nothing, on either side."""
-    alone = [k for k in made.kernels if k.match is None]
-    if alone:
-        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
-        named = list(dict.fromkeys(_brief(k.variant.base or k.variant.name) for k in alone))
-        yield (
-            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
-            f"{made.unit} ({_first(named, 3)}); `nsightpy select` prints the commands for them."
-        )
-    if made.unmatched:
-        launches = [kernel.first for kernel in made.unmatched]
-        seen = [f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches]
-        yield (
-            f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
-            f"({_first(list(dict.fromkeys(seen)), 3)})."
-        )
-
-
 def _brief(name: str) -> str:
     return brief(name, _NAME_WIDTH)
 
 
-def _first(names: list[str], most: int) -> str:
-    return "; ".join(names[:most]) + ("; ..." if len(names) > most else "")
+def _first(names: Iterable[str]) -> str:
+    """The first three of some names, each once."""
+    unique = list(dict.fromkeys(names))
+    return "; ".join(unique[:3]) + ("; ..." if len(unique) > 3 else "")

@@ -59,6 +59,10 @@ class Kernel:
     gain_share: float | None = None
 
     @property
+    def name(self) -> str:
+        return self.variant.name or self.variant.base or self.variant.mangled
+
+    @property
     def ncu_ns(self) -> int | None:
         return None if self.match is None else self.match.measured.typical.duration_ns
 
@@ -157,7 +161,12 @@ def gains(
                 reason,
             )
         )
-    return sorted(made, key=_by_gain)
+
+    def order(kernel: Kernel) -> tuple[object, ...]:
+        unmatched = kernel.match is None
+        return (-(kernel.gain_ns or 0), unmatched, -kernel.covered_ns, kernel.variant.order)
+
+    return sorted(made, key=order)
 
 
 def replayed_gains(
@@ -184,17 +193,13 @@ def replayed_gains(
     return gained, None if together is None else together[1]
 
 
-def _by_gain(kernel: Kernel) -> tuple[object, ...]:
-    return (-(kernel.gain_ns or 0), kernel.match is None, -kernel.covered_ns, kernel.variant.order)
-
-
 def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
     """One row of the table."""
     typical = None if kernel.match is None else kernel.match.measured.typical
     speed = None if typical is None else typical.speed
     gain = kernel.gain_ns
     return (
-        kernel.variant.name or kernel.variant.base or kernel.variant.mangled,
+        kernel.name,
         kernel.covered_ns / step_ns if step_ns else None,
         kernel.median_ns,
         kernel.ncu_ns,

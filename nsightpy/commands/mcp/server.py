@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 
 from nsightpy import __version__
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.guide import guide
 from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
-from nsightpy.commands.mcp.tools import Json, bounded, tools
+from nsightpy.commands.mcp.tools import Json, bounded, guide, tools
 from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice, unforeseen
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import error_document
 
-if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-
+LONGEST_WAIT_S, PAUSE_S = 600.0, 0.01
+_CANCELLED = "notifications/cancelled"
 INSTRUCTIONS = (
     "Where GPU time goes, from Nsight Systems, Nsight Compute and PyTorch reports. Call skill "
     "first: it says which tool answers what, and what must not be concluded. list_reports names "
@@ -33,11 +36,7 @@ _ABOUT = {
 
 
 def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
-    """The server of the commands on the reports in these folders; it needs the package mcp."""
-    import anyio
-    import mcp_types as types
-    from mcp.server.lowlevel import Server
-
+    """The server of the commands on the reports in these folders."""
     known = tools()
     one_at_a_time = anyio.CapacityLimiter(1)
     harmless = types.ToolAnnotations(
@@ -82,11 +81,6 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
 def serve(roots: Roots, *, use_cache: bool = True) -> None:
     """Serve on stdin and stdout until stdin has ended and all is answered; nothing else is written
     on stdout."""
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    from nsightpy.commands.mcp.exchange import exchange
-
     server = server_of(roots, use_cache=use_cache)
     about = server.create_initialization_options()
 
@@ -98,6 +92,46 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
             await exchange(reading, writing, answer)
 
     anyio.run(run)
+
+
+async def exchange(
+    reading: Any, writing: Any, serve: Callable[[Any, Any], Awaitable[None]]
+) -> None:
+    """Serve what is asked on one stream of a transport, and end when all is answered on the other.
+
+    The package mcp drops what it is still working on when its input ends: requests that a program
+    writes into a pipe and closes would be answered or not by chance.
+    """
+    unanswered: set[object] = set()
+    requests, asked = anyio.create_memory_object_stream[Any]()
+    answered, answers = anyio.create_memory_object_stream[Any]()
+
+    async def ask() -> None:
+        async with requests:
+            async for read in reading:
+                if isinstance(read, Exception):  # the line is no message
+                    continue
+                message = read.message
+                if getattr(message, "method", None) == _CANCELLED:
+                    unanswered.discard((message.params or {}).get("requestId"))
+                elif hasattr(message, "method") and hasattr(message, "id"):
+                    unanswered.add(message.id)
+                await requests.send(read)
+            with anyio.move_on_after(LONGEST_WAIT_S):
+                while unanswered:
+                    await anyio.sleep(PAUSE_S)
+
+    async def answer() -> None:
+        async for sent in answers:
+            await writing.send(sent)
+            if not hasattr(sent.message, "method"):
+                unanswered.discard(getattr(sent.message, "id", None))
+
+    async with reading, writing, anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(answer)
+        async with answered:
+            await serve(asked, answered)
 
 
 def answered(

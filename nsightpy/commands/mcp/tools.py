@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -78,8 +79,10 @@ class Tool:
         for name in given.keys() & self.arguments.keys():
             types = _types(self.arguments[name].type)
             if Path in types:
-                several = Iterable in types
-                given[name] = _allowed(given[name], roots, several=several)
+                value = given[name]
+                texts = [value] if isinstance(value, str) else value
+                paths = [path for text in texts for path in roots.allowed(text)]
+                given[name] = paths if Iterable in types else paths[0]
         if "use_cache" in self.command.shared:
             given["use_cache"] = use_cache
         answer = self.command(**given)
@@ -111,6 +114,11 @@ def tools() -> dict[str, Tool]:
     return {name: Tool(each.load()) for name, each in COMMANDS.items() if each.answers}
 
 
+def guide() -> str:
+    """SKILL.md: which command answers what, and what must not be concluded."""
+    return files("nsightpy").joinpath("SKILL.md").read_text(encoding="utf-8")
+
+
 def _property(argument: Argument) -> Json:
     """The JSON Schema of one argument."""
     types = _types(argument.type)
@@ -137,14 +145,6 @@ def _types(annotation: Any) -> list[Any]:
     if isinstance(origin, type) and issubclass(origin, Iterable):
         return [Iterable, *(kind for kind in types if kind is Path)]
     return types
-
-
-def _allowed(given: Any, roots: Roots, *, several: bool) -> Any:
-    """The files behind what was given, all of them in the roots."""
-    if not several:
-        return roots.allowed(given)[0]
-    texts = [given] if isinstance(given, str) else given
-    return [path for text in texts for path in roots.allowed(text)]
 
 
 def _require_type(name: str, value: Any, wanted: Sequence[str]) -> None:

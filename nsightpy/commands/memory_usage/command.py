@@ -12,7 +12,7 @@ import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.memory.allocation_places import BY
-from nsightpy.analysis.memory.allocations import NEVER, Usage, usages
+from nsightpy.analysis.memory.allocations import NEVER, usages
 from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, innermost, nest
 from nsightpy.analysis.nvtx.ranges import folded
@@ -27,16 +27,13 @@ from nsightpy.commands.memory_usage.table import (
 )
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.query import Common, Option, Parts, Question, Scope, Top, answer
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
-from nsightpy.query.engine import Parts, Question, answer
-from nsightpy.query.options import Common, Option, Top
 from nsightpy.query.request import Request, captures, running_options
-from nsightpy.query.scope import Scope
 from nsightpy.report_sets.by_tool import open_snapshots
 from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot
@@ -76,8 +73,14 @@ def memory_usage(
     but of traces of PyTorch its sum. Of snapshots, allocators are the first frames of the user's
     own code (else the first outside torch), and memory from before the recording is known.
     """
-    given = _given(reports)
-    snapshots = [each for each in given if isinstance(each, MemorySnapshot) or _is_snapshot(each)]
+    several: Any = reports if isinstance(reports, Iterable) else [reports]
+    given = [reports] if isinstance(reports, str) else list(several)
+    snapshots = [
+        each
+        for each in given
+        if isinstance(each, MemorySnapshot)
+        or (isinstance(each, str | Path) and find_snapshots(each))
+    ]
     if snapshots and len(snapshots) < len(given):
         other = next(each for each in given if each not in snapshots)
         raise ReportError(getattr(other, "path", other), _MIXED, "ask about each kind alone.")
@@ -94,16 +97,6 @@ def memory_usage(
 def of_systems() -> Question[MemoryUsage]:
     """What is asked of reports of a whole system."""
     return Question(_of_report, _of_reports, ranked=True)
-
-
-def _given(reports: object) -> list[object]:
-    if isinstance(reports, str | Path | SystemReport | MemorySnapshot | RankSet):
-        return [reports]
-    return list(reports) if isinstance(reports, Iterable) else [reports]
-
-
-def _is_snapshot(given: object) -> bool:
-    return isinstance(given, str | Path) and bool(find_snapshots(given))
 
 
 def _of_snapshots(given: Sequence[object], by: str, diff: bool, common: Common) -> MemoryUsage:
@@ -143,33 +136,26 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
     devices, unknown = [], 0
     for pid, device, memory, rows, used in usages(events):
         unknown += 0 if used.before else used.unknown_frees
-        held = _holders(used, Labels.of(names[row] for row in rows[used.rows].tolist()))
+        by = Labels.of(names[row] for row in rows[used.rows].tolist())
+        live = np.isin(np.arange(len(used.rows)), used.at_peak)
+        codes = by.codes.astype(np.int64)
+        held = holders(codes, by.values, used.bytes, live, used.freed == NEVER)
+        if used.before:
+            sizes = (used.before_at_peak, None, None, None, used.before_at_end)
+            held.append(Holder(BEFORE, *sizes))
         first = max(held, key=lambda holder: holder.at_peak_bytes, default=None)
-        rank = report.rank_of(pid)[0]
         series = MemorySeries(
-            rank,
-            device,
-            memory,
             used.times.tolist(),
             used.live.tolist(),
+            report.rank_of(pid)[0],
+            device,
+            memory,
             "" if first is None else str(first.name or ""),
             used.reserved.tolist(),
         )
         figures = (used.peak_bytes, used.peak_ns, used.left_bytes)
         devices.append(DeviceMemory(*figures, held, series))
     return devices, unknown
-
-
-def _holders(used: Usage, names: Labels) -> list[Holder]:
-    """Who holds what, and what was allocated before the capture."""
-    live = np.zeros(len(used.rows), dtype=np.bool_)
-    live[used.at_peak] = True
-    codes = names.codes.astype(np.int64)
-    held = holders(codes, names.values, used.bytes, live, used.freed == NEVER)
-    if used.before:
-        sizes = (used.before_at_peak, None, None, None, used.before_at_end)
-        held.append(Holder(BEFORE, *sizes))
-    return held
 
 
 def _of_reports(parts: Parts[tuple[list[DeviceMemory], int] | None]) -> MemoryUsage:

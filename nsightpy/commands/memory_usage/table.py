@@ -59,34 +59,31 @@ def usage_table(devices: Sequence[DeviceMemory]) -> MemoryUsage:
 
     held = [(device, holder) for device in devices for holder in device.holders]
     held.sort(key=lambda pair: (*place(pair[0].series), -pair[1].at_peak_bytes, str(pair[1].name)))
+    rows = tuple(
+        (
+            *(device.series.device, device.series.memory),
+            *(device.peak_bytes, device.peak_ns, device.left_bytes),
+            *(holder.at_peak_bytes, holder.at_peak_allocations, holder.allocations),
+            *(holder.largest_bytes, holder.name, holder.at_end_bytes, device.series.rank),
+        )
+        for device, holder in held
+    )
     return MemoryUsage(
         "memory-usage",
         FIELDS,
-        tuple(_row(device, holder) for device, holder in held),
+        rows,
         series=tuple(sorted((device.series for device in devices), key=place)),
         iterations=tuple(each for device in devices for each in device.growth),
     )
 
 
-def _row(device: DeviceMemory, holder: Holder) -> Row:
-    return (
-        device.series.device,
-        device.series.memory,
-        device.peak_bytes,
-        device.peak_ns,
-        device.left_bytes,
-        holder.at_peak_bytes,
-        holder.at_peak_allocations,
-        holder.allocations,
-        holder.largest_bytes,
-        holder.name,
-        holder.at_end_bytes,
-        device.series.rank,
-    )
-
-
 def difference_table(before: Iterable[DeviceMemory], after: Iterable[DeviceMemory]) -> MemoryUsage:
     """A row for each device and place, what changed most first; a place that is not there has 0."""
+
+    def order(row: Row) -> tuple[object, ...]:
+        peak, end = (abs(int(change or 0)) for change in row[2:4])
+        return (-max(peak, end), -peak, str(row[-1]))
+
     sides = [{each.series.device: each for each in side} for side in (before, after)]
     rows: list[Row] = []
     for device in sorted(sides[0] | sides[1]):
@@ -100,23 +97,13 @@ def difference_table(before: Iterable[DeviceMemory], after: Iterable[DeviceMemor
             (device, memory, *_change(*(side.get(name, NOTHING) for side in held)), name)
             for name in names
         ]
-        rows += sorted(changes, key=_order)
+        rows += sorted(changes, key=order)
     return MemoryUsage("memory-usage", DIFFERENCE_FIELDS, tuple(rows))
 
 
 def _change(before: Holder, after: Holder) -> Row:
-    return (
-        after.at_peak_bytes - before.at_peak_bytes,
-        after.at_end_bytes - before.at_end_bytes,
-        before.at_peak_bytes,
-        after.at_peak_bytes,
-        before.at_end_bytes,
-        after.at_end_bytes,
-        before.allocations,
-        after.allocations,
+    peaks, ends = (
+        (getattr(before, name), getattr(after, name)) for name in ("at_peak_bytes", "at_end_bytes")
     )
-
-
-def _order(row: Row) -> tuple[object, ...]:
-    peak, end = (abs(int(change or 0)) for change in row[2:4])
-    return (-max(peak, end), -peak, str(row[-1]))
+    allocations = (before.allocations, after.allocations)
+    return (peaks[1] - peaks[0], ends[1] - ends[0], *peaks, *ends, *allocations)

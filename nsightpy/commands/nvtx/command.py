@@ -25,13 +25,10 @@ from nsightpy.analysis.tally import Key
 from nsightpy.commands.nvtx.launching import NO_CALLS, launching
 from nsightpy.commands.nvtx.metrics import FIELDS as METRIC_FIELDS, metrics_of_ranges
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, is_constant
+from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Option
 from nsightpy.query.request import without_launch_call
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Said, Table, Value, View
 from nsightpy.results.keys import RANGE, row_keys
 from nsightpy.units import counted, format_time
@@ -95,11 +92,16 @@ def nvtx(
     def ranked(parts: Parts[RangeTallies]) -> Table:
         tallied = merged(parts.values)
         rows = _rows(tallied)
+
+        def by_gpu_time(key: Key) -> tuple[Value, ...]:
+            _, host, gpu, *_, attributed, _ = rows[key]
+            return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
+
         if tree:  # those inside one parent by host time
             hosts = {key: -int(row[1] or 0) for key, row in rows.items()}
             ordered = list(depth_first(rows, lambda key: (hosts.get(key, 0), *key)))
         else:
-            ordered = sorted(rows, key=partial(_by_gpu_time, rows))
+            ordered = sorted(rows, key=by_gpu_time)
         names = _shown_names(ordered, tallied.members, tree=tree)
         shown = tuple((names[key[0]], *key[1:], *rows[key]) for key in ordered)
         view = View(tree="range") if tree else None
@@ -173,31 +175,16 @@ def _outside_ns(
 
 def _rows(tallied: RangeTallies) -> Rows:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
-    projected = tallied.projected.statistics()
-    times: dict[Key, tuple[int, float]] = {
-        key: (int(projected.total[group]), float(projected.median[group]))
-        for group, key in enumerate(projected.keys)
-    }
-    ranges = tallied.ranges.statistics()
+    projected = tallied.projected.statistics().rows("total", "median")
+    times = {tuple(key): (total, median) for *key, total, median in projected}
     rows: Rows = {}
-    for group, key in enumerate(ranges.keys):
-        total, median = times.get(key, (0, None))
+    for *parts, instances, host_ns in tallied.ranges.statistics().rows("instances", "total"):
+        key = tuple(parts)
         operations, attributed, attributed_ns, busy_ns = tallied.work[key]
         share = busy_ns / tallied.whole_busy_ns if tallied.whole_busy_ns else None
-        gpu: tuple[Value, ...] = (total, median, operations, share)
-        host = (int(ranges.instances[group]), int(ranges.total[group]))
-        waited = (attributed_ns, attributed)
-        rows[tuple(map(str, key))] = (
-            *host,
-            *(gpu if tallied.known else (None,) * 4),
-            *(waited if tallied.known else (None,) * 2),
-        )
+        gpu = (*times.get(key, (0, None)), operations, share, attributed_ns, attributed)
+        rows[key] = (instances, host_ns, *(gpu if tallied.known else (None,) * len(gpu)))
     return rows
-
-
-def _by_gpu_time(rows: Rows, key: Key) -> tuple[Value, ...]:
-    _, host, gpu, *_, attributed, _ = rows[key]
-    return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
 
 
 def _notes(tallied: RangeTallies) -> tuple[Said, ...]:

@@ -15,10 +15,8 @@ from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.nvtx.launching import launching
 from nsightpy.frames import GPU_FRAMES, Frame
-from nsightpy.query.engine import Parts, Question
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.sampled_metrics import NO_SAMPLES, gpus_of
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import UNKNOWN, Field, Row, Table
 
 FIELDS = (

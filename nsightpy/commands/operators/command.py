@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -19,27 +18,27 @@ from nsightpy.analysis.operators.device_time import (
     with_callees,
 )
 from nsightpy.analysis.operators.flop import (
-    StepFlop,
     operator_flop,
     peak_flop_per_s,
     step_flop,
     step_notes,
 )
 from nsightpy.analysis.operators.modules import module_calls, path_around
-from nsightpy.analysis.tally import Key, summed
-from nsightpy.commands.operators.modules import FIELDS as MODULE_FIELDS, time_of_modules
+from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.tally import summed
+from nsightpy.commands.operators.modules import (
+    FIELDS as MODULE_FIELDS,
+    DeviceSums,
+    notes_on,
+    time_of_modules,
+)
 from nsightpy.errors import UsageError
 from nsightpy.frames import Floats, Frame
+from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Option
-from nsightpy.query.request import without_launch_call
-from nsightpy.query.scope import Scope
 from nsightpy.query.splits import Shown, in_processes, parse_splits, split_field
-from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Note, Row, Said, Table
+from nsightpy.results import Field, Note, Row, Table
 from nsightpy.results.keys import MODULE, OPERATOR, row_keys
-from nsightpy.units import format_time
 
 _SPLITS = {
     "shape": "shapes",
@@ -75,22 +74,6 @@ NO_SHAPES = Note(
 )
 
 
-@dataclass(frozen=True)
-class OperatorSums:
-    """The sums of one report by key, and what must be said about it.
-
-    `recorded`: whether it has operators; `launched`: whether what ran on a device shows what
-    launched it.
-    """
-
-    rows: dict[Key, list[float]]
-    steps: StepFlop
-    unlaunched_ns: int
-    outside_ns: int
-    recorded: bool
-    launched: bool
-
-
 @command(
     layouts=(FIELDS, MODULE_FIELDS),
     more=tuple(map(split_field, _SPLITS)),
@@ -121,13 +104,15 @@ def operators(
     if depth is not None:
         raise UsageError("--depth is for --by module")
 
-    def ranked(parts: Parts[OperatorSums]) -> Table:
+    def ranked(parts: Parts[DeviceSums]) -> Table:
         shown = Shown.of(splits, parts.ranks.inputs)
         fields = (*shown.fields, *FIELDS)
         rows = _rows(parts, shown)
         place = [field.name for field in fields].index(sort)
         rows.sort(key=lambda row: (-(row[place] or 0), *_order(row)))  # type: ignore[operator]
-        notes = _notes(parts.values)
+        notes = notes_on(parts.values, "operators", "under no operator")
+        if any(part.recorded for part in parts.values):
+            notes = [*step_notes([part.steps for part in parts.values if part.steps]), *notes]
         if rows and "shape" in splits:
             shape = shown.wanted.index("shape")
             notes = notes if any(row[shape] for row in rows) else [NO_SHAPES, *notes]
@@ -137,7 +122,7 @@ def operators(
     return Question(work, ranked, identified="rank" in splits, of_each="rank")
 
 
-def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> OperatorSums:
+def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> DeviceSums:
     frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
     if "module" in splits:
         functions = report.frame("python_functions", _FUNCTION)
@@ -164,13 +149,15 @@ def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> Opera
     columns = (*(_SPLITS[split] for split in splits), "name")
     rows = group_sums(scope.narrow(report, whole), columns, (*_SUMS, *_FLOP))
     ranges = scope.within(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
-    return OperatorSums(
+    device_ns = sum(int(durations(frame).sum()) for frame in work)
+    return DeviceSums(
         rows,
-        step_flop(frame, flop, ideal_s, ranges),
-        times.unlaunched_ns,
-        times.outside_ns,
         recorded=frame.rows > 0,
         launched=report.calls.recorded or not any(frame.rows for frame in work),
+        device_ns=device_ns,
+        outside_ns=times.outside_ns,
+        unlaunched_ns=times.unlaunched_ns,
+        steps=step_flop(frame, flop, ideal_s, ranges),
     )
 
 
@@ -188,7 +175,7 @@ def _peaks(frame: Frame, gpu: str) -> Floats:
     return frame.labels("types").map(partial(peak_flop_per_s, gpu), np.float64)
 
 
-def _rows(parts: Parts[OperatorSums], shown: Shown) -> list[Row]:
+def _rows(parts: Parts[DeviceSums], shown: Shown) -> list[Row]:
     sums = summed(
         {shown.key(key, report): figures for key, figures in part.rows.items()}
         for report, part in parts.results
@@ -221,22 +208,3 @@ def _rates(device_ns: float, counted: float, flop: float, ideal_s: float) -> Row
 def _order(row: Row) -> tuple[object, ...]:
     *key, _, _, host, _, device = row[:-5]
     return (-int(device or 0), -int(host or 0), tuple(map(str, key)))
-
-
-def _notes(parts: Sequence[OperatorSums]) -> list[Said]:
-    silent = sum(not part.recorded for part in parts)
-    if silent == len(parts):
-        return []
-    notes: list[Said] = [*step_notes([part.steps for part in parts])]
-    if silent:
-        notes.append(f"{silent} of {len(parts)} reports hold no operators.")
-    outside = sum(part.outside_ns for part in parts)
-    if outside:
-        notes.append(
-            f"{format_time(outside)} of device work were launched under no operator: they are in "
-            "no row."
-        )
-    unlaunched = sum(part.unlaunched_ns for part in parts)
-    if unlaunched:
-        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
-    return notes

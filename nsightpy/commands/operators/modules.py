@@ -21,16 +21,15 @@ from nsightpy.analysis.operators.device_time import (
     operator_times,
     with_callees,
 )
+from nsightpy.analysis.operators.flop import StepFlop
 from nsightpy.analysis.operators.modules import backward_times, module_calls, range_calls
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx.launching import NO_CALLS, launching
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import MODULES
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.request import without_launch_call
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Said, Table, View
 from nsightpy.units import format_time
 
@@ -51,25 +50,28 @@ _BACKWARD = ("sequence", "direction")
 
 
 @dataclass(frozen=True)
-class ModuleSums:
-    """The sums of one report by path and domain, and the device time that there was, in ns.
+class DeviceSums:
+    """The sums of one report by key, and the device time that there was, in ns.
 
-    `launched`: whether that time shows what launched it.
+    `recorded`: whether it has any of what rows are of; `launched`: whether its device time shows
+    what launched it; `steps`: FLOP by shapes, of operators.
     """
 
     rows: dict[Key, list[float]]
+    recorded: bool
     launched: bool
     device_ns: int
     outside_ns: int
     unlaunched_ns: int
+    steps: StepFlop | None = None
 
 
 def time_of_modules(depth: int | None) -> Question[Table]:
     """Modules as a tree, of so many levels."""
 
-    def ordered(parts: Parts[ModuleSums]) -> Table:
+    def ordered(parts: Parts[DeviceSums]) -> Table:
         rows = tuple(_rows(parts.values, depth))
-        notes = _notes(parts.values)
+        notes = notes_on(parts.values, "modules", "in no module")
         if not (rows or parts.scope.is_narrowed):
             notes = [MODULES.missing(parts.request.kind)]
         return Table("operators", FIELDS, rows, notes=tuple(notes), view=View(tree="module"))
@@ -77,7 +79,7 @@ def time_of_modules(depth: int | None) -> Question[Table]:
     return Question(_sums, ordered)
 
 
-def _sums(report: SystemReport, scope: Scope) -> ModuleSums:
+def _sums(report: SystemReport, scope: Scope) -> DeviceSums:
     narrowed = Scope(devices=scope.devices)
     work = [narrowed.read(report, name, (*WORK_COLUMNS, "device")) for name in GPU_FRAMES]
     modules, times, attributed = (_of_trace if report.kind == "torch" else _of_ranges)(report, work)
@@ -88,7 +90,8 @@ def _sums(report: SystemReport, scope: Scope) -> ModuleSums:
     sums = group_sums(shown, ("path", "domain"), _SUMS)
     device_ns = sum(int(durations(frame).sum()) for frame in work)
     launched = report.calls.recorded or not device_ns
-    return ModuleSums(sums, launched, device_ns, times.outside_ns, times.unlaunched_ns)
+    lost = (times.outside_ns, times.unlaunched_ns)
+    return DeviceSums(sums, bool(sums), launched, device_ns, *lost)
 
 
 def _of_trace(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, OperatorTimes, Ints]:
@@ -140,7 +143,7 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
     return OperatorTimes(host, host_self, total, device_self)
 
 
-def _rows(parts: Sequence[ModuleSums], depth: int | None) -> list[Row]:
+def _rows(parts: Sequence[DeviceSums], depth: int | None) -> list[Row]:
     """Of those inside one parent the one with most device time first, then host time.
 
     None where it is not known what was launched.
@@ -164,18 +167,19 @@ def _rows(parts: Sequence[ModuleSums], depth: int | None) -> list[Row]:
     return rows
 
 
-def _notes(parts: Sequence[ModuleSums]) -> list[Said]:
-    silent = sum(not part.rows for part in parts)
+def notes_on(parts: Sequence[DeviceSums], what: str, outside: str) -> list[Said]:
+    """Reports without any of what rows are of, and the device work that is in no row."""
+    silent = sum(not part.recorded for part in parts)
     if silent == len(parts):
         return []
-    notes: list[Said] = [f"{silent} of {len(parts)} reports hold no modules."] if silent else []
-    outside, device = sum(p.outside_ns for p in parts), sum(p.device_ns for p in parts)
-    if outside:
+    notes: list[Said] = [f"{silent} of {len(parts)} reports hold no {what}."] if silent else []
+    outside_ns, device_ns = sum(p.outside_ns for p in parts), sum(p.device_ns for p in parts)
+    if outside_ns:
         notes.append(
-            f"{format_time(outside)} of {format_time(device)} of device work "
-            f"({100 * outside / device:.3g} %) were launched in no module and are in no row."
+            f"{format_time(outside_ns)} of {format_time(device_ns)} of device work "
+            f"({100 * outside_ns / device_ns:.3g} %) were launched {outside} and are in no row."
         )
-    unlaunched = sum(part.unlaunched_ns for part in parts)
-    if unlaunched:
-        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
+    if unlaunched_ns := sum(part.unlaunched_ns for part in parts):
+        lost = f"{format_time(unlaunched_ns)} of device work"
+        notes.append(without_launch_call(lost, "in no row"))
     return notes

@@ -18,11 +18,9 @@ from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import path_around, range_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import RankPart, align_parts, aligned_calls, once, rank_part
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Said, Table
 from nsightpy.units import format_time
 

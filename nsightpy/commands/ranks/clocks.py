@@ -13,10 +13,8 @@ from nsightpy.analysis.ranks.peers import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import MEMORY_OPERATIONS, Frame
-from nsightpy.query.engine import Parts, Question
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Note, Row, Said, Table
 from nsightpy.units import counted, format_time
 

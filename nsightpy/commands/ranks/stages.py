@@ -17,8 +17,8 @@ from nsightpy.analysis.intervals import Spans, spans_of, union, union_of
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.stages import Exchanges, Pipelines, by_unit, pipelines
 from nsightpy.frames import Frame
+from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import rank_budgets, read_work
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
     RankPart,
     UnitNames,
@@ -26,8 +26,6 @@ from nsightpy.query.rank_alignment import (
     collective_part,
     once,
 )
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Note, Row, Said, Table
 
 FIELDS = (

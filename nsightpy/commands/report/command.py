@@ -18,7 +18,6 @@ from nsightpy.commands.instances import instances
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage, of_systems
 from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.sections import (
     BREAKDOWN,
     CAPTURE,
@@ -31,15 +30,15 @@ from nsightpy.commands.report.sections import (
     TIMELINE,
     Context,
     Entry,
+    Inputs,
     section_of_finding,
     shortened,
 )
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.query import Common, Option, Parts, Question, answers
 from nsightpy.query.command import Command, command
-from nsightpy.query.engine import Parts, Question, answers
-from nsightpy.query.options import Common, Option
 from nsightpy.query.request import Request, reading_options, typed_options
 from nsightpy.report_sets.by_tool import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
@@ -48,7 +47,7 @@ from nsightpy.results.notes import texts
 from nsightpy.results.page import Card, Page, Section
 from nsightpy.results.tracks import Timeline
 from nsightpy.results.verdict import verdict_of, worth_of
-from nsightpy.units import format_time
+from nsightpy.units import counted, format_time
 
 # Of more instances of a kernel only the distribution is drawn.
 MOST_INSTANCES, BINS = 20_000, 60
@@ -113,16 +112,21 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
         **_measured(inputs, context),
         CAPTURE.id: _capture(info(ranks, **reading_options(inputs.common)), summary.notes, context),
     }
+    head = summary.header
+    about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
     return Page(
         title=title_of(ranks.inputs),
         inputs=(*ranks.inputs, *inputs.others),
         verdict=verdict_of(summary),
-        facts=facts_of(summary),
-        cards=cards_of(summary),
+        facts=(*summary.header_lines(), *([("Overview of", about)] if about else [])),
+        cards=tuple(
+            Card(finding, worth_of(finding), where_of(finding), section_of_finding(finding))
+            for finding in summary.findings
+        ),
         sections=tuple(found[entry.id] for entry in ENTRIES),
         passed=passed_checks(summary),
         notes=shortened(general),
-        header=dict(summary.header),
+        header=dict(head),
         timeline=_marked(answer_of[TIMELINE], summary) if embedded else None,
     )
 
@@ -199,10 +203,15 @@ def _without_system(inputs: Inputs) -> Page:
         found |= _measured(inputs, context)
         table = info(inputs.compute, **reading_options(inputs.common))
         found[CAPTURE.id] = _capture(table, found[ROOFLINE.id].notes, context)
+    kinds = (
+        (inputs.compute, "measurement of Nsight Compute", "measurements of Nsight Compute"),
+        (inputs.snapshots, "memory snapshot of PyTorch", "memory snapshots of PyTorch"),
+    )
+    counts = (counted(len(given), one, many) for given, one, many in kinds if given)
     return Page(
         title=title_of(inputs.others),
         inputs=inputs.others,
-        verdict=f"{' and '.join(inputs.kinds)}.",
+        verdict=f"{' and '.join(counts)}.",
         sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
     )
 
@@ -235,21 +244,6 @@ def passed_checks(summary: Summary) -> dict[str, str]:
         for rule in rules
         if name in looked_at and rule.id not in found and rule.passed
     }
-
-
-def facts_of(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The lines of the header: which GPUs, who ran, the capture, what the figures are about."""
-    head = summary.header
-    about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
-    return (*summary.header_lines(), *([("Overview of", about)] if about else []))
-
-
-def cards_of(summary: Summary) -> tuple[Card, ...]:
-    """The findings, each with its bound and place in words, and the section that shows more."""
-    return tuple(
-        Card(finding, worth_of(finding), where_of(finding), section_of_finding(finding))
-        for finding in summary.findings
-    )
 
 
 def where_of(finding: Finding) -> str:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from nsightpy.commands.compare.command import compare
 from nsightpy.commands.compare.runs import OneRun, Runs, listed
 from nsightpy.commands.findings.command import typed_again
-from nsightpy.commands.report.inputs import Inputs
-from nsightpy.commands.report.sections import shortened, table_of
+from nsightpy.commands.report.sections import Inputs, shortened, table_of
 from nsightpy.output import sentences
 from nsightpy.query.options import Common
 from nsightpy.query.request import typed_options

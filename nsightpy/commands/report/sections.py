@@ -1,13 +1,21 @@
-"""Sections of the page: an answer's table, picture and notes, or why there is none."""
+"""What the page is about, and its sections: an answer's table, picture and notes, or why none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import NsightpyError
+from nsightpy.query.options import Common
+from nsightpy.query.request import reading_options
+from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Finding, Table
 from nsightpy.results.page import PagePicture, PageTable, Section
 from nsightpy.results.tracks import Timeline
@@ -95,6 +103,33 @@ def section_of_finding(finding: Finding) -> str:
     alike = [entry for entry in ENTRIES if (entry.name or entry.id) in words[1:2]]
     exact = [entry for entry in alike if all(str(value) in words for value in entry.own.values())]
     return next((entry.id for entry in (*exact, *alike)), CAPTURE.id)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The reports of one page by kind; `ranks` is None where none is of a whole system."""
+
+    ranks: RankSet | None
+    compute: list[str | Path | NcuReport] = field(default_factory=list)
+    snapshots: list[MemorySnapshot] = field(default_factory=list)
+    common: Common = field(default_factory=Common)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The files that are not of a whole system."""
+        return tuple(str(getattr(each, "path", each)) for each in (*self.compute, *self.snapshots))
+
+    @classmethod
+    def of(cls, reports: AnyPaths, **common: Unpack[Common]) -> Inputs:
+        """Open what is given; a folder or glob may hold all kinds. Raises ReportError."""
+        systems, compute, snapshots = split_by_tool(reports)
+        if isinstance(systems, RankSet):
+            return cls(systems, common=common)
+        ranks = None
+        if systems or not (compute or snapshots):
+            use_cache = common.get("use_cache", True)
+            ranks = open_ranks(systems, use_cache=use_cache, **reading_options(common))
+        return cls(ranks, compute, snapshots, common)
 
 
 @dataclass(frozen=True)

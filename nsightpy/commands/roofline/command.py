@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
-from nsightpy.commands.roofline.choice import KernelName, LaunchId, of_kernels
 from nsightpy.commands.roofline.table import (
     FIELDS,
     ORIGIN,
@@ -26,8 +25,9 @@ from nsightpy.commands.roofline.table import (
 )
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
+from nsightpy.names import brief
+from nsightpy.query import Common, NameStyle, Option, Top
 from nsightpy.query.command import command
-from nsightpy.query.options import Common, NameStyle, Option, Top
 from nsightpy.query.request import reading_options
 from nsightpy.query.scope import numbers
 from nsightpy.readers.ceilings import read_ceilings
@@ -38,6 +38,19 @@ from nsightpy.results import Note, Said, with_notes
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
 
+KernelName: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Only launches of this kernel, as ncu takes names; * stands for anything.",
+        "NAME|regex:RE",
+        typed="--kernel-name -k",
+    ),
+]
+LaunchId: TypeAlias = Annotated[
+    str | int | None, Option("Only launches with these ids: 3,7-9.", "SPEC", typed="--id")
+]
+REGEX = "regex:"
+_MOST, _WIDTH = 12, 60
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 
 
@@ -87,28 +100,74 @@ def roofline(
     parts = opened.map(work).values
     every = of_kernels([launch for part, _ in parts for launch in part], kernel_name, launch_id)
     kept = _longest(every, by, top)
-    groups = variants(kept)
-    several = len(opened) > 1
+    groups, all_groups = variants(kept), variants(every)
+    counted = [each.typical for each in all_groups] if by == "variant" else every
     if by == "variant":
         extra, rows = SPREAD, variant_rows(groups, name)
     else:
-        extra, rows = ORIGIN * several, launch_rows(kept, name, several=several)
+        extra = ORIGIN if len(opened) > 1 else ()
+        rows = launch_rows(kept, name, extra)
     made = Roofline(
         "roofline",
         (*FIELDS, *extra),
         tuple(rows),
-        total_rows=_row_count(every, by),
+        total_rows=sum(max(len(launch.points), 1) for launch in counted),
         launches=tuple(kept),
         variants=groups,
         ceilings=read_ceilings(ceilings) if ceilings is not None else (),
         naming=name,
         by=by or "",
         all_launches=tuple(every),
-        all_variants=len(variants(every)),
+        all_variants=len(all_groups),
     )
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes: list[Said] = [*opened.failure_notes, *shared, *_launch_notes(kept), *_clock_notes(kept)]
     return with_notes(made, opened.inputs, notes)
+
+
+def of_kernels(
+    launches: Sequence[RooflineLaunch], pattern: str | None, spec: str | int | None
+) -> list[RooflineLaunch]:
+    """The launches of kernels of that name whose id is on the list; None for all.
+
+    A name is the kernel's function, demangled or mangled name in full, with * for anything;
+    regex:EXPRESSION is searched in them. Raises UsageError, and ReportError where none is left.
+    """
+    ids = numbers(spec, "id")
+    if pattern is None and ids is None:
+        return list(launches)
+    fits = _expression(pattern)
+    kept = [
+        launch
+        for launch in launches
+        if (ids is None or launch.launch in ids)
+        and any(
+            fits.search(name)
+            for name in (launch.base_name, launch.name, launch.mangled_name)
+            if name
+        )
+    ]
+    if launches and not kept:
+        asked = f"of name {pattern!r}" if ids is None else f"with id {spec}"
+        names = dict.fromkeys(brief(launch.base_name or launch.name, _WIDTH) for launch in launches)
+        more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        raise ReportError(
+            launches[0].report,
+            f"holds no kernel {asked}",
+            f"it has {', '.join(list(names)[:_MOST])}{more}; ids are in the table.",
+        )
+    return kept
+
+
+def _expression(pattern: str | None) -> re.Pattern[str]:
+    if pattern is None:
+        return re.compile("")
+    if not pattern.startswith(REGEX):
+        return re.compile(rf"\A{'.*'.join(map(re.escape, pattern.split('*')))}\Z")
+    try:
+        return re.compile(pattern.removeprefix(REGEX))
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is no regular expression: {error}") from error
 
 
 def refuse_times(common: Common, *more: str) -> None:
@@ -192,19 +251,11 @@ def _longest(
     return [launches[place] for place in sorted(places)]
 
 
-def _row_count(launches: Sequence[RooflineLaunch], by: str | None) -> int:
-    """The rows of so many launches: one for each point, one for a launch without any."""
-    if by == "variant":
-        launches = [variant.typical for variant in variants(launches)]
-    return sum(max(len(launch.points), 1) for launch in launches)
-
-
 def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
-    """The reports' own notes, each once, with how many reports it is about."""
+    """The reports' own notes, each once, with how many of several reports it is about."""
     counts = Counter(notes)
-    if reports == 1:
-        return list(counts)
-    return [f"{note} ({count} of {reports} reports)" for note, count in counts.items()]
+    of = f" of {reports} reports)"
+    return [note if reports == 1 else f"{note} ({count}{of}" for note, count in counts.items()]
 
 
 def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[Note]:

@@ -39,7 +39,6 @@ SPREAD = (
     Field("min_flops_per_s", "flops/s"),
     Field("max_flops_per_s", "flops/s"),
 )
-_NO_POINT: Row = (None,) * 9
 VIEW = View(
     once=(
         *("kernel", "grid", "block", "device", "sol_compute_pct", "sol_memory_pct"),
@@ -53,13 +52,15 @@ ALL_POINTS: Points = attrgetter("points")
 
 
 def launch_rows(
-    launches: Iterable[RooflineLaunch], name: str, *, several: bool, points: Points = ALL_POINTS
+    launches: Iterable[RooflineLaunch],
+    name: str,
+    origin: Iterable[Field] = (),
+    points: Points = ALL_POINTS,
 ) -> Iterator[Row]:
-    """Rows of FIELDS, with `several` reports also of ORIGIN; one without figures for no point."""
+    """Rows of FIELDS and these of ORIGIN, a point each; one without figures for no point."""
     for launch in launches:
-        origin = (launch.rank, launch.report) if several else ()
-        for point in points(launch) or (None,):
-            yield (*_head(launch, name), *_figures(point), *_tail(launch), *origin)
+        more = tuple(getattr(launch, field.name) for field in origin)
+        yield from ((*_row(launch, point, name), *more) for point in points(launch) or (None,))
 
 
 def variant_rows(
@@ -67,25 +68,19 @@ def variant_rows(
 ) -> Iterator[Row]:
     """Rows of FIELDS and SPREAD: the launch of median duration, and how far the others are."""
     for variant in variants:
-        launch = variant.typical
         times = [each.duration_ns for each in variant.launches if each.duration_ns is not None]
-        counted = (
-            len(variant.launches),
-            variant.total_ns,
-            min(times, default=None),
-            max(times, default=None),
-        )
-        for point in points(launch) or (None,):
+        extremes = (min(times, default=None), max(times, default=None))
+        counted = (len(variant.launches), variant.total_ns, *extremes)
+        for point in points(variant.typical) or (None,):
             spread = variant.spread(point.precision, point.level) if point else None
-            figures = (*_figures(point), *_tail(launch), *counted, *(spread or (None, None)))
-            yield (*_head(launch, name), *figures)
+            yield (*_row(variant.typical, point, name), *counted, *(spread or (None, None)))
 
 
 def for_people(answer: Roofline) -> Roofline:
     """The points with work; unless rows are split, the most telling one of a kernel and shape."""
     if answer.by == "launch":
-        several = answer.fields != FIELDS
-        rows = launch_rows(answer.launches, answer.naming, several=several, points=_telling)
+        origin = answer.fields[len(FIELDS) :]
+        rows = launch_rows(answer.launches, answer.naming, origin, _telling)
         return replace(answer, rows=tuple(rows), total_rows=None)
     most = None if answer.by else 1
     rows = variant_rows(answer.variants, answer.naming, lambda launch: _telling(launch)[:most])
@@ -98,17 +93,13 @@ def _telling(launch: RooflineLaunch) -> list[Point]:
     return sorted(launch.work, key=lambda point: point is not launch.judged)
 
 
-def _head(launch: RooflineLaunch, name: str) -> Row:
-    shape = (launch.grid or None, launch.block or None)
-    return (launch.launch, launch.named(name), *shape, launch.device)
-
-
-def _figures(point: Point | None) -> Row:
-    if point is None:
-        return _NO_POINT
-    return rows_of(FIELDS[5:14], [point], level=lambda point: point.level or None)[0]
-
-
-def _tail(launch: RooflineLaunch) -> Row:
-    speed = launch.speed
-    return (speed.compute_pct, speed.memory_pct, speed.classification, launch.duration_ns)
+def _row(launch: RooflineLaunch, point: Point | None, name: str) -> Row:
+    """The columns of FIELDS."""
+    figures: Row = (None,) * 9
+    if point is not None:
+        figures = rows_of(FIELDS[5:14], [point], level=lambda point: point.level or None)[0]
+    return (
+        *(launch.launch, launch.named(name), launch.grid or None, launch.block or None),
+        *(launch.device, *figures, launch.speed.compute_pct, launch.speed.memory_pct),
+        *(launch.speed.classification, launch.duration_ns),
+    )

@@ -15,23 +15,23 @@ from nsightpy.analysis.selection.coverage import (
     Selection,
     choose_kernels,
 )
-from nsightpy.commands.select.notes import plan_notes, starts
 from nsightpy.commands.select.offers import Offers, offers_of
-from nsightpy.commands.select.plan import FIELDS, Plan, rows, runs_of, starts_a_job
+from nsightpy.commands.select.plan import (
+    FIELDS,
+    Plan,
+    plan_notes,
+    rows,
+    runs_of,
+    starts,
+    starts_a_job,
+)
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import APPLICATION, Job, Options
+from nsightpy.query import Communication, Option, Parts, Question
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.options import Communication, Option
 from nsightpy.readers.nsys.capture import CUDA_PROFILER_API
 from nsightpy.results import Note
 from nsightpy.results.keys import VARIANT, row_keys
-
-# The sets that versions of ncu have had (ncu --list-sets).
-SETS = (
-    *("basic", "default", "detailed", "full", "memory", "nvlink", "pmsampling", "roofline"),
-    *("source", "sourcelevel", "none"),
-)
 
 
 @command(
@@ -80,7 +80,6 @@ def select(
     """
     if coverage is not None and not 0 < coverage <= 1:
         raise UsageError(f"coverage is a share above 0 and up to 1, not {coverage}")
-    _require_set(metric_set, extra)
     words = shlex.split(application) if isinstance(application, str) else application
     options = Options(
         metric_set or ("" if sections or metrics else "roofline"),
@@ -98,16 +97,6 @@ def select(
     return Question(
         work, partial(_plan, coverage=coverage, top=top, options=options), identified=True
     )
-
-
-def _require_set(metric_set: str, extra: Sequence[str]) -> None:
-    """Raise UsageError for a set of sections that ncu does not have."""
-    has_sections = any("section-folder" in word for word in extra)
-    if metric_set and metric_set not in SETS and not has_sections:
-        raise UsageError(
-            f"ncu has no set of sections {metric_set!r}: it has {', '.join(SETS)}; "
-            "sets of your own need --ncu-option --section-folder=FOLDER"
-        )
 
 
 def _plan(

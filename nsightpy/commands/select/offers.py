@@ -18,12 +18,11 @@ from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.ncu_command.filters import nvtx_filter
+from nsightpy.query import Scope, SystemReport
 from nsightpy.query.iteration_filter import PLACED
 from nsightpy.query.nvtx_filter import ranges_called
-from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture import CaptureStart
-from nsightpy.reports.system import SystemReport
 
 START_END = "StartEnd"
 MOST_RANGES = 100

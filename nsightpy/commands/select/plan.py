@@ -1,4 +1,4 @@
-"""The plan that `select` makes: a table of kernels, and the ncu runs that measure them."""
+"""The plan that `select` makes: a table of kernels, the ncu runs that measure them, and notes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from nsightpy.analysis.selection.coverage import KernelChoice, Selection
-from nsightpy.analysis.selection.launch_places import shaped
+from nsightpy.analysis.selection.coverage import KernelChoice, Selection, passes_of
+from nsightpy.analysis.selection.launch_places import MOST_SHAPES, shaped
+from nsightpy.commands.select.offers import Offers
 from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.names import brief
-from nsightpy.ncu_command import SCRIPTS, Job, Options, Run, script, shell_line
+from nsightpy.ncu_command import APPLICATION, SCRIPTS, Job, Options, Run, script, shell_line
 from nsightpy.ncu_command.scripts import OWN_RANK
+from nsightpy.query.engine import Parts
+from nsightpy.query.steady_state import steady_notes
+from nsightpy.readers.nsys.capture import (
+    CUDA_PROFILER_API,
+    NVTX_RANGE,
+    TORCH_PROFILER,
+    CaptureStart,
+)
 from nsightpy.results import Field, Table, Value
-from nsightpy.units import format_time
+from nsightpy.units import counted, format_time
 
 FIELDS = (
     Field("order", importance=2),
@@ -35,6 +44,24 @@ FIELDS = (
 _TITLE_WIDTH = 100
 SCRIPT_KINDS = tuple(SCRIPTS)
 LAUNCHERS = ("srun", "mpirun", "mpiexec", "torchrun", "aprun", "jsrun", "flux", "prun")
+_NOT_FOR_NCU = (
+    "ncu measures GPUs of NVIDIA only, and these kernels ran on another maker's: the table says "
+    "which are worth measuring, with its own profiler (rocprof-compute for AMD)."
+)
+_COUNTED_FROM_THERE = (
+    "The capture began when the program called cudaProfilerStart. Skips count from there, and so "
+    "does ncu: --profile-from-start off."
+)
+_TORCH = (
+    "A PyTorch trace has no launches from before its profiler began, which ncu counts, too: if "
+    "there were any, the skips are too small. Capture with nsys, or let the program call "
+    "torch.cuda.profiler.start() where its profiler begins and give ncu --profile-from-start off "
+    "(--ncu-option)."
+)
+_GRAPH = (
+    "Some kernels come from CUDA graphs: ncu may count the nodes of a graph in another order than "
+    "they ran; check grid and block of what it profiled."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,4 +151,107 @@ def rows(
             shell_line(run, options),
             shape.static_shared + shape.dynamic_shared,
             run.rank,
+        )
+
+
+def plan_notes(plan: Plan, selection: Selection, parts: Parts[Offers]) -> Iterator[str]:
+    """The notes of a plan, most important first."""
+    offers = parts.values
+    if not all(part.ncu for part in offers):
+        yield _NOT_FOR_NCU
+    if plan.runs:
+        yield _cost(plan, selection)
+    yield from _weight(selection, offers)
+    yield from steady_notes(state for part in offers for state in part.steady)
+    yield from _start(plan, starts(selection, parts))
+    application, ranks = plan.options.application, plan.job.ranks
+    if starts_a_job(application):
+        yield (
+            f"{application[0].rpartition('/')[2]} starts the job: ncu then measures every process "
+            "that it starts, each by its own count. --script with what each rank runs after -- "
+            "measures the chosen ranks only."
+        )
+    elif ranks > 1:
+        yield (
+            f"Each row is measured in its rank of {counted(ranks, 'rank')}: --script slurm, mpi or "
+            "torchrun profiles only those, and runs all others without ncu."
+        )
+    if plan.options.graph:
+        yield _GRAPH
+    if application == APPLICATION:
+        yield "Give the application's own command after --; APPLICATION stands for it now."
+
+
+def starts(selection: Selection, parts: Parts[Offers]) -> list[CaptureStart]:
+    """How the captures began in which launches are chosen."""
+    chosen = {choice.unit.report for choice in selection.choices}
+    return [part.start for report, part in parts.results if str(report.path) in chosen]
+
+
+def _cost(plan: Plan, selection: Selection) -> str:
+    """What measuring takes: passes x duration."""
+    options = plan.options
+    passes = passes_of(options.metric_set)
+    once = sum(choice.sample.duration_ns for choice in selection.choices)
+    which = f"--set {options.metric_set}" if options.metric_set else "these metrics"
+    return (
+        f"Measuring takes {counted(len(plan.runs), 'run')} of the application, in each about "
+        f"{passes} passes ({which}; ncu prints the real number) over one launch: {passes} x "
+        f"{format_time(once)} = {format_time(passes * once)} of kernels in all."
+    )
+
+
+def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
+    """What shares are of, and what is left out."""
+    yield (
+        f"share is of {format_time(selection.whole_ns)} of GPU time in "
+        f"{counted(selection.variants, 'variant')}."
+    )
+    if selection.not_wanted:
+        yield (
+            f"{counted(selection.not_wanted, 'more variant')} would be needed for the usual 80 %: "
+            "nobody runs ncu so often. --top N chooses more, --coverage SHARE as many as it takes."
+        )
+    sized = sum(choice.variant.size >= 0 for choice in selection.choices)
+    if sized:
+        which = "row stands" if sized == 1 else "rows stand"
+        yield (
+            f"{sized} {which} for launches of one size: their kernel ran under more than "
+            f"{MOST_SHAPES} grids, which are grouped by powers of two of the threads launched."
+        )
+    talking = sum(part.communication_ns for part in offers)
+    kernels = sum(part.kernels_ns for part in offers)
+    graphs = sum(part.opaque_ns for part in offers)
+    if talking and kernels > selection.whole_ns:
+        yield (
+            f"Communication kernels are left out ({100 * talking / kernels:.1f} % of all kernel "
+            "time): replaying one waits for ranks that do not replay. --with-communication "
+            "includes them."
+        )
+    if graphs:
+        yield (
+            f"{100 * graphs / (graphs + kernels):.1f} % of the GPU time ({format_time(graphs)}) "
+            "ran in CUDA graphs that were traced as a whole: their kernels cannot be chosen. "
+            "`nsys profile --cuda-graph-trace=node` shows them."
+        )
+    if selection.unreachable:
+        names = "; ".join(brief(variant.name, 80) for variant in selection.unreachable[:3])
+        yield f"No launch in the range: {counted(len(selection.unreachable), 'variant')}: {names}."
+
+
+def _start(plan: Plan, captures: Sequence[CaptureStart]) -> Iterator[str]:
+    """Where the count of launches begins, when the capture began later than the program."""
+    triggers = {start.trigger for start in captures}
+    late = max((start.late_ns for start in captures), default=0)
+    if CUDA_PROFILER_API in triggers:
+        yield _COUNTED_FROM_THERE
+    elif TORCH_PROFILER in triggers:
+        yield _TORCH
+    elif (late or NVTX_RANGE in triggers) and not plan.options.nvtx:
+        how = " at an NVTX range" if NVTX_RANGE in triggers else ""
+        when = f" {format_time(late)} after the program was launched" if late else ""
+        yield (
+            f"The capture began{how}{when}. ncu also counts the launches before that, which the "
+            "report does not hold: if there were any, the skips are too small. --nvtx with a range "
+            "that opened during the capture makes both count the same launches."
         )

@@ -14,9 +14,8 @@ from nsightpy.commands.stats import (
 )
 from nsightpy.commands.stats.reports import OF_SEVERAL, Listing, Sum
 from nsightpy.errors import require_choice
+from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Question
 from nsightpy.query.command import command
-from nsightpy.query.engine import Question
-from nsightpy.query.options import NAME_COLUMNS, NameStyle, Option
 from nsightpy.results import Table
 
 REPORTS: Mapping[str, Sum | Listing] = {

@@ -11,8 +11,7 @@ from nsightpy.analysis.ranking import figure, part, spread
 from nsightpy.commands.stats.operations import events
 from nsightpy.commands.stats.reports import Listing, Sum, by_time, known, numbered_by
 from nsightpy.frames import Frame, Labels, constant
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
+from nsightpy.query import Scope, SystemReport
 
 _MPI = "-t mpi"
 _MESSAGE, _COLLECTIVE = "point-to-point", "collective"

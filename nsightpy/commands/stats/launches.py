@@ -12,10 +12,8 @@ from nsightpy.analysis.ranking import figure, part, spread
 from nsightpy.commands.stats.operations import kernel_names, named
 from nsightpy.commands.stats.reports import Listing, Sum, known, named_by
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.engine import Parts
+from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.request import without_launch_call
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import KERNEL, row_keys
 
 _SHAPES = ("grid", "block")

@@ -22,9 +22,8 @@ from nsightpy.commands.stats.reports import (
     numbered_by,
 )
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant
+from nsightpy.query import Scope, SystemReport
 from nsightpy.query.launching_lines import launching_lines
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import API, KERNEL, MEMORY, RowKey, row_keys
 
 # The columns of each frame that name its rows, or choose them.

@@ -29,9 +29,8 @@ from nsightpy.commands.stats.operations import kernel_names, named
 from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Sum, by_time, named_by
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.query import Scope, SystemReport
 from nsightpy.query.capture_advice import CUDA_NVTX
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.keys import KERNEL, row_keys
 
 START_END = "StartEnd"

@@ -26,9 +26,8 @@ from nsightpy.analysis.ranking import (
 )
 from nsightpy.analysis.tally import Tally
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.query import Parts, Question, Scope
 from nsightpy.query.capture_advice import CUDA, not_recorded
-from nsightpy.query.engine import Parts, Question
-from nsightpy.query.scope import Scope
 from nsightpy.query.splits import Shown, in_processes
 from nsightpy.reports.system import SystemReport, Wanted
 from nsightpy.results import Field, LazyRows, Row, Said, Table, Value

@@ -10,8 +10,7 @@ import numpy as np
 from nsightpy.analysis.ranking import MEGA, Column, Ranking, durations, figure, nsys_field, part
 from nsightpy.commands.stats.reports import Sum
 from nsightpy.frames import Frame, Labels, constant
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
+from nsightpy.query import Scope, SystemReport
 from nsightpy.results import Value
 from nsightpy.units import round_half_up
 

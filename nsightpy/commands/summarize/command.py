@@ -30,11 +30,10 @@ from nsightpy.commands.summarize.sections import (
     read_part,
     steady_text,
 )
+from nsightpy.query import Option, Parts, Question
 from nsightpy.query.command import command
 from nsightpy.query.device_time import suspect_note
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.idle_time import NO_CALLS
-from nsightpy.query.options import Option
 from nsightpy.query.replayed import Replayed, replayed
 from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, rank_order
 from nsightpy.results.keys import KERNEL, row_keys

@@ -22,12 +22,10 @@ from nsightpy.commands.findings.report_evidence import ReportEvidence, report_ev
 from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
+from nsightpy.query import Request, Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
-from nsightpy.query.request import Request
-from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in, rank_order
 from nsightpy.results.keys import MEMORY, RANGE, row_keys
 
@@ -150,12 +148,11 @@ def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     return tally(groups.codes, ranking.durations(collectives), keys)
 
 
-def categories_section(kernels: Statistics) -> Table:
+def categories_section(statistics: Statistics) -> Table:
     """The time of all kernels by what they compute, most of it first."""
-    totals = zip(kernels.keys, kernels.total.tolist(), strict=True)
     sums = Counter[str]()
-    for key, total in totals:
-        sums[category_of(str(key[0]))] += total
+    for name, total in statistics.rows("total"):
+        sums[category_of(str(name))] += total
     whole = max(sums.total(), 1)
     ordered = sorted(sums.items(), key=lambda each: (-each[1], each[0]))
     rows = tuple((category, total, total / whole) for category, total in ordered)
@@ -175,29 +172,16 @@ def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
 
 def collectives_section(tallies: Sequence[Tally]) -> Table:
     """Communication kernels by operation, most time first; ranks: how many took part."""
-    members: dict[str, set[str]] = {}
-    by_operation = []
-    for part in tallies:
-        for operation, member in part.keys:
-            members.setdefault(str(operation), set()).add(str(member))
-        keys = tuple((operation,) for operation, _ in part.keys)
-        by_operation.append(merge([Tally(keys, part.bounds, part.values, part.counts)]))
-    statistics = merge(by_operation).statistics()
-    rows: list[tuple[Value, ...]] = [
-        (
-            str(key[0]),
-            None,
-            len(members[str(key[0])]),
-            int(statistics.instances[group]),
-            None,
-            float(statistics.median[group]),
-            int(statistics.total[group]),
-        )
-        for group, key in enumerate(statistics.keys)
-    ]
-    rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
+    every = merge(tallies)
+    ranks = Counter(operation for operation, _ in every.keys)
+    by_operation = replace(every, keys=tuple(key[:1] for key in every.keys))
+    statistics = merge([by_operation]).statistics()
+    rows = tuple(
+        (operation, None, ranks[operation], instances, None, median, total)
+        for operation, instances, median, total in statistics.rows("instances", "median", "total")
+    )
     # no keys: sizes are not known here, so that they would not be those of `collectives`
-    return Table("collectives", SECTIONS["collectives"], tuple(rows))
+    return Table("collectives", SECTIONS["collectives"], rows)
 
 
 def memory_section(parts: Sequence[Part]) -> Table:
@@ -211,45 +195,37 @@ def memory_section(parts: Sequence[Part]) -> Table:
 
 def ranges_section(tallies: Sequence[Tally]) -> Table:
     """The NVTX ranges with the most host time."""
-    statistics = merge(tallies).statistics()
-    rows: list[tuple[Value, ...]] = [
-        (*key, int(statistics.instances[g]), int(statistics.total[g]), float(statistics.median[g]))
-        for g, key in enumerate(statistics.keys)
-    ]
-    rows.sort(key=lambda row: (-int(row[4] or 0), str(row[0]), str(row[1])))
+    rows = merge(tallies).statistics().rows("instances", "total", "median")[:TOP_RANGES]
     keys = row_keys(RANGE, "range", "domain")
-    return Table("nvtx", SECTIONS["nvtx"], tuple(rows[:TOP_RANGES]), identity=keys)
+    return Table("nvtx", SECTIONS["nvtx"], tuple(rows), identity=keys)
 
 
 def idle_section(facts: JobEvidence) -> Table:
     """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
-    rows: list[tuple[Value, ...]] = []
-    for device in facts.devices:
-        if device.causes:
-            causes = map(device.caused, CAUSES)
-            rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
-    return Table("idle", SECTIONS["idle"], tuple(rows))
+    rows = tuple(
+        (device.rank, device.device, device.budget.idle_ns, *map(device.caused, CAUSES))
+        for device in facts.devices
+        if device.causes
+    )
+    return Table("idle", SECTIONS["idle"], rows)
 
 
 def gap_section(facts: JobEvidence) -> Table:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
     longest = [
-        (
-            device.longest.place.duration_ns / device.budget.window_ns,
-            number,
-            device,
-            device.longest,
-        )
-        for number, device in enumerate(facts.used)
-        if device.longest is not None
+        (gap.place.duration_ns / device.budget.window_ns, device, gap)
+        for device in facts.used
+        if (gap := device.longest) is not None
     ]
-    rows: list[tuple[Value, ...]] = []
-    if longest:
-        share, _, device, gap = max(longest, key=lambda case: (case[0], -case[1]))
-        if share >= LEAST_GAP:
-            place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
-            rows.append((device.rank, device.device, *place, share, gap.cause, gap.host))
-    return Table("gaps", SECTIONS["gaps"], tuple(rows))
+    rows = tuple(
+        (
+            *(device.rank, device.device, gap.place.start_ns + device.ahead_ns),
+            *(gap.place.duration_ns, share, gap.cause, gap.host),
+        )
+        for share, device, gap in sorted(longest, key=lambda case: -case[0])[:1]
+        if share >= LEAST_GAP
+    )
+    return Table("gaps", SECTIONS["gaps"], rows)
 
 
 def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
@@ -18,15 +17,12 @@ from nsightpy.analysis.work_graph.critical_path import legs
 from nsightpy.commands.findings import command as checks
 from nsightpy.commands.timeline.tracks import TrackReader
 from nsightpy.errors import MissingDataError, NsightpyError, UsageError
-from nsightpy.frames import GPU_FRAMES, Frame
+from nsightpy.frames import GPU_FRAMES
+from nsightpy.query import Communication, Option, Parts, Question, Request, Scope, answers
 from nsightpy.query.command import command
-from nsightpy.query.engine import Parts, Question, answer, answers
 from nsightpy.query.iteration_filter import none_of, places_in
-from nsightpy.query.options import Communication, Option
 from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
-from nsightpy.query.request import Request
-from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import iterations_of
 from nsightpy.readers.extent import bounds_of
 from nsightpy.report_sets.report_files import natural
@@ -36,8 +32,8 @@ from nsightpy.results.notes import texts
 from nsightpy.results.tracks import Mark, Place, Timeline
 from nsightpy.units import listed
 
-# Findings of reports with fewer bytes are marked unasked.
-SOON_FOUND = 300_000_000
+# In this order in what is drawn.
+_MARKS = ("findings", "iterations", "critical path")
 _RENDER = "nsightpy.render.timeline"
 _PLACED = ("start_ns", "end_ns", "pid", "device")
 
@@ -55,15 +51,6 @@ class Survey:
     iterations: dict[int, Iterations] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The command's own arguments."""
-
-    calls: bool
-    findings: bool | None
-    communication: tuple[str, ...]
-
-
 @command(
     picture=f"{_RENDER}.plot:timeline_figure",
     files={
@@ -77,12 +64,8 @@ def timeline(
     *,
     calls: Annotated[bool, Option("No CUDA API calls in pages and traces.")] = True,
     findings: Annotated[
-        bool | None,
-        Option(
-            "Mark findings in pages and traces; without either, those of reports below 300 MB.",
-            typed="--findings/--no-findings",
-        ),
-    ] = None,
+        bool, Option("No findings and no critical path in pages and traces.")
+    ] = True,
     communication: Communication = (),
 ) -> Question[Timeline]:
     """The file's name says what is made: .png, .svg, .pdf (a picture), .html (one offline page to
@@ -90,24 +73,17 @@ def timeline(
     --from and --to too, are those of the first report. --iteration draws the window of those
     iterations.
     """
-    settings = Settings(calls, findings, tuple(communication))
-    return Question(_survey, partial(_drawn, settings=settings), identified=True, clock=True)
+    drawn = partial(_drawn, calls=calls, findings=findings, communication=tuple(communication))
+    return Question(_survey, drawn, identified=True, clock=True)
 
 
 def _survey(report: SystemReport, scope: Scope) -> Survey | None:
     """The places of a report in scope; None when there are none."""
     chosen, scope = scope.iteration, _at_all_times(scope)
     iterations = {} if chosen is None else iterations_of(report, scope)
-    if not scope.is_narrowed:
-        extent = report.extent
-        gpu = (extent.start_ns, extent.end_ns)
-        places: tuple[tuple[int, int | None], ...] = extent.places
-    else:
-        frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
-        gpu = bounds_of(frames) or (None, None)
-        places = tuple(places_of(Frame.concatenate(frames)))
-    if gpu[0] is not None and gpu[1] is not None:
-        return Survey(places, gpu[0], gpu[1], iterations)
+    frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
+    if gpu := bounds_of(frames):
+        return Survey(tuple(places_of(*frames)), *gpu, iterations)
     host = report.bounds(gpu=False)
     if scope.devices is not None or host is None:
         return None
@@ -120,7 +96,9 @@ def _at_all_times(scope: Scope) -> Scope:
     return replace(scope, from_ns=None, to_ns=None, iteration=None)
 
 
-def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
+def _drawn(
+    parts: Parts[Survey | None], *, calls: bool, findings: bool, communication: tuple[str, ...]
+) -> Timeline:
     """The timeline of the reports; their tracks are read when they are asked for."""
     request, clock, scope = parts.request, parts.clock, parts.scope
     placed = _placed(parts)
@@ -140,8 +118,8 @@ def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
         [by_path[path] for path in dict.fromkeys(place.report for place in places)],
         places,
         _at_all_times(scope),
-        settings.calls,
-        settings.communication,
+        calls,
+        communication,
         clock,
         {} if alone else collectives_of(alignment_of(parts.ranks)),
         window,
@@ -153,6 +131,7 @@ def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
         for place, survey in placed
         for time_ns in (survey.start_ns, survey.end_ns)
     ]
+    marks = partial(_marks, request, reader, communication)
     drawn = Timeline(
         places=places,
         start_ns=min(moments) if window[0] is None else window[0],
@@ -162,8 +141,8 @@ def _drawn(parts: Parts[Survey | None], *, settings: Settings) -> Timeline:
         earliest=reader.earliest,
         inputs=parts.ranks.inputs,
         notes=notes,
-        marks=partial(_marks, request, reader, settings),
-        path=partial(_path, request, reader, settings),
+        marks=partial(marks, _MARKS if findings else _MARKS[1:2]),
+        path=partial(marks, _MARKS[2:] if findings else ()),
     )
     return replace(drawn, picture=partial(picture, drawn))
 
@@ -230,58 +209,41 @@ def _window(
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
-def _marks(request: Request, reader: TrackReader, settings: Settings) -> tuple[Mark, ...]:
-    """Findings, iterations and the critical path; why there are none is noted."""
-    questions: list[Question[Any]] = [
-        Question(_iterations, partial(_on_one_clock, reader=reader), identified=True)
-    ]
-    wanted = _is_judged(request, settings)
-    if wanted:
-        questions.append(checks.findings.question(communication=settings.communication))
+def _marks(
+    request: Request,
+    reader: TrackReader,
+    communication: tuple[str, ...],
+    wanted: Sequence[str],
+) -> tuple[Mark, ...]:
+    """The wanted marks; why there are none is noted."""
+    questions: dict[str, Question[Any]] = {
+        "findings": checks.findings.question(communication=communication),
+        "iterations": Question(_iterations, partial(_on_one_clock, reader=reader), identified=True),
+        "critical path": path_question(partial(_path, places=reader.places), communication),
+    }
     try:
-        iterations, *found = answers(request, questions)
+        found = answers(request, [questions[name] for name in wanted])
     except NsightpyError as error:
-        iterations, found = error, [error] * wanted
+        found = [error] * len(wanted)
     marks: list[Mark] = []
-    for table in found:
-        if isinstance(table, NsightpyError):
-            reader.notes.append(f"No findings are marked: {table}")
+    for name, answer in zip(wanted, found, strict=True):
+        if isinstance(answer, NsightpyError):
+            reader.notes.append(f"Not marked: {name}: {answer}")
         else:
-            marks += finding_marks(reader.places, table)
-    if isinstance(iterations, NsightpyError):
-        reader.notes.append(f"No iterations are marked: {iterations}")
-    else:
-        marks += iterations
-    return (*marks, *_path(request, reader, settings))
+            marks += finding_marks(reader.places, answer) if name == "findings" else answer
+    return tuple(marks)
 
 
-def _is_judged(request: Request, settings: Settings) -> bool:
-    """Whether findings and the critical path are wanted."""
-    if settings.findings is None:
-        return sum(map(_size, request.ranks.inputs)) < SOON_FOUND
-    return settings.findings
-
-
-def _path(request: Request, reader: TrackReader, settings: Settings) -> tuple[Mark, ...]:
+def _path(known: Replayed, *, places: Sequence[Place]) -> list[Mark]:
     """The critical path of the steady state, or of the drawn window; nothing without one."""
-
-    def drawn(known: Replayed) -> tuple[Mark, ...]:
-        graph, path = known.graph, known.path
-        if graph is None or path is None:
-            return ()
-        later = 0
-        if known.alignment is not None:
-            later = known.alignment.base_ns - CommonClock.of(known.alignment).zero_ns
-        moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
-        return tuple(path_marks(reader.places, graph.work.units, moved, known.path_text or ""))
-
-    if not _is_judged(request, settings):
-        return ()
-    try:
-        return answer(request, path_question(drawn, settings.communication))
-    except NsightpyError as error:
-        reader.notes.append(f"No critical path is marked: {error}")
-        return ()
+    graph, path = known.graph, known.path
+    if graph is None or path is None:
+        return []
+    later = 0
+    if known.alignment is not None:
+        later = known.alignment.base_ns - CommonClock.of(known.alignment).zero_ns
+    moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
+    return path_marks(places, graph.work.units, moved, known.path_text or "")
 
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
@@ -305,10 +267,3 @@ def _on_one_clock(parts: Parts[dict[int, Iterations]], reader: TrackReader) -> l
         if (low is None or mark.end_ns is None or mark.end_ns > low)
         and (high is None or mark.start_ns is None or mark.start_ns < high)
     ]
-
-
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0

@@ -15,11 +15,10 @@ from nsightpy.analysis.timeline.clock import Collectives, with_collectives
 from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints
+from nsightpy.query import Scope, SystemReport
 from nsightpy.query.device_time import memory_events
 from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import SHARES, gpus_of
-from nsightpy.query.scope import Scope
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Counter, Lane, Place, Track
 
 _SPAN = ("start_ns", "end_ns")
@@ -129,15 +128,7 @@ class TrackReader:
             return streams, hosts, []
         hosts += operator_lanes(host_frame("operators", _OPERATOR))
         hosts += call_lanes(calls, streams) if calls is not None else []
-        return streams, hosts, counters_of(report, scope)
-
-
-def counters_of(report: SystemReport, scope: Scope) -> list[tuple[int, int, Counter]]:
-    """The counters of a report with their pid and device, in its own time.
-
-    GPU metrics are of a GPU, whoever used it: they are given once, to the first process on it.
-    """
-    return [*_memory(report, scope), *_metrics(report)]
+        return streams, hosts, [*_memory(report, scope), *_metrics(report)]
 
 
 def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Counter]]:
@@ -150,11 +141,16 @@ def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Coun
 
 
 def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
-    """The sampled metrics of `breakdown --bins`, in % of their peak, each sample until the next."""
+    """The sampled metrics of `breakdown --bins`, in % of their peak, each sample until the next.
+
+    They are of a GPU, whoever used it: they are given once, to the first process on it.
+    """
     samples = report.frame("gpu_metrics")
     if not samples.rows:
         return
-    owners = _owners(report)
+    owners: dict[int, tuple[int, int]] = {}
+    for place, gpu in sorted(gpus_of(report).items()):
+        owners.setdefault(gpu, place)
     names = samples.labels("metric").merged()
     for code, name in enumerate(names.values):
         if not any(re.fullmatch(pattern, name) for pattern in SHARES.values()):
@@ -170,14 +166,6 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
             values = np.append(values[order], 0)
             label = name.removesuffix(" [Throughput %]")
             yield *owners[gpu], Counter(label, PER_CENT, *_changes(times, values))
-
-
-def _owners(report: SystemReport) -> dict[int, tuple[int, int]]:
-    """The first process and CUDA device that used each GPU of the host."""
-    owners: dict[int, tuple[int, int]] = {}
-    for place, gpu in sorted(gpus_of(report).items()):
-        owners.setdefault(gpu, place)
-    return owners
 
 
 def _changes(times: Ints, values: Ints) -> tuple[Ints, Ints]:
