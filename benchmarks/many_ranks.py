@@ -4,20 +4,20 @@
     python benchmarks/many_ranks.py --ranks 4096 --commands kernels,ranks,summarize
 
 Prints rows of RESULTS-ranks.md: processor seconds of the whole process (one worker), the ratio to
-`kernels`, which opens and reads every report, and peak memory. The job is the preset "ranks_64" of
-the simulator, wider: 8 ranks on a node, tensor groups inside nodes, data groups across them.
+`kernels`, which opens and reads every report, and the highest anonymous memory. The job is the
+preset "ranks_64" of the simulator, wider: 8 ranks on a node, tensor groups inside nodes, data
+groups across them.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from harness.measure import Command, Sample, run_once
 from simulator.presets import PRESETS
 
 TENSOR = 8
@@ -35,18 +35,13 @@ def reports_of(ranks: int, payload: str | None, folder: Path) -> Path:
     return folder
 
 
-def taken(command: str, reports: Path) -> tuple[float, float]:
-    """Processor seconds and peak MB of a command on reports; raises where it fails."""
+def taken(command: str, reports: Path) -> Sample:
+    """What a command on reports takes, with one worker; raises where it fails."""
     with tempfile.TemporaryDirectory() as scratch:
         argv = [sys.executable, "-m", "nsightpy", command, str(reports), "--jobs", "1"]
         if command == "timeline":
             argv += ["-o", str(Path(scratch) / "timeline.html")]
-        child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env={**os.environ, **ALONE})
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{command} {reports}: exit code {child.returncode}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        return run_once(Command(command, tuple(argv), environment=ALONE), Path.cwd())
 
 
 def main() -> None:
@@ -64,7 +59,8 @@ def main() -> None:
         reports = reports_of(given.ranks, payload, folder)
         base = 0.0
         for command in given.commands.split(","):
-            seconds, peak = taken(command, reports)
+            sample = taken(command, reports)
+            seconds, peak = sample.cpu_seconds, sample.peak_bytes / 1e6
             base = base or seconds
             print(
                 f"| {given.ranks:,} | {shown} | `{command}` | {seconds:.1f} "

@@ -2,7 +2,6 @@
 
     python benchmarks/traces.py --hta ENVIRONMENT/bin/python      # 2,000,000 events; minutes
     python benchmarks/traces.py --events 100000 --rounds 1        # a quick trial
-    python benchmarks/traces.py --large 10000000                  # one such trace, once
 
 The jobs are those of scripts/simulator. Each measurement is a process of its own, in turn, and
 counts processor seconds (user and system, with children), which other load on the machine changes
@@ -14,15 +13,16 @@ table as a page.
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+from harness.measure import Command, Round, Sample, measure, medians
 
 ROOT = Path(__file__).resolve().parent.parent
 RANKS = 8
@@ -34,32 +34,6 @@ analysis = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir=sys.argv[2])
 print(analysis.get_temporal_breakdown(visualize=False))
 print(analysis.get_gpu_kernel_breakdown(visualize=False))
 """
-_PLATFORM = 1 if sys.platform == "darwin" else 1024
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one process took: processor seconds, elapsed seconds, highest memory in bytes."""
-
-    cpu: float
-    elapsed: float
-    peak: int
-
-
-def run(argv: Sequence[str | Path], cache: Path) -> Cost:
-    """Run a process to its end; raises RuntimeError where it fails."""
-    environment = os.environ | {"NSIGHTPY_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
-    began = time.perf_counter()
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(argv, stdout=output, stderr=output, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        said = output.read().decode("utf-8", "replace")
-    if process.returncode:
-        raise RuntimeError(f"{argv} ended with {process.returncode}: {said[-2000:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss * _PLATFORM)
 
 
 def make(events: int, ranks: int, folder: Path) -> list[Path]:
@@ -93,69 +67,60 @@ def count(path: Path) -> int:
         return sum(b'"ph"' in line for line in file)
 
 
-def compare(rounds: int, cache: Path, trace: Path, hta: str | None) -> dict[str, Cost]:
-    """The medians of all commands about one trace, run in turn."""
+def compare(rounds: int, cache: Path, trace: Path, hta: str | None) -> Round:
+    """The medians of all commands about one trace, run in turn after one round."""
     export = next((trace.parent / "exports").glob("*.sqlite"))
-    found: dict[str, list[Cost]] = {}
-    for number in range(rounds):
-        kept = cache / f"{trace.stem}{number}"
-        asked: dict[str, list[str | Path]] = {
-            "summarize, first": summarize(trace),
-            "summarize, again": summarize(trace),
-            "summarize, nsys export": summarize(export),
-        }
-        if hta:
-            asked["HTA"] = [hta, "-c", HTA, trace, trace.parent]
-        for name, argv in asked.items():
-            found.setdefault(name, []).append(run(argv, kept))
-            print(f"{name:24} {found[name][-1]}", file=sys.stderr, flush=True)
-    return {name: median(costs) for name, costs in found.items()}
+    first, kept = str(cache / "first"), str(cache / "kept")
+    commands = [
+        summarize("summarize, first", trace, cache=first, forgets=True),
+        summarize("summarize, again", trace, cache=kept),
+        summarize("summarize, nsys export", export, cache=kept),
+    ]
+    if hta:
+        commands.append(Command("HTA", (hta, "-c", HTA, str(trace), str(trace.parent))))
+    return medians(measure(commands, rounds, ROOT, lambda line: print(line, file=sys.stderr)))
 
 
-def workers(rounds: int, cache: Path, traces: Sequence[Path]) -> dict[str, Cost]:
+def workers(rounds: int, cache: Path, traces: Sequence[Path]) -> Round:
     """The medians of `summarize` over all ranks with one and with two workers; nothing is kept."""
-    found: dict[str, list[Cost]] = {}
-    for _ in range(rounds):
-        for jobs in ("1", "2"):
-            argv = summarize(*traces, "--no-cache", "--jobs", jobs)
-            found.setdefault(f"{len(traces)} ranks, --jobs {jobs}", []).append(run(argv, cache))
-    return {name: median(costs) for name, costs in found.items()}
+    commands = [
+        summarize(name, *traces, "--no-cache", "--jobs", jobs, cache=str(cache))
+        for jobs in ("1", "2")
+        for name in [f"{len(traces)} ranks, --jobs {jobs}"]
+    ]
+    return medians(measure(commands, rounds, ROOT, lambda line: print(line, file=sys.stderr)))
 
 
-def summarize(*arguments: str | Path) -> list[str | Path]:
-    """The command line of one summary."""
-    return [sys.executable, "-m", "nsightpy", "summarize", *arguments, "--format", "json"]
-
-
-def median(costs: Sequence[Cost]) -> Cost:
-    """The median of each figure."""
-    return Cost(
-        statistics.median(cost.cpu for cost in costs),
-        statistics.median(cost.elapsed for cost in costs),
-        int(statistics.median(cost.peak for cost in costs)),
+def summarize(name: str, *arguments: str | Path, cache: str, forgets: bool = False) -> Command:
+    """One summary; `forgets` what was kept before each."""
+    words = ("summarize", *map(str, arguments), "--format", "json")
+    return Command(
+        name,
+        (sys.executable, "-m", "nsightpy", *words),
+        environment={"NSIGHTPY_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)},
+        prepare=partial(shutil.rmtree, cache, ignore_errors=True) if forgets else None,
     )
 
 
-def page(costs: dict[str, Cost], lines: Sequence[str]) -> str:
+def page(costs: Round, lines: Sequence[str]) -> str:
     """The figures as Markdown."""
     rows = [
-        f"| {name} | {cost.cpu:.1f} | {cost.elapsed:.1f} | {cost.peak / 1e6:,.0f} |"
-        for name, cost in costs.items()
+        f"| {name} | {c.cpu_seconds:.1f} | {c.seconds:.1f} | {c.peak_bytes / 1e6:,.0f} |"
+        for name, c in costs.items()
     ]
-    head = ["| command | CPU s | elapsed s | peak MB |", "| --- | ---: | ---: | ---: |"]
+    head = ["| command | CPU s | elapsed s | anonymous MB |", "| --- | ---: | ---: | ---: |"]
     return "\n".join([*head, *rows, "", *(f"- {line}" for line in lines), ""])
 
 
-def ratios(costs: dict[str, Cost]) -> list[str]:
+def ratios(costs: Round) -> list[str]:
     """What the targets are about."""
     first, again = costs["summarize, first"], costs["summarize, again"]
-    export = costs["summarize, nsys export"]
-    found = [f"again / nsys export: {again.cpu / export.cpu:.2f} x the time (target: at most 2)"]
+    times = again.cpu_seconds / costs["summarize, nsys export"].cpu_seconds
+    found = [f"again / nsys export: {times:.2f} x the time (target: at most 2)"]
     if (hta := costs.get("HTA")) is not None:
-        found += [
-            f"HTA / first: {hta.cpu / first.cpu:.1f} x the time (target: at least 8)",
-            f"first / HTA: {first.peak / hta.peak:.2f} x the memory (target: at most 0.5)",
-        ]
+        faster, part = hta.cpu_seconds / first.cpu_seconds, first.peak_bytes / hta.peak_bytes
+        found.append(f"HTA / first: {faster:.1f} x the time (target: at least 8)")
+        found.append(f"first / HTA: {part:.2f} x the memory (target: at most 0.5)")
     return found
 
 
@@ -165,7 +130,6 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=RANKS, help="of the job for the workers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--hta", help="the Python of an environment with HTA")
-    parser.add_argument("--large", type=int, metavar="EVENTS", help="only one trace of so many")
     parser.add_argument("--output", type=Path, help="write the page here")
     parser.add_argument("--make", help=argparse.SUPPRESS)
     parser.add_argument("folder", nargs="?", type=Path, help=argparse.SUPPRESS)
@@ -176,20 +140,13 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder, cache = Path(name), Path(name) / "cache"
-        if given.large:
-            (trace,) = make(given.large, 1, folder)
-            costs = {f"summarize, first, {count(trace):,} events": run(summarize(trace), cache)}
-            lines = [f"the trace has {trace.stat().st_size / 1e6:,.0f} MB"]
-        else:
-            (trace,) = make(given.events, 1, folder / "one")
-            costs = compare(given.rounds, cache, trace, given.hta)
-            lines = [f"{count(trace):,} events, {trace.stat().st_size / 1e6:,.0f} MB"]
-            lines += ratios(costs)
-            costs |= workers(
-                given.rounds, cache, make(given.events // 8, given.ranks, folder / "n")
-            )
-            one, two = (c.elapsed for name, c in costs.items() if "--jobs" in name)
-            lines.append(f"1 worker / 2 workers: {one / two:.2f} x elapsed (target: at least 1.7)")
+        (trace,) = make(given.events, 1, folder / "one")
+        costs: dict[str, Sample] = dict(compare(given.rounds, cache, trace, given.hta))
+        lines = [f"{count(trace):,} events, {trace.stat().st_size / 1e6:,.0f} MB", *ratios(costs)]
+        traces = make(given.events // 8, given.ranks, folder / "n")
+        costs |= workers(given.rounds, cache, traces)
+        one, two = (c.seconds for name, c in costs.items() if "--jobs" in name)
+        lines.append(f"1 worker / 2 workers: {one / two:.2f} x elapsed (target: at least 1.7)")
     text = page(costs, lines)
     print(text)
     if given.output:

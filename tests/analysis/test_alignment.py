@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from simulator import PRESETS, TrainingJob
+from simulator import PRESETS
 
 from nsightpy.analysis.clock_alignment.alignment import align as align_logs
 from nsightpy.analysis.clock_alignment.clocks import (
@@ -49,48 +48,6 @@ def test_offsets_within_a_microsecond(tmp_path: Path, name: str, payload: str | 
     assert job.errors_ns(fits).max() < 1_000
     assert fits[0].offset_ns == 0
     assert {fit.drift_ppm for fit in fits} == {None}, "too short to tell a drift"
-
-
-@pytest.mark.parametrize(("payload", "seed"), [("json", 1064), (None, 61)])
-def test_64_ranks(tmp_path: Path, payload: str | None, seed: int) -> None:
-    job = simulate(replace(PRESETS["ranks_64"], payload=payload, seed=seed), tmp_path)
-    alignment = job.alignment()
-    assert job.errors_ns(alignment.fits).max() < 1_000
-    assert {fit.drift_ppm for fit in alignment.fits} == {None}, "no drift is made of jitter"
-    assert alignment.instances.matched.all()
-    found, truth = job.groups(alignment)
-    assert found == truth
-
-
-STAGES = TrainingJob(
-    name="stages",
-    seed=1,
-    tensor=2,
-    data=2,
-    pipeline=2,
-    microbatches=2,
-    layers=2,
-    buckets=2,
-    ranks_per_node=4,
-    **NODES_APART,  # type: ignore[arg-type]
-)
-
-
-@pytest.mark.parametrize("payload", ["json", None])
-@pytest.mark.parametrize("edit", ["none", "rank 3 is missing", "collectives are lost"])
-def test_stages_on_two_nodes_that_meet_six_times(
-    tmp_path: Path, edit: str, payload: str | None
-) -> None:
-    def changed(paths: Sequence[Path]) -> None:
-        if edit == "rank 3 is missing":
-            paths[3].unlink()
-        if edit == "collectives are lost":
-            lose_collectives(paths, 7)
-
-    job = simulate(replace(STAGES, payload=payload), tmp_path, changed)
-    fits = job.alignment().fits
-    assert job.errors_ns(fits).max() < 1_000
-    assert {fit.drift_ppm for fit in fits} == {None}, "what ranks of one node tell is no drift"
 
 
 SPARSE = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0, "iterations": 16}
@@ -152,27 +109,6 @@ def test_reports_without_a_wall_clock_are_placed_by_their_collectives(tmp_path: 
     found = simulate(PRESETS["ranks_2"], tmp_path, no_clock)
     fits = found.alignment().fits
     assert found.errors_ns(fits).max() < 1_000
-
-
-def test_drift_over_a_long_run(tmp_path: Path) -> None:
-    slow = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0}
-    job = TrainingJob(
-        name="long",
-        data=4,
-        ranks_per_node=2,
-        iterations=40,
-        layers=1,
-        drift_ppb=(0, 9_000),
-        gpu_drift_ppb=(0, 0, 0, 400),
-        **NODES_APART,
-        **slow,
-    )
-    found = simulate(job, tmp_path)
-    fits = found.alignment().fits
-    drifts = [one["drift_ppm"] for one in found.rank_truth("clock")]
-    assert [fit.drift_ppm for fit in fits] == pytest.approx(drifts, abs=0.1)
-    offsets = [one["offset_ns"] for one in found.rank_truth("clock")]
-    assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
 
 
 THIRD_OF_A_SECOND = replace(PRESETS["ranks_8"], iterations=30, straggler=None, **NODES_APART)

@@ -19,6 +19,7 @@ RANKS = tuple(Place(f"{rank}.sqlite", "a", 7, rank, 0) for rank in range(2))
         pytest.param(RANKS, 9, 0, None, id="a-rank-that-is-not-drawn"),
         pytest.param(RANKS, 1, 0, RANKS[1], id="a-rank"),
         pytest.param(RANKS, None, None, None, id="the-job"),
+        pytest.param(RANKS[:1], None, None, RANKS[0], id="the-job-of-one"),
     ],
 )
 def test_a_finding_with_a_time_is_a_mark_with_a_time(

@@ -15,7 +15,6 @@ from nsightpy.commands.roofline.command import parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.results.rooflines import Ceiling
-from tests.support.documents import without_keys
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
 
 COLUMNS = (
@@ -46,22 +45,6 @@ def test_columns_and_raw_units(capsysbinary: CAPTURE) -> None:
     assert (copy["flops_per_s"], copy["arithmetic_intensity"], copy["roof_fraction"]) == (
         *("0.0", "0.0", ""),
     )
-
-
-def test_json_and_the_library_say_the_same(capsysbinary: CAPTURE) -> None:
-    out, err = said(capsysbinary, SAMPLE, "--format", "json")
-    document = json.loads(out)
-    assert document["schema"] == "nsightpy.roofline/1"
-    assert document["inputs"] == [str(SAMPLE)]
-    assert without_keys(document["rows"]) == nsightpy.roofline(SAMPLE).records()
-    assert any("SM clock" in note for note in document["notes"])
-    assert err == ""
-
-
-@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
-def test_output_is_byte_stable(form: str, capsysbinary: CAPTURE) -> None:
-    first = said(capsysbinary, SAMPLE, "--format", form)
-    assert said(capsysbinary, SAMPLE, "--format", form) == first
 
 
 def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
@@ -249,16 +232,6 @@ def test_info_describes_pages_and_reports(capsysbinary: CAPTURE) -> None:
     assert {one["kind"] for one in nsightpy.info(str(SAMPLE.parent / "*.csv")).records()} == {"ncu"}
     first = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"], top=1)
     assert (len(first), first.total_rows, first.truncated) == (1, 2, True)
-
-
-@needs_reports
-@needs_library
-def test_info_describes_a_folder_of_reports() -> None:
-    rows = nsightpy.info(REPORTS).records()
-    assert {row["kind"] for row in rows} == {"ncu"}
-    versions = {Path(str(row["report"])).name: row["tool_version"] for row in rows}
-    assert versions["gb200_full_2025.3.ncu-rep"] == "2025.3.1.0"
-    assert len(rows) == 7
 
 
 def test_a_range_narrows_the_launches() -> None:

@@ -117,6 +117,17 @@ def test_a_group_of_calls_shares_its_launch(tmp_path: Path) -> None:
     assert {moved["evidence"], reduced["evidence"]} == {"group"}
 
 
+def test_a_call_that_never_ends_launches_what_comes_in_it(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.process()
+    export.nvtx_domain("NCCL")
+    told = {"NCCL communicator ID": 7, "Message size [bytes]": 64}
+    export.nvtx_push_pop(1_000, None, "ncclAllReduce", domain=1, registered=True, payload=told)
+    launched(export, 1_010, REDUCE, 3_000)
+    (row,) = frame_of(export.write())
+    assert (row["bytes"], row["communicator"]) == (64, "7")
+
+
 def test_groups_of_several_communicators_go_by_device_or_order(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     export.process()

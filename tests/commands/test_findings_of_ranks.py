@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from contextlib import closing
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 from simulator import PRESETS, Export
 from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
-from terminal import run_in_terminal
 
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
@@ -34,7 +32,6 @@ from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports, 
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 MS = 1_000_000
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def by_id(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
@@ -299,19 +296,6 @@ def test_what_is_typed_again_finds_the_same_reports(tmp_path: Path) -> None:
     (a / "r3.sqlite").touch()
     assert typed("a/r0", "a/r1", "a/r2") == f"{a}/r0.sqlite {a}/r1.sqlite {a}/r2.sqlite"
     assert typed("a/r0", "a/r1", "b/r0") == f"{a}/r0.sqlite {a}/r1.sqlite {b}/r0.sqlite"
-
-
-@pytest.mark.slow
-def test_commands_are_whole_lines_on_every_terminal(tmp_path: Path) -> None:
-    folder = tmp_path / ("a folder of a long name " * 4).strip()
-    folder.mkdir()
-    simulate(PRESETS["ranks_2"], folder)
-    commands = {str(row["next_command"]) for row in findings(folder).records()}
-    assert min(map(len, commands)) > 100
-    shown = ESCAPE.sub("", run_in_terminal(["findings", str(folder)], 80)).splitlines()
-    assert commands <= {line.strip() for line in shown}
-    shown = ESCAPE.sub("", run_in_terminal(["summarize", str(folder)], 80)).splitlines()
-    assert shown[-1].removeprefix("Next: ") in commands
 
 
 # What is said of a capture as a whole has no place.

@@ -14,8 +14,7 @@ from nsightpy.analysis.selection.headroom import unlike
 from nsightpy.analysis.selection.headroom_join import match, plain_signature
 from nsightpy.analysis.selection.launch_places import Variant
 from nsightpy.commands.headroom.command import headroom
-from nsightpy.render.plots.drawing import picture_bytes
-from nsightpy.render.plots.headroom_plot import headroom_figure, kernels_of
+from nsightpy.render.plots.headroom_plot import kernels_of
 from nsightpy.results.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
 from tests.support.reports import REPORTS, ROOT, ask
@@ -267,20 +266,6 @@ def test_kernels_with_a_roof_are_spots(tmp_path: Path) -> None:
         "void gemm<(int)4>(float *)",
         "copy(float *)",
     ]
-
-
-def test_a_picture_without_roofs_says_so(tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", [GEMM])
-    page = write_page(
-        tmp_path / "n.csv", MeasuredKernel(GEMM.demangled, GEMM.grid, GEMM.block, 9, None, None)
-    )
-    made = headroom(report, ncu=page)
-    assert any("1 measured kernel has no roof" in note for note in made.notes)
-    assert (
-        b"no kernel of the capture has a measurement"
-        in picture_bytes(headroom_figure(made), "x.svg")
-        or kernels_of(made) == []
-    )
 
 
 needs_pair = pytest.mark.skipif(

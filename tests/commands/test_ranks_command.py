@@ -256,13 +256,6 @@ def test_no_collectives_on_two_ranks(tmp_path: Path) -> None:
     assert any("who waits for whom is not known" in note for note in table.notes)
 
 
-@needs_reports
-def test_real_point_to_point_is_not_aligned_by_it() -> None:
-    table = ranks(NSYS / "mfu_2gpu_before_h100_2026.2.sqlite")
-    assert table.column("alignment") == ["one session"] * 2
-    assert table.column("offset_ns") == [0, 0]
-
-
 @pytest.mark.parametrize("part", [("--nvtx", "forward"), ("--from", "560ms", "--to", "570ms")])
 def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
     clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")

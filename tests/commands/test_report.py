@@ -24,7 +24,7 @@ from nsightpy.render.page.page import page_text
 from nsightpy.results import Table
 from nsightpy.results.page import Page
 from tests.support.compared_jobs import Jobs
-from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports
+from tests.support.reports import NSYS, ROOT, ask, needs_reports
 
 SAMPLES = ROOT / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
@@ -172,28 +172,6 @@ def test_a_capture_without_gpu_work_says_so_and_shows_no_zeros() -> None:
     assert page.passed == {}
     assert all(section.missing for section in page.absent)
     assert "-t cuda" in page.verdict
-
-
-@needs_reports
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nsys/ddp_2rank_nccl_rtx3090_2026.3.sqlite",
-        "nsys/mordred_rtx6000_2021.sqlite",
-        "nsys/memory_usage_windows_gtx1060_2022.1.sqlite",
-        "nsys/trixi_v100_2023.1.sqlite",
-        "kineto/cpu_only_rank34.pt.trace.json.gz",
-        "kineto/vllm_piecewise_graphs.json.gz",
-        "kineto/bert_small_mi300_rocm.json.gz",
-        "torch_memory/xl_forward_ctx128.pickle",
-    ],
-)
-def test_real_reports_make_pages(path: str) -> None:
-    page = nsightpy.report(REPORTS / path)
-    assert page.verdict
-    for section in page.sections:
-        assert section.is_empty == bool(section.missing)
-        assert "fault of nsightpy" not in section.missing
 
 
 def test_each_report_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

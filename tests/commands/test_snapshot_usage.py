@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from collections import Counter
 from collections.abc import Callable
@@ -21,10 +20,8 @@ import nsightpy
 from nsightpy.analysis.memory.allocation_places import places
 from nsightpy.errors import MissingDataError, NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
-from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.render.plots.memory_plot import memory_figure
-from nsightpy.reports import memory_snapshot
-from tests.support.reports import REPORTS, ask
+from tests.support.reports import REPORTS
 
 REAL = REPORTS / "torch_memory"
 COLUMNS = (
@@ -420,19 +417,6 @@ def test_many_snapshots_with_a_damaged_one(tmp_path: Path) -> None:
         nsightpy.memory_usage(tmp_path)
 
 
-def test_the_command_line(tmp_path: Path) -> None:
-    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
-    answer = ask("memory-usage", path, "--format", "json", "--by", "function", "--top", "1")
-    found = json.loads(answer.stdout)
-    assert found["schema"] == "nsightpy.memory-usage/1"
-    assert found["rows"][0]["allocated_by"] == "trainer/model.py attend"
-    assert tuple(found["rows"][0]) == COLUMNS
-    ask("memory-usage", "--diff", path, path, "--format", "csv", expect=2)
-    for suffix in ("png", "svg", "pdf"):
-        ask("memory-usage", path, "-o", tmp_path / f"a.{suffix}")
-        assert (tmp_path / f"a.{suffix}").stat().st_size > 5_000
-
-
 def test_the_picture_stacks_places_below_what_was_reserved(tmp_path: Path) -> None:
     memory = Training(fails=True).run()
     table = nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [memory]))
@@ -451,25 +435,3 @@ def test_the_picture_stacks_places_below_what_was_reserved(tmp_path: Path) -> No
     drawn = nsightpy.memory_usage(write_snapshot(tmp_path / "b.pickle", [long])).series[0]
     assert len(drawn.live) < 1_300 < len(long.events)
     assert max(drawn.live) == truth(long)["peak_bytes"]
-
-
-def test_the_sample_is_what_its_truth_says() -> None:
-    samples = Path(__file__).parent.parent.parent / "sample_reports"
-    expected = json.loads((samples / "training_memory.truth.json").read_text(encoding="utf-8"))
-    rows = by_place(nsightpy.memory_usage(samples / "training_memory.pickle"))
-    assert held(rows, "at_peak_bytes") == expected["at_peak"]
-    assert held(rows, "at_end_bytes") == expected["at_end"]
-    assert {row["peak_bytes"] for row in rows.values()} == {expected["peak_bytes"]}
-
-
-def test_a_snapshot_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
-    decoded = []
-
-    def counting(given: Path) -> dict[str, Frame]:
-        decoded.append(given)
-        return read_snapshot(given)
-
-    monkeypatch.setattr(memory_snapshot, "read_snapshot", counting)
-    nsightpy.memory_usage(path)
-    assert decoded == [path]

@@ -85,14 +85,6 @@ def test_what_the_picture_says() -> None:
         assert word in said, word
 
 
-def test_axes_are_logarithmic_and_points_are_sized_by_time() -> None:
-    figure = roofline_figure(roofline(SAMPLE))
-    plane = figure.axes[0]
-    assert (plane.get_xscale(), plane.get_yscale()) == ("log", "log")
-    sizes = [float(points.get_sizes()[0]) for points in plane.collections]
-    assert max(sizes) > 3 * min(sizes)
-
-
 @needs_reports
 @needs_library
 def test_without_flops_there_are_bars_and_what_to_collect() -> None:
@@ -102,18 +94,6 @@ def test_without_flops_there_are_bars_and_what_to_collect() -> None:
     assert "--set roofline" in said
     assert "NVIDIA A10G" in said
     assert "ncu 2023.1.1.0" in said
-
-
-@needs_reports
-@needs_library
-def test_several_gpus_have_a_roofline_each() -> None:
-    found = roofline(
-        [REPORTS / "cutlass_a100_2024.1.ncu-rep", REPORTS / "gb200_full_2025.3.ncu-rep"]
-    )
-    said = words(roofline_figure(found))
-    assert "NVIDIA GB200" in said
-    assert "NVIDIA A100 80GB PCIe" in said
-    assert "↑" in said  # tensor work that was not counted
 
 
 def test_measured_ceilings_are_solid_and_theory_is_dashed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.frames import Labels
-from nsightpy.render.timeline.plot import WIDTH, caption, draw
+from nsightpy.render.timeline.plot import caption, draw
 from nsightpy.results.tracks import (
     COMMUNICATION,
     COMPUTE,
@@ -27,7 +26,7 @@ from nsightpy.results.tracks import (
     Timeline,
     Track,
 )
-from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
+from tests.support.reports import NSYS, ROOT, ask, needs_reports
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 intervals = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40)
@@ -204,15 +203,6 @@ def test_collectives_are_joined_across_ranks() -> None:
     assert max(max(found) - min(found) for found in ends.values()) < 5_000
 
 
-def test_a_capture_given_twice_is_drawn_once(tmp_path: Path) -> None:
-    for name in ("rank0.sqlite", "rank0_again.sqlite"):
-        shutil.copy(TRAINING / "train_rank0.sqlite", tmp_path / name)
-    shutil.copy(TRAINING / "train_rank1.sqlite", tmp_path / "rank1.sqlite")
-    made = nsightpy.timeline(tmp_path)
-    assert len(made.places) == 2
-    assert any("repeats" in note for note in made.notes)
-
-
 def test_pictures_agree_with_the_breakdown() -> None:
     table = breakdown(str(TRAINING / "train_rank0.sqlite"))
     (budget,) = table.records()
@@ -278,11 +268,6 @@ def test_one_report_of_two_ranks_has_a_track_for_each(tmp_path: Path) -> None:
         assert all(one.launch_tid is not None for one in track.lanes_of(STREAM))
 
 
-def test_the_figure_function_gives_a_figure() -> None:
-    figure = nsightpy.timeline_figure(str(TRAINING), rank=0)
-    assert figure.get_size_inches()[0] == WIDTH
-
-
 @pytest.mark.parametrize("output", [(), ("-o", "x.doc"), ("-o", "-"), ("-o", "html")])
 def test_without_a_format_the_suffixes_are_named(output: tuple[str, ...]) -> None:
     answer = ask("timeline", TRAINING, *output, expect=2)
@@ -290,33 +275,11 @@ def test_without_a_format_the_suffixes_are_named(output: tuple[str, ...]) -> Non
     assert ".html" in answer.stderr
 
 
-def test_files_are_not_overwritten(tmp_path: Path) -> None:
-    file = tmp_path / "t.html"
-    file.write_text("mine")
-    answer = ask("timeline", TRAINING, "-o", file, expect=1)
-    assert "--force" in answer.stderr
-    assert file.read_text() == "mine"
-    assert list(tmp_path.iterdir()) == [file]
-
-
 def test_nothing_to_draw_says_so(tmp_path: Path) -> None:
     file = tmp_path / "t.png"
     answer = ask("timeline", TRAINING, "-o", file, "--rank", "9", expect=1)
     assert "--rank" in answer.stderr
     assert not file.exists()
-
-
-@exports
-@needs_reports
-def test_every_real_export_has_a_picture(path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "t.png"
-    answer = ask("timeline", path, "-o", file, expect=None)
-    if path.stem.startswith("no_kernels"):
-        assert answer.code == 1
-        assert "nothing to draw" in answer.stderr
-    else:
-        assert answer.code == 0
-        assert file.read_bytes().startswith(b"\x89PNG")
 
 
 @needs_reports

@@ -260,19 +260,6 @@ def test_two_fingers_zoom_about_what_lies_between_them(training: Path, chromium:
     assert moved[0] > view[0]
 
 
-def test_a_chosen_collective_is_shown_on_all_its_ranks(training: Path, chromium: Browser) -> None:
-    chromium.open(training)
-    ranks = chromium.run(
-        "(() => { const parts = [...state.collectives.values()].find((one) => one.length === 2);"
-        " choose(parts[0]); return parts.map((part) => part.track.label); })()"
-    )
-    text = chromium.run("$('details').innerText")
-    assert all(rank in text for rank in ranks)
-    assert "waited for the last" in text
-    chromium.run("$('details').querySelectorAll('tbody tr')[1].click()")
-    assert chromium.run("state.chosen.track.label") in ranks
-
-
 def counted(folder: Path) -> Path:
     export = Export(folder / "job.sqlite")
     export.gpu(0)

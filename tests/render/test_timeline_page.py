@@ -195,26 +195,6 @@ def test_zoom_pan_search_and_fold(training: Path, chromium: Browser, tmp_path: P
 
 
 @needs_chromium
-def test_hover_tells_the_event(training: Path, chromium: Browser) -> None:
-    chromium.open(training, "#from=577200000&to=578600000")
-    lane = "state.tracks[0].lanes.find((lane) => lane.label === 'stream 25')"
-    row = f"{lane}.start.findIndex((time) => time > 577190000)"
-    place = chromium.run(
-        f"(() => {{ const event = {{track: state.tracks[0], lane: {lane}, row: {row}}}; draw();"
-        " const at = placeOf(event), box = $('canvas').getBoundingClientRect();"
-        " return [xOf((event.lane.start[event.row] + event.lane.end[event.row]) / 2) + box.left,"
-        " at.y + at.height / 2 + box.top]; })()"
-    )
-    chromium.mouse("mouseMoved", *place)
-    settled(chromium, "!$('tip').hidden")
-    text = chromium.run("$('tip').innerText")
-    assert "ncclDevKernel_AllReduce" in text
-    assert "rank 0 · GPU 0, stream 25" in text
-    assert "collective of" in text
-    assert "grid" in text
-
-
-@needs_chromium
 def test_crossing_ranges_and_many_ranks(tmp_path: Path, chromium: Browser) -> None:
     PRESETS["ranks_8"].write(tmp_path / "job")
     page = tmp_path / "eight.html"

@@ -1,0 +1,46 @@
+"""What hosts did while a device was idle: by calls, by CPU samples, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.idle.host_activity import compiled_share, most_in, most_sampled
+from nsightpy.analysis.intervals import Spans
+from nsightpy.frames import Frame, Labels
+
+
+def samples(*rows: tuple[int, str, str]) -> Frame:
+    """CPU samples: time, function, module."""
+    times = np.asarray([time for time, _, _ in rows], dtype=np.int64)
+    names = Labels.of(name for _, name, _ in rows)
+    return Frame({"time_ns": times, "name": names, "module": Labels.of(m for *_, m in rows)})
+
+
+def test_the_share_of_samples_in_a_compiler_is_that_of_each_interval() -> None:
+    modules = ["libLLVM.so", "libpython", "libLLVM.so", "libpython", "libpython"]
+    found = samples(*((10 * n, "f", module) for n, module in enumerate(modules * 3)))
+    low = np.asarray([0, 50, 0, 0], dtype=np.int64)
+    high = np.asarray([50, 150, 40, 150], dtype=np.int64)
+    # the third has four samples, which tell nothing
+    expected = [2 / 5, 4 / 10, np.nan, 6 / 15]
+    assert compiled_share(found, low, high) == pytest.approx(expected, nan_ok=True)
+
+
+def test_the_functions_on_top_of_the_stack_are_named_with_their_shares() -> None:
+    rows = [(10 * n, "gc" if n % 3 else "poll", "libjulia") for n in range(9)]
+    found = samples(*rows, (500, "outside", "x"))
+    assert most_sampled(Spans.of(0, 90), found) == "gc [libjulia] 67 %, poll [libjulia] 33 %"
+    assert most_sampled(Spans.of(0, 40), found) == ""
+
+
+def test_the_function_that_took_most_of_a_time_is_named_with_the_share_of_all() -> None:
+    calls = Frame(
+        {
+            "start_ns": np.asarray([0, 20, 60], dtype=np.int64),
+            "end_ns": np.asarray([10, 50, 200], dtype=np.int64),
+            "name": Labels.of(["a", "b", "c"]),
+        }
+    )
+    assert most_in(Spans.of(0, 100), calls) == ("c", 0.8)
+    assert most_in(Spans.of(0, 70), calls) == ("b", 5 / 7)
