@@ -65,7 +65,7 @@ def call_rows(work: Frame, calls: Frame) -> NDArray[np.int32]:
     )
 
 
-def of_calls(values: Ints, rows: NDArray[np.int32], missing: int) -> Ints:
+def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> NDArray[Number]:
     """A column of calls for each operation, from `call_rows`; `missing` where there is no call."""
     unknown = rows == NO_LAUNCH
     lost = bool(unknown.any())

@@ -10,17 +10,15 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.gpu_work import Rows
-from nsightpy.analysis.idle.host_activity import kinds_of
-from nsightpy.analysis.idle.sync_costs import sync_costs
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
 from nsightpy.analysis.nvtx.nesting import innermost
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE
 from nsightpy.analysis.operators.modules import range_calls
 from nsightpy.analysis.tally import Tally, merge, tally
-from nsightpy.analysis.work_graph.activity import activity
+from nsightpy.analysis.work_graph.host_activity import activity, kinds_of
+from nsightpy.analysis.work_graph.host_chain import Rows
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, IdleIntervals
 from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.names import function_name
@@ -199,8 +197,8 @@ def _named(
     if "before" in splits:
         named["before"] = _labelled(launched.names.renamed(function_name), gaps.before)
     if "stream" in splits:
-        numbers = tuple(str(stream[-1]) for stream in launched.work.streams)
-        streams = Labels(launched.work.stream.astype(np.int32), numbers).merged()
+        numbers = tuple(str(stream[-1]) for stream in launched.streams)
+        streams = Labels(launched.stream.astype(np.int32), numbers).merged()
         named["stream"] = _labelled(streams, gaps.after)
     if {"range", "place"} & set(splits):
         named["range"] = _open_ranges(report, pid, gaps, launched.chain.tid(gaps.thread))
@@ -258,10 +256,29 @@ def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Value, ...]] |
         window = budget.budget.window
         idle = Spans(device_gaps.opened, device_gaps.closed)
         for cost in sync_costs(calls.at(pid=budget.pid), window, idle):
-            share = cost.idle_ns / window.total if window.total else None
-            times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
-            rows.append((budget.rank, budget.device, cost.api, cost.calls, *times, share))
+            rows.append((budget.rank, budget.device, *cost, cost[-1] / window.total))
     return rows
+
+
+def sync_costs(
+    calls: Frame, window: Spans, idle: Spans
+) -> list[tuple[str, int, int, float, int, int]]:
+    """What the calls of each function that touch a window cost: how many, their lengths in all, the
+    median and the longest, and the idle time in them, in ns.
+
+    Of two threads that wait at once the idle time counts once.
+    """
+    if not len(window):
+        return []
+    after, before = (calls.ints(name) for name in ("end_ns", "start_ns"))
+    calls = calls.take((after > window.starts[0]) & (before < window.ends[-1]))
+    costs = []
+    for api in sorted(set(calls.labels("name"))):
+        mine = calls.take(calls.labels("name").equals([api]))
+        length = mine.ints("end_ns") - mine.ints("start_ns")
+        lengths = (int(length.sum()), float(np.median(length)), int(length.max()))
+        costs.append((api, len(length), *lengths, overlap_total(spans_of(mine), idle & window)))
+    return costs
 
 
 def _call_table(parts: Parts[list[tuple[Value, ...]] | None], *, top: int | None) -> Table:

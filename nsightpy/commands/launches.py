@@ -9,8 +9,6 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import GpuWork
-from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
     NO_TIME,
@@ -19,6 +17,8 @@ from nsightpy.analysis.launches import (
     launch_statistics,
 )
 from nsightpy.analysis.work_graph.idle_intervals import LAUNCH_BOUND
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
+from nsightpy.analysis.work_graph.streams import StreamQueue, longest_in, stream_queues
 from nsightpy.frames import Frame, Ints
 from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Parts, Question, Scope
 from nsightpy.query.command import command
@@ -131,7 +131,7 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
     idle = idle_report(report, scope, ())
     if not report.calls.recorded:
         return [], 0, not len(idle.launched)
-    work = idle.launched.work
+    work = idle.launched
     counted = np.concatenate([scope.mask(report, frame) for frame in idle.work])
     queues = stream_queues(work, counted)
     bound = _launch_bound(idle)
@@ -146,8 +146,8 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
 
 def _launch_bound(idle: IdleReport) -> Ints:
     """By stream: launch-bound idle time before its operations, in ns, and before how many."""
-    streams = idle.launched.work.stream
-    bound = np.zeros((2, len(idle.launched.work.streams)), dtype=np.int64)
+    streams = idle.launched.stream
+    bound = np.zeros((2, len(idle.launched.streams)), dtype=np.int64)
     for _, gaps in idle.devices():
         rows = np.flatnonzero(gaps.times[:, LAUNCH_BOUND])
         stream = streams[gaps.after[rows]]
@@ -156,7 +156,7 @@ def _launch_bound(idle: IdleReport) -> Ints:
     return bound
 
 
-def _curves(work: GpuWork, queues: list[StreamQueue]) -> dict[int, QueueSeries]:
+def _curves(work: LaunchedWork, queues: list[StreamQueue]) -> dict[int, QueueSeries]:
     """The longest queue in each of many parts of the time, of the busiest streams."""
     launched = work.launch[work.launch != NO_TIME]
     low, high = (int(launched.min()), int(work.end.max())) if queues else (0, 0)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
-from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS, Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
+from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.work_graph.binding import binding
+from nsightpy.analysis.work_graph.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, launched_work
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, Work, launched_work
 from nsightpy.frames import Frame
 from nsightpy.names import file_name
 from nsightpy.query.capture_advice import not_recorded
@@ -37,7 +36,7 @@ def idle_intervals(
     launched: LaunchedWork, windows: Mapping[Place, Spans], events: Mapping[int, HostEvents]
 ) -> dict[Place, IdleIntervals]:
     """The idle intervals of each place inside its window."""
-    places = enumerate(launched.work.places)
+    places = enumerate(launched.places)
     return {
         place: binding(launched, number, windows[place], events.get(place[0]))
         for number, place in places

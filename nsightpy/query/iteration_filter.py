@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.intervals import Spans, union, union_of
 from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations, find_iterations
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import places_of
+from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints, Labels, distinct
 from nsightpy.query.nvtx_filter import named_ranges

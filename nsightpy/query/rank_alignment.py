@@ -21,8 +21,8 @@ from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS
-from nsightpy.analysis.work_graph.joined import HostMeetings
-from nsightpy.frames import COLLECTIVES, Frame, Ints
+from nsightpy.analysis.work_graph.job_work import MEETING_COLUMNS
+from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_frames import zero_of
 from nsightpy.report_sets.rank_set import RankSet
@@ -113,19 +113,16 @@ def aligned_calls(
     return mpi, starts, ends
 
 
-def host_meetings(results: Iterable[tuple[SystemReport, RankPart]]) -> HostMeetings:
-    """The MPI calls of all reports that wait for each other."""
+def host_meetings(results: Iterable[tuple[SystemReport, RankPart]]) -> Frame:
+    """The MPI calls of all reports that wait for each other (work_graph.job_work)."""
     clocks, _, logs = _by_rank(results)
     mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
     matched, row = mpi.matched, mpi.matched.row
-    return HostMeetings(
-        tuple(clocks[clock].report for clock in mpi.clock[row].tolist()),
-        mpi.calls.ints("pid")[row],
-        mpi.calls.ints("start_ns")[row],
-        matched.instance,
-        matched.enters,
-        matched.exits,
-    )
+    report = Labels.of(clocks[clock].report for clock in mpi.clock[row].tolist())
+    calls = (mpi.calls.ints("pid")[row], mpi.calls.ints("start_ns")[row])
+    enters, exits = (mask.astype(np.int64) for mask in (matched.enters, matched.exits))
+    columns = (*calls, matched.instance, enters, exits)
+    return Frame({"report": report, **dict(zip(MEETING_COLUMNS, columns, strict=True))})
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

@@ -15,9 +15,9 @@ from nsightpy.analysis.findings.rule import percent_text
 from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
-from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
+from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
     CommonClock,
@@ -99,11 +99,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a job is looked at: when by report, and how many iterations of all (0: unknown)."""
+    """What of a job is looked at: when by report, and how many iterations of all (0: unknown).
+
+    Where nothing is, `reason` says why, for people.
+    """
 
     stretches: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
     iterations: int = 0
     of: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,16 +204,15 @@ def replayed(
     by_variant: bool = False,
 ) -> A | Question[A]:
     """What `then` makes of the graph, for which the reports are asked once more."""
-    try:
-        chosen = _chosen(job, scope)
-    except _NoGraphError as error:
-        return then(Replayed(str(error)))
+    chosen = _chosen(job, scope)
+    if chosen.reason:
+        return then(Replayed(chosen.reason))
     # gains are per iteration of the steady ones, but of all that a user chose
     wanted = chosen.of if scope.is_part else 1
     scale = wanted / chosen.iterations if chosen.iterations else 1.0
 
-    def joined(parts: Parts[list[GraphPart]]) -> A:
-        made = [part for of_report in parts.values for part in of_report if len(part)]
+    def joined(parts: Parts[list[WorkFrames]]) -> A:
+        made = [part for of_report in parts.values for part in of_report]
         if not made:
             return then(Replayed("the reports with work on a GPU cannot be read whole"))
         alignment = job.alignment_in(chosen.stretches)
@@ -235,10 +238,6 @@ def replayed(
     return Question(asked, joined)
 
 
-class _NoGraphError(Exception):
-    """Why no graph is made, for people."""
-
-
 def _parts_of(
     report: SystemReport,
     _: Scope,
@@ -246,7 +245,7 @@ def _parts_of(
     stretches: Mapping[str, Sequence[Stretch]],
     communication: tuple[str, ...],
     by_variant: bool,
-) -> list[GraphPart]:
+) -> list[WorkFrames]:
     wanted = stretches.get(str(report.path), ())
     return graph_parts(report, wanted, communication, by_variant=by_variant)
 
@@ -254,20 +253,20 @@ def _parts_of(
 def _chosen(job: Job, scope: Scope) -> Chosen:
     """The iterations that are looked at, or else the stretch of time."""
     if job.doubt:
-        raise _NoGraphError(job.doubt)
+        return Chosen(reason=job.doubt)
     if any(part.steps for _, part in job.results):
         numbers = scope.iteration if isinstance(scope.iteration, frozenset) else frozenset({0})
         skips = max(numbers) - min(numbers) >= len(numbers)
         return _iterations(job, apart=skips or scope.is_timed or scope.nvtx is not None)
     if sum(part.operations for _, part in job.results) > MOST_OPERATIONS:
-        raise _NoGraphError("there are no steady iterations, and too many operations to see all")
+        return Chosen(reason="there are no steady iterations, and too many operations to see all")
     return Chosen({str(report.path): (part.stretch,) for report, part in job.results})
 
 
 def _iterations(job: Job, *, apart: bool) -> Chosen:
     """Which of the wanted iterations of all ranks to look at; `apart`: each is a block."""
     if not all(part.steps for _, part in job.results if part.operations):
-        raise _NoGraphError("some reports have none of these iterations")
+        return Chosen(reason="some reports have none of these iterations")
     clock = CommonClock() if job.alignment is None else CommonClock.of(job.alignment)
     steps = {
         (str(report.path), pid): (start, end, clock.moment(str(report.path), pid, int(start[0])))
@@ -281,7 +280,7 @@ def _iterations(job: Job, *, apart: bool) -> Chosen:
         away = np.abs(start - start[0] + first - begin)
         at = int(np.argmin(away))
         if 2 * away[at] > np.median(end - start):
-            raise _NoGraphError("the iterations of the ranks are not of the same time")
+            return Chosen(reason="the iterations of the ranks are not of the same time")
         own[process] = start[at:], end[at:]
     count = min(len(start) for start, _ in own.values())
     taken = chosen(count, sum(part.operations for _, part in job.results), apart=apart)

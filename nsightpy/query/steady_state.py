@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.iterations.levels import owner_of
 from nsightpy.analysis.iterations.steady import Iterations, SteadyState, steady_state
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.time_budget import UNUSED, places_of
+from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.iteration_filter import search
 from nsightpy.query.scope import Scope

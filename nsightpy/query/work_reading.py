@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS, Work
 from nsightpy.analysis.intervals import union_of
 from nsightpy.analysis.iterations.steady import STEADY
 from nsightpy.analysis.selection.launch_places import VARIANT, variant_labels
-from nsightpy.analysis.work_graph.device_queue import EVENT_COLUMNS, SYNCHRONIZATION_COLUMNS
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
-from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
+from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
+from nsightpy.analysis.work_graph.work_frames import (
+    EVENT_COLUMNS,
+    SYNCHRONIZATION_COLUMNS,
+    WorkFrames,
+    calls_with_mpi,
+)
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.device_time import KERNEL_COLUMNS, MEMORY_COLUMNS, OPERATION_COLUMNS, read_work
 from nsightpy.query.iteration_filter import places_in
@@ -121,7 +125,8 @@ def work_frames(
     kernels = read("kernels", (*KERNEL_COLUMNS, *(VARIANT if by_variant else ())))
     communicates = is_communication(kernels.labels("name"), communication)
     if by_variant:
-        kernels = Frame({**kernels, "name": variant_labels(kernels)})
+        names = variant_labels(kernels)
+        kernels = Frame({**kernels.select(WORK_COLUMNS), "name": names})
     return WorkFrames(
         Work(
             kernels,
@@ -129,10 +134,10 @@ def work_frames(
             read("graph_launches", WORK_COLUMNS),
         ),
         communicates,
-        read("api_calls", CALL_COLUMNS),
+        calls_with_mpi(read("api_calls", CALL_COLUMNS), read("mpi_calls", _MPI_COLUMNS)),
         read("synchronizations", SYNCHRONIZATION_COLUMNS),
         report.frame("cuda_events", EVENT_COLUMNS),
-        read("mpi_calls", _MPI_COLUMNS),
+        str(report.path),
     )
 
 
@@ -142,14 +147,11 @@ def graph_parts(
     communication: tuple[str, ...] = (),
     *,
     by_variant: bool = False,
-) -> list[GraphPart]:
-    """The parts of a report's graph: each stretch is one block."""
-    return [
-        graph_part(
-            work_frames(report, communication, stretch, by_variant=by_variant),
-            stretch,
-            report=str(report.path),
-            block=block,
-        )
-        for block, stretch in enumerate(stretches)
-    ]
+) -> list[WorkFrames]:
+    """The parts of a report's graph that have work: each stretch is one block."""
+    parts = []
+    for block, stretch in enumerate(stretches):
+        part = work_frames(report, communication, stretch, by_variant=by_variant)
+        part = part if stretch is None else part.between(*stretch)
+        parts.append(replace(part, block=block))
+    return [part for part in parts if part.operations]

@@ -23,10 +23,10 @@ import pytest
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gpu_work import Work, gpu_work
-from nsightpy.analysis.idle.stream_waits import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.intervals import spans_of, union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
+from nsightpy.analysis.work_graph.launched_work import Work, launched_work
+from nsightpy.analysis.work_graph.streams import KERNEL_WAIT_NS, stream_waits
 from nsightpy.units import percent
 from tests.support.kineto import Trace, load
 from tests.support.reports import REPORTS
@@ -160,7 +160,7 @@ def test_the_idle_classes_of_every_stream_agree(name: str) -> None:
     for stream, told in golden(name)["idle_us"].items():
         mine = trace.of_stream(int(stream))
         no = np.zeros(mine.kernels.rows, dtype=np.bool_)
-        work = gpu_work(Work(mine.kernels, mine.operations, mine.graphs), no, mine.calls)
+        work = launched_work(Work(mine.kernels, mine.operations, mine.graphs), no, mine.calls)
         everything = union(np.asarray([0]), np.asarray([2**62]))
         found = stream_waits(work, {0: everything})[0]
         assert found.host_wait_ns == told.get("host_wait", 0) * US

@@ -11,9 +11,9 @@ import pytest
 from nsightpy.analysis.findings.engine import RULES, judge
 from nsightpy.analysis.findings.evidence import GROUPS, Evidence, Gpu, Group, JobEvidence, Place
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS, with_kernels
-from nsightpy.analysis.idle.host_activity import COMPILING
 from nsightpy.analysis.intervals import NOTHING
 from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.analysis.work_graph.host_activity import COMPILING
 from nsightpy.frames import Frame, Labels
 from nsightpy.results import Finding, Note, notes
 

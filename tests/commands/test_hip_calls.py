@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nsightpy.analysis.idle.host_calls import LAUNCH, kinds_of_calls
+from nsightpy.analysis.work_graph.host_chain import LAUNCH, kinds_of_calls
 from nsightpy.frames import Labels
 from tests.support.reports import ROOT, ask
 

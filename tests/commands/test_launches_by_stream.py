@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import given, strategies as st
 
-from nsightpy.analysis.idle.queues import longest_in
-from nsightpy.analysis.idle.sync_costs import sync_costs
 from nsightpy.analysis.intervals import concurrency, union
+from nsightpy.analysis.work_graph.streams import longest_in
+from nsightpy.commands.gaps import sync_costs
 from nsightpy.frames import Frame, Labels
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
@@ -49,11 +49,10 @@ def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
     )
     window = union(np.asarray([0]), np.asarray([100]))
     idle = union(np.asarray([20, 90]), np.asarray([55, 140]))
-    wait, free = sync_costs(calls, window, idle)
+    free, wait = sync_costs(calls, window, idle)
     # 20 to 35 inside two calls at once, and 95 to 100: the window ends there
-    assert (wait.api, wait.calls, wait.idle_ns) == ("cudaStreamSynchronize", 3, 15 + 5)
-    assert (wait.total_ns, wait.median_ns, wait.longest_ns) == (65, 20.0, 25)
-    assert (free.api, free.calls, free.idle_ns) == ("cudaFree", 1, 5)
+    assert wait == ("cudaStreamSynchronize", 3, 65, 20.0, 25, 15 + 5)
+    assert free == ("cudaFree", 1, 10, 10.0, 10, 5)
 
 
 def test_queues_of_the_sample_reports_agree_with_their_launches() -> None:

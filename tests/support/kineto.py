@@ -18,6 +18,7 @@ Event = dict[str, Any]
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}
 KERNELS = {"kernel", "Kernel"}
 CALLS = {"cuda_runtime", "cuda_driver", "Runtime"}
+MEMORY_KINDS = ("source_memory", "target_memory")
 PID = 1
 
 
@@ -61,7 +62,14 @@ def load(path: Path, *, rounded: bool, any_stream: bool = False) -> Trace:
     copies = [e for e in gpu if e["cat"] in MEMORY]
     return Trace(
         Frame({**_placed(kernels, times), "name": Labels.of(e["name"] for e in kernels)}),
-        Frame({**_placed(copies, times), "operation": Labels.of(_operation(e) for e in copies)}),
+        Frame(
+            {
+                **_placed(copies, times),
+                "operation": Labels.of(_operation(e) for e in copies),
+                "bytes": np.zeros(len(copies), dtype=np.int64),
+                **{name: Labels.constant("", len(copies)) for name in MEMORY_KINDS},
+            }
+        ),
         Frame(_placed([], times)),
         _calls(calls, times),
     )
@@ -113,6 +121,8 @@ def _calls(events: list[Event], times: Callable[[Event], tuple[int, int]]) -> Fr
         "start_ns": [start for start, _, _ in placed],
         "end_ns": [end for _, end, _ in placed],
         "pid": [PID] * len(placed),
+        "tid": [PID] * len(placed),
         "correlation_id": [number for _, _, number in placed],
     }
-    return Frame({name: np.asarray(values, dtype=np.int64) for name, values in columns.items()})
+    numbers = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
+    return Frame({**numbers, "name": Labels.constant("cudaLaunchKernel", len(placed))})

@@ -19,11 +19,10 @@ from simulator import TrainingJob
 from simulator.run import Run, simulate
 from simulator.settings import MIB
 
-from nsightpy.analysis.idle.host_calls import ALLOCATION
 from nsightpy.analysis.iterations.steady import steady_state
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
-from nsightpy.analysis.work_graph.part import graph_part
+from nsightpy.analysis.work_graph.host_chain import ALLOCATION
 from nsightpy.analysis.work_graph.replay import Edit, replay
 from nsightpy.frames import Frame
 from nsightpy.query.rank_alignment import alignment_of
@@ -106,7 +105,7 @@ class Replayed:
         for report in ranks:
             own = steps[str(report.path)]
             window = (int(own.ints("start_ns")[first]), int(own.ints("end_ns")[last]))
-            parts.append(graph_part(work_frames(report), window, report=str(report.path)))
+            parts.append(work_frames(report).between(*window))
         graph = WorkGraph.of(parts, alignment_of(ranks))
         return cls(job, simulate(job), graph, (first, last))
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.work_graph.joined import HostMeetings
-from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
+from nsightpy.analysis.work_graph.job_work import MEETING_COLUMNS
+from nsightpy.analysis.work_graph.launched_work import Work
+from nsightpy.analysis.work_graph.work_frames import WorkFrames, calls_with_mpi
 from nsightpy.frames import Frame, Labels
 
 CALL_NS, LATENCY_NS, GAP_NS, OWN_SYNC_NS, WAKE_NS = 4_000, 3_000, 1_000, 2_000, 2_000
@@ -172,7 +172,7 @@ def part_of(
     window: tuple[int, int] | None = None,
     pid: int = 1,
     block: int = 0,
-) -> GraphPart:
+) -> WorkFrames:
     """The part of the graph that one rank's record makes, or a stretch of it."""
     met = [call for call in rank.calls if call.name == NAMES["meeting"]]
     made = [call for call in rank.calls if call.name != NAMES["meeting"]]
@@ -221,12 +221,13 @@ def part_of(
     frames = WorkFrames(
         Work(kernels, copies, empty),
         communicates,
-        calls,
+        calls_with_mpi(calls, Frame(_made(met, pid))),
         synchronizations,
         events,
-        Frame(_made(met, pid)),
+        report,
+        block,
     )
-    return graph_part(frames, window, report=report, block=block)
+    return frames if window is None else frames.between(*window)
 
 
 def _made(calls: Sequence[Call], pid: int) -> dict[str, np.ndarray | Labels]:
@@ -234,17 +235,18 @@ def _made(calls: Sequence[Call], pid: int) -> dict[str, np.ndarray | Labels]:
     return {**_columns(calls, pid), "tid": np.full(len(calls), pid), "name": names}
 
 
-def meetings_of(ranks: Sequence[Recorded], reports: Sequence[str], pid: int = 1) -> HostMeetings:
+def meetings_of(ranks: Sequence[Recorded], reports: Sequence[str], pid: int = 1) -> Frame:
     """The meetings of hosts of all ranks: the n-th of each is one."""
     met = [
         (report, call.start, number)
         for rank, report in zip(ranks, reports, strict=True)
         for number, call in enumerate(c for c in rank.calls if c.name == NAMES["meeting"])
     ]
-    every = np.ones(len(met), dtype=np.bool_)
+    every = np.ones(len(met), dtype=np.int64)
     starts, numbers = (np.asarray([one[n] for one in met], dtype=np.int64) for n in (1, 2))
-    pids = np.full(len(met), pid)
-    return HostMeetings(tuple(one[0] for one in met), pids, starts, numbers, every, every)
+    columns = (pid * every, starts, numbers, every, every)
+    names = Labels.of([one[0] for one in met])
+    return Frame({"report": names, **dict(zip(MEETING_COLUMNS, columns, strict=True))})
 
 
 def _columns(rows: Sequence[Call] | Sequence[Operation], pid: int) -> dict[str, np.ndarray]:

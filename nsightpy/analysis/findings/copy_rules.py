@@ -78,7 +78,7 @@ COPY_RULES = (
         passed="copies are of pinned memory",
         of="pageable",
         most=lambda row: _severity(row, row["pageable"]),
-        edit=lambda _, work: edits.copies(work.graph, among=work.graph.work.pageable > 0),
+        edit=lambda _, work: edits.copies(work.graph, among=work.graph.work.pageable),
         bound=False,
     ),
     Rule(

@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import COMPUTE
 from nsightpy.analysis.memory.copies import DIRECTIONS
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.launched_work import COMPUTE
 from nsightpy.analysis.work_graph.replay import Edit, replay
 from nsightpy.errors import UsageError
 from nsightpy.results import Finding
@@ -52,8 +52,8 @@ def first_launches(finding: Finding, work: Replayable) -> list[Edit]:
     """None where most is compiled outside of the calls that load or first launch."""
     calls = edits.first_launches(work.graph)
     (loads,) = calls
-    of_work = work.graph.work
-    time = int((of_work.call_end - of_work.call_start)[loads.rows].sum())
+    chain = work.graph.work.chain
+    time = int((chain.end - chain.start)[loads.rows].sum())
     bound = (finding.recoverable_ns or 0) / work.scale
     return calls if 2 * time >= bound else []
 

@@ -6,9 +6,9 @@ from nsightpy.analysis.findings import gains
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
 from nsightpy.analysis.findings.thresholds import FEW_LAUNCHES, LEAST_SHARE, MUST_SHARE
-from nsightpy.analysis.idle.host_activity import ON_CPU
-from nsightpy.analysis.idle.host_calls import ALLOCATION
 from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph.host_activity import ON_CPU
+from nsightpy.analysis.work_graph.host_chain import ALLOCATION
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 
 

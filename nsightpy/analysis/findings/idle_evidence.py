@@ -9,10 +9,9 @@ import numpy as np
 
 from nsightpy.analysis.findings.evidence import Evidence, Group, LongestGap, Place
 from nsightpy.analysis.findings.thresholds import WARNING_SHARE
-from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
-from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
-from nsightpy.analysis.work_graph.activity import activity
+from nsightpy.analysis.work_graph.host_activity import HostEvents, activity, described, most_in
+from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.work_graph.idle_intervals import (
     CAUSES,
     HOST_GAP,

@@ -15,23 +15,23 @@ from functools import cached_property
 import numpy as np
 
 from nsightpy.analysis.grouping import connected
-from nsightpy.analysis.idle.gpu_work import KINDS, Rows
-from nsightpy.analysis.idle.host_activity import (
+from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union, union_of
+from nsightpy.analysis.memory.copies import DIRECTIONS
+from nsightpy.analysis.work_graph.host_activity import (
     HostEvents,
     compiled_share,
     compiling,
     ins_and_outs,
 )
-from nsightpy.analysis.idle.host_calls import ALLOCATION as ALLOCATES, LAUNCH, MODULE, OTHER
-from nsightpy.analysis.intervals import (
-    Spans,
-    measure_inside,
-    spans_of,
-    union,
-    union_of,
+from nsightpy.analysis.work_graph.host_chain import (
+    ALLOCATION as ALLOCATES,
+    LAUNCH,
+    MODULE,
+    OTHER,
+    HostChain,
+    Rows,
+    handed_over,
 )
-from nsightpy.analysis.memory.copies import DIRECTIONS
-from nsightpy.analysis.work_graph.host_chain import HostChain, handed_over
 from nsightpy.analysis.work_graph.idle_intervals import (
     ALLOCATION,
     ELSEWHERE,
@@ -52,7 +52,7 @@ from nsightpy.analysis.work_graph.idle_intervals import (
     IdleTime,
     idle_time,
 )
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask
+from nsightpy.analysis.work_graph.launched_work import GRAPH, LaunchedWork, Mask
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, TOGETHER_NS
 from nsightpy.frames import Ints
 
@@ -65,26 +65,28 @@ def binding(
     `events` are those of the place's process; without them nothing is known of what its threads do
     outside of CUDA.
     """
-    idle = idle_time(launched.work, place)
+    idle = idle_time(launched, place)
     opened, closed, before, after = idle.inside(window)
     division = Division(closed - opened)
-    device = _Device(launched, place, idle, opened, closed, before, after)
-    division.rest(FAULTS, device.faults(before) & device.faults(after))
+    device = _Device(launched, place, idle, opened, closed, after)
+    faults = device.faults(after)
+    division.rest(FAULTS, device.faults(before) & faults)
     device.after_launch(division)
-    division.rest(UNKNOWN, device.thread < 0)
+    thread, begun = device.thread, device.begun
+    division.rest(UNKNOWN, thread < 0)
     device.in_call(division)
     held, compiles = np.zeros_like(opened), np.zeros_like(opened)
     groups = _working_together(launched.chain)
-    for group in np.unique(groups[device.thread[device.thread >= 0]]).tolist():
-        rows = np.flatnonzero((device.thread >= 0) & (groups[device.thread] == group))
+    for group in np.unique(groups[thread[thread >= 0]]).tolist():
+        rows = np.flatnonzero((thread >= 0) & (groups[thread] == group))
         threads = _Threads(device, np.flatnonzero(groups == group), events)
-        spent = opened[rows], device.begun[rows]
+        spent = opened[rows], begun[rows]
         compiles[rows] = threads.divide(division, rows, spent)
         held[rows] = threads.held(*spent)
-    division.rest(FAULTS, device.faults(after))
+    division.rest(FAULTS, faults)
     division.give(SYNC_DRAIN, np.arange(len(held)), held)
-    division.rest(LAUNCH_BOUND, device.thread >= 0)
-    launch = device.thread, device.begun, device.done
+    division.rest(LAUNCH_BOUND, thread >= 0)
+    launch = thread, begun, device.done
     return IdleIntervals(
         opened, closed, before, after, *launch, held, compiles, times=division.times
     )
@@ -99,26 +101,24 @@ class _Device:
     idle: IdleTime
     opened: Ints
     closed: Ints
-    before: Rows
     after: Rows
 
     @cached_property
-    def call(self) -> Ints:
+    def call(self) -> Rows:
         """The launching call; -1 where it is not known."""
-        return np.where(self.after == NO_ROW, -1, self.launched.launched_by[self.after])
+        return np.append(self.launched.launched_by, np.int32(-1))[self.after]
 
     @cached_property
-    def thread(self) -> Ints:
+    def thread(self) -> Rows:
         """Whose launch it is; of pages that are touched the thread that launches next. -1: none."""
-        work, chain = self.launched.work, self.launched.chain
-        call, touched = self.call.copy(), np.flatnonzero((self.call < 0) & self.faults(self.after))
-        mine = (work.pid == work.places[self.place][0]) & (self.launched.launched_by >= 0)
-        if len(touched) and mine.any():
-            rows = np.flatnonzero(mine)
-            rows = rows[np.argsort(work.start[rows], kind="stable")]
-            at = np.searchsorted(work.start[rows], self.closed[touched])
-            call[touched] = self.launched.launched_by[rows[np.minimum(at, len(rows) - 1)]]
-        return np.where(call >= 0, chain.thread[call], -1) if len(chain) else call
+        launched, call = self.launched, self.call.copy()
+        touched = np.flatnonzero((call < 0) & self.faults(self.after))
+        rows = np.flatnonzero(self.of_process & (launched.launched_by >= 0))
+        if len(touched) and len(rows):
+            rows = rows[np.argsort(launched.start[rows], kind="stable")]
+            at = np.searchsorted(launched.start[rows], self.closed[touched])
+            call[touched] = launched.launched_by[rows[np.minimum(at, len(rows) - 1)]]
+        return np.append(launched.chain.thread, np.int32(-1))[call]
 
     @cached_property
     def begun(self) -> Ints:
@@ -137,37 +137,32 @@ class _Device:
         return np.clip(known, self.opened, self.closed)
 
     def faults(self, rows: Rows) -> Mask:
-        """Which of some operations are migrations of unified memory."""
-        if not self.launched.migrates.any():
-            return np.zeros(len(rows), dtype=np.bool_)
-        migrates: Mask = (rows != NO_ROW) & self.launched.migrates[rows]
+        """Which of some operations (-1: none) are migrations of unified memory."""
+        migrates: Mask = np.append(self.launched.migrates, False)[rows]
         return migrates
+
+    @cached_property
+    def of_process(self) -> Mask:
+        """The operations of the device's process."""
+        mask: Mask = self.launched.pid == self.launched.places[self.place][0]
+        return mask
 
     @cached_property
     def others(self) -> Spans:
         """When other devices of the process worked."""
-        work = self.launched.work
-        mine = (work.pid == work.places[self.place][0]) & (work.place != self.place)
-        return union(work.start[mine], work.end[mine])
-
-    @cached_property
-    def touched(self) -> Spans:
-        """When pages migrated that threads of the process touched."""
-        work = self.launched.work
-        rows = self.launched.migrates & (work.pid == work.places[self.place][0])
-        return union(work.start[rows], work.end[rows])
+        return self.launched.spans(self.of_process & (self.launched.place != self.place))
 
     @cached_property
     def latency(self) -> Ints:
         """How long after its call an operation of each kind begins where nothing runs: medians."""
-        work, usual = self.launched.work, np.zeros(len(KINDS), dtype=np.int64)
+        work, usual = self.launched, np.zeros(GRAPH + 1, dtype=np.int64)
         after, opened = self.idle.after[1:-1], self.idle.spans.starts[1:-1]
         alone = measure_inside(self.others, opened, work.start[after]) == 0
-        alone &= self.launched.launched_by[after] >= 0
+        alone &= work.launched_by[after] >= 0
         after, opened = after[alone], opened[alone]
-        ended = self.launched.chain.end[self.launched.launched_by[after]]
+        ended = work.chain.end[work.launched_by[after]]
         late, kind = work.start[after] - ended, work.kind[after]
-        for each in range(len(KINDS)):
+        for each in range(len(usual)):
             seen = late[(kind == each) & (late >= 0) & (ended >= opened)]
             usual[each] = np.median(seen) if len(seen) else 0
         return np.minimum(usual, LONG_CALL_NS)
@@ -181,7 +176,7 @@ class _Device:
         beside = measure_inside(self.others, self.opened, self.closed)
         division.give(ELSEWHERE, last, beside[last])
         ended = self.launched.chain.end[self.call[rows]]
-        usual = self.latency[self.launched.work.kind[self.after[rows]]]
+        usual = self.latency[self.launched.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])
         elsewhere = measure_inside(self.others, since, self.closed[rows])
         division.give(ELSEWHERE, rows, elsewhere)
@@ -209,22 +204,20 @@ class _Threads:
 
     def __init__(self, device: _Device, threads: Ints, events: HostEvents | None) -> None:
         launched, chain, self.events = device.launched, device.launched.chain, events
-        calls = np.flatnonzero(np.isin(chain.thread, threads))
-        calls = calls[np.argsort(chain.start[calls], kind="stable")]
-        start, end, kind = chain.start[calls], chain.end[calls], chain.kind[calls]
-        stands = (end - start >= HOST_GAP_NS) & ((kind == LAUNCH) | (kind == OTHER))
-        stands &= ~np.isin(calls, launched.launched_by[launched.first])
+        of_them, length = np.isin(chain.thread, threads), chain.end - chain.start
+        stands = (length >= HOST_GAP_NS) & ((chain.kind == LAUNCH) | (chain.kind == OTHER))
+        stands[launched.launched_by[launched.first]] = False
 
-        def spans(mine: Mask) -> Spans:
-            return union(start[mine], end[mine])
+        def spans(mask: Mask) -> Spans:
+            mask = mask & of_them
+            return union(chain.start[mask], chain.end[mask])
 
-        self.loading = spans((kind == MODULE) & (end - start >= LONG_CALL_NS))
-        self.allocating = spans(kind == ALLOCATES)
-        self.waits = spans(launched.waits[calls])
-        self.elsewhere = self.waits & device.others
+        self.loading = spans((chain.kind == MODULE) & (length >= LONG_CALL_NS))
+        self.allocating = spans(chain.kind == ALLOCATES)
+        self.waits = spans(launched.waits)
         tids = chain.tid(threads).tolist()
         self.own = [] if events is None else [events.of_thread(tid) for tid in tids]
-        called = spans(~stands) | device.touched
+        called = spans(~stands) | launched.spans(launched.migrates & device.of_process)
         self.mpi = union_of(spans_of(own.mpi_calls) for own in self.own) - called
         self.compiles = union_of(compiling(own.ranges) for own in self.own) - called - self.mpi
         left, back = np.append(NEVER, called.ends), np.append(called.starts, -NEVER)
@@ -233,10 +226,9 @@ class _Threads:
         # what reads and writes files is no part of launching, however short it is
         in_out = union_of(ins_and_outs(own.os_calls) for own in self.own) - called
         self.outside = (outside | in_out) - self.mpi - self.compiles
-        self.beside = self.outside & device.others
-        beyond = launched.waits & ~np.isin(chain.thread, threads)
-        beyond &= chain.pid == chain.threads[threads[0]][0]
-        self.others_waited = np.sort(chain.end[beyond])
+        self.elsewhere, self.beside = (each & device.others for each in (self.waits, self.outside))
+        others_wait = launched.waits & ~of_them & (chain.pid == chain.pid[of_them][0])
+        self.others_waited = np.sort(chain.end[others_wait])
 
     def divide(self, division: Division, rows: Ints, spent: tuple[Ints, Ints]) -> Ints:
         """Divide what was spent before some launches, from one time to another; what compiled."""
@@ -251,11 +243,11 @@ class _Threads:
         compiles = division.give(FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
         outside = measure_inside(self.outside, *spent)
         # a thread that goes on when another one has waited did so for the same
-        ended = [
+        since, until = (
             np.searchsorted(self.others_waited, spent[1] - ago, side="right")
             for ago in (TOGETHER_NS, 0)
-        ]
-        together = np.flatnonzero(ended[1] > ended[0])
+        )
+        together = np.flatnonzero(until > since)
         beside = measure_inside(self.beside, *spent)[together]
         outside[together] -= division.give(ELSEWHERE, rows[together], beside)
         if self.events is not None and self.events.samples.rows:
@@ -272,17 +264,14 @@ class _Threads:
     def held(self, opened: Ints, begun: Ints) -> Ints:
         """How long the call waited that was under way when each interval opened, and then over."""
         at = np.searchsorted(self.waits.starts, opened, side="right") - 1
-        if not len(self.waits):
-            return np.zeros_like(opened)
-        start, end = self.waits.starts[at], self.waits.ends[at]
-        return np.where((at >= 0) & (end >= opened) & (end <= begun), end - start, 0)
+        start, end = np.append(self.waits.starts, NEVER)[at], np.append(self.waits.ends, NEVER)[at]
+        return np.where((end >= opened) & (end <= begun), end - start, 0)
 
 
 def _working_together(chain: HostChain) -> Ints:
     """The group of each thread: threads of which one waits while another one issues."""
-    count, thread = len(chain.threads), chain.thread.astype(np.int64)
-    before, after = handed_over(thread, chain.pid, chain.start, chain.end)
-    pairs = np.unique(np.stack([thread[before], thread[after]]), axis=1)
+    count, (before, after) = len(chain.threads), handed_over(chain)
+    pairs = np.unique(np.stack([chain.thread[before], chain.thread[after]]), axis=1)
     members = np.concatenate([np.arange(count), *pairs])
     sets = np.arange(pairs.shape[1]) + count
     groups = connected(members, np.concatenate([np.arange(count), sets, sets]), count)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import COMMUNICATION, COMPUTE, GRAPH
 from nsightpy.analysis.work_graph.edges import LAUNCH, ORIGIN, START
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.host_chain import changes
@@ -15,6 +14,7 @@ from nsightpy.frames import Ints
 
 SHARES = ("compute", "transfer", "host", "copies", "wait", "unexplained")
 (ON_DEVICE, IN_TRANSFER, ON_HOST, IN_COPIES, WAITS, UNEXPLAINED) = range(len(SHARES))
+_SHARE_OF_KIND = (ON_DEVICE, IN_TRANSFER, IN_COPIES, IN_COPIES, ON_DEVICE)
 
 
 @dataclass(frozen=True)
@@ -93,52 +93,32 @@ def legs(graph: WorkGraph, path: CriticalPath) -> list[tuple[int, int, int]]:
 def _divided(graph: WorkGraph, rows: Ints, begin: int, lasting: int) -> CriticalPath:
     """The time on each edge of a path, from a moment on; last the operation that it ends with."""
     work, edges = graph.work, graph.edges.take(rows)
-    operation = edges.lasting
-    host = graph.host.way(graph.host.increments, edges)
     left = graph.residual[edges.target]
     lag = np.where(edges.kind == START, 0, edges.lag - left)
     in_call = (edges.kind == LAUNCH) & (edges.far % 2 == 0)
-    times = np.zeros((len(rows) + 1, len(SHARES)), dtype=np.int64)
+    operation = np.append(edges.lasting, lasting)
+    times = np.zeros((len(operation), len(SHARES)), dtype=np.int64)
+    lasted = np.where(operation >= 0, graph.lasting[operation], 0)
     # what follows before its predecessor has ended cuts that short
-    times[:-1] += _of_operations(graph, operation, np.minimum(lag, 0))
-    times[-1] = _of_operations(graph, np.asarray([lasting]), 0)
-    times[:-1, ON_HOST] += host + np.where(in_call, np.maximum(lag, 0), 0)
-    times[:-1, WAITS] += np.where(in_call, 0, np.maximum(lag, 0))
+    lasted[:-1] += np.minimum(lag, 0)
+    kind = np.where(operation >= 0, work.kind[operation], 0)
+    times[np.arange(len(times)), np.asarray(_SHARE_OF_KIND)[kind]] = lasted
+    times[:-1, ON_HOST] += graph.host.way(graph.host.increments, edges)
+    times[np.arange(len(rows)), np.where(in_call, ON_HOST, WAITS)] += np.maximum(lag, 0)
     times[:-1, UNEXPLAINED] += left
-    early = begin - (graph.recorded[edges.target] - times[:-1].sum(axis=1))
-    times[:-1][early > 0] = _cut(times[:-1][early > 0], early[early > 0])
+    # the first edge may come from before that moment: what runs first is taken away first
+    early = begin - int(graph.recorded[edges.target[0]] - times[0].sum()) if len(rows) else 0
+    for share, time in enumerate(times[0].tolist()):
+        cut = max(min(early, time), 0)
+        times[0, share] -= cut
+        early -= cut
     leads_to = np.where(edges.target <= len(work), edges.target - 1, -1)
-    whose = np.append(np.where(operation >= 0, operation, leads_to), lasting)
+    whose = np.append(np.where(edges.lasting >= 0, edges.lasting, leads_to), lasting)
     unit = np.where(whose >= 0, work.unit[whose], -1)
     at_host = edges.target - graph.nodes.host_at
     position = np.where(
         at_host >= 0, np.append(graph.host.positions, 0)[np.maximum(at_host, 0)], edges.far
     )
-    rows_of_host = np.flatnonzero((whose[:-1] < 0) & ((at_host >= 0) | (edges.far > edges.near)))
-    unit[rows_of_host] = work.call_unit[position[rows_of_host] // 2]
-    return CriticalPath(
-        np.append(rows, -1),
-        times,
-        unit,
-        np.append(operation, lasting),
-    )
-
-
-def _of_operations(graph: WorkGraph, rows: Ints, cut: Ints | int) -> Ints:
-    """The time of some operations (-1: none), less what is cut, in the column of their kind."""
-    kind = np.where(rows >= 0, graph.work.kind[rows], COMPUTE)
-    column = np.where(np.isin(kind, (COMPUTE, GRAPH)), ON_DEVICE, IN_COPIES)
-    column = np.where(kind == COMMUNICATION, IN_TRANSFER, column)
-    times = np.zeros((len(rows), len(SHARES)), dtype=np.int64)
-    lasted = np.where(rows >= 0, graph.lasting[rows], 0)
-    times[np.arange(len(rows)), column] = lasted + cut
-    return times
-
-
-def _cut(times: Ints, early: Ints) -> Ints:
-    """The times without the first part of each row, in ns: what runs first is taken away first."""
-    order = [ON_DEVICE, IN_TRANSFER, IN_COPIES, ON_HOST, WAITS, UNEXPLAINED]
-    left = np.cumsum(times[:, order], axis=1) - early[:, None]
-    cut = np.zeros_like(times)
-    cut[:, order] = np.clip(left, 0, times[:, order])
-    return cut
+    of_host = np.flatnonzero((whose[:-1] < 0) & ((at_host >= 0) | (edges.far > edges.near)))
+    unit[of_host] = work.call_unit[position[of_host] // 2]
+    return CriticalPath(np.append(rows, -1), times, unit, operation)

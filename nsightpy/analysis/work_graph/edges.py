@@ -1,9 +1,10 @@
 """The nodes and edges of the work of all ranks (shared/reference: Critical Path Method, dPRO).
 
 A node is a moment: the begin of an operation, the end of a collective on one rank, the moment at
-which all ranks of a collective are there, and on the host those moments that do not follow from
-the call before alone: the begin of a thread, the return of a blocking call, the hand-over from
-another thread. All calls between are lengths on the way from one of these to the next.
+which all ranks of a collective, or all hosts of an MPI call, are there, and on the host those
+moments that do not follow from the call before alone: the begin of a thread, the return of a
+blocking call, the hand-over from another thread. All calls between are lengths on the way from one
+of these to the next.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.joined import Joined
+from nsightpy.analysis.work_graph.host_chain import Rows
+from nsightpy.analysis.work_graph.job_work import JobWork
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.frames import Ints
 
-(START, HOST, BLOCKED, HANDED, LAUNCH, STREAM, EVENT, INFERRED, ARRIVAL, TRANSFER) = range(10)
-KINDS = (
-    *("start", "host", "blocked", "handed over", "launch", "stream", "event"),
-    *("inferred", "arrival", "transfer"),
-)
+# From the origin, over the host, out of what a call waited for or was met by, and to operations.
+START, HOST, BLOCKED, MET, LAUNCH, DEVICE = range(6)
 ORIGIN = 0
 
 
@@ -34,7 +33,7 @@ class Host:
     `positions` are those of the host's nodes, in their order; `anchor` is, for each position, the
     last one at or before it that is a node, and `node` that node.
     `increments` lead from each position to the next: gaps, and lengths of calls (ns); of a blocking
-    call only what it takes by itself.
+    call only what it takes by itself. `beyond` is what of a gap lies after its block.
     """
 
     positions: Ints
@@ -49,13 +48,17 @@ class Host:
         way: Ints = reach[edges.far + 1] - reach[edges.near + 1]
         return way
 
+    def edges(self, kind: int, since: Ints, far: Ints, target: Ints, **columns: Ints) -> Edges:
+        """Edges from the node at or before a position, on to a later one, and to other nodes."""
+        return Edges.of(kind, self.node[since], target, near=self.anchor[since], far=far, **columns)
+
 
 @dataclass(frozen=True)
 class Edges:
     """Edges by columns: from `source` to `target`; the weight is lag + host way + duration.
 
     The host way leads from position `near` to `far` (equal: none), the duration is that of
-    operation `lasting` (-1: none): its own, or for TRANSFER edges its collective's transfer.
+    operation `lasting` (-1: none): its own, or after a collective was met the transfer.
     """
 
     source: Ints
@@ -90,9 +93,13 @@ class Edges:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Where the nodes of a graph stand: 0 is the origin, then the begins of operations."""
+    """Where the nodes of a graph stand: 0 is the origin, then the begins of operations.
 
-    work: Joined
+    After these the ends of `members` of collectives, the meetings of these and of MPI calls, and
+    the nodes of the host.
+    """
+
+    work: JobWork
 
     @cached_property
     def members(self) -> Ints:
@@ -104,67 +111,53 @@ class Nodes:
 
     @cached_property
     def meeting(self) -> Ints:
-        """The collective of each member, numbered from 0 on."""
-        return np.unique(self.work.instance[self.members], return_inverse=True)[1]
+        """The meeting of each member, then of each row of the work's MPI calls, from 0 on."""
+        of_members, of_calls = self.work.instance[self.members], self.work.meetings.ints("instance")
+        beyond = 1 + int(of_members.max(initial=-1))
+        return np.unique(np.append(of_members, of_calls + beyond), return_inverse=True)[1]
 
     @cached_property
     def met(self) -> Ints:
-        """When all members of each collective were there, in ns."""
+        """When all that enter each meeting were there, in ns; NO_TIME for none."""
+        work, calls = self.work, self.work.meetings
+        enters = np.append(np.ones(len(self.members), dtype=np.bool_), calls.ints("enters") > 0)
+        begun = np.append(work.start[self.members], work.chain.start[calls.ints("call")])
         met = np.full(int(self.meeting.max(initial=-1)) + 1, NO_TIME)
-        np.maximum.at(met, self.meeting, self.work.start[self.members])
+        np.maximum.at(met, self.meeting[enters], begun[enters])
         return met
 
     @cached_property
     def waits(self) -> Mask:
         """Which members stayed until all were there: others of a Broadcast may have gone."""
-        return self.work.end[self.members] >= self.met[self.meeting]
-
-    def end_of(self, rows: Ints) -> tuple[Ints, Ints]:
-        """The node that an operation's end follows from, and whose duration lies between (-1)."""
-        node, lasting = rows + 1, rows.copy()
-        at = np.full(len(self.work), -1, dtype=np.int64)
-        at[self.members[self.waits]] = np.flatnonzero(self.waits)
-        member = at[rows]
-        return (
-            np.where(member >= 0, 1 + len(self.work) + member, node),
-            np.where(member >= 0, -1, lasting),
-        )
-
-    @property
-    def meetings_at(self) -> int:
-        """The node of the first collective."""
-        return 1 + len(self.work) + len(self.members)
-
-    @cached_property
-    def host_meeting(self) -> Ints:
-        """The meeting of each row of the work's MPI calls, numbered from 0 on."""
-        return np.unique(self.work.meeting, return_inverse=True)[1].astype(np.int64)
-
-    @cached_property
-    def host_met(self) -> Ints:
-        """When all that enter each meeting of MPI calls were there, in ns; NO_TIME for none."""
-        met = np.full(int(self.host_meeting.max(initial=-1)) + 1, NO_TIME)
-        enters = np.flatnonzero(self.work.enters)
-        begun = self.work.call_start[self.work.meeting_call[enters]]
-        np.maximum.at(met, self.host_meeting[enters], begun)
-        return met
+        count = len(self.members)
+        return self.work.end[self.members] >= self.met[self.meeting[:count]]
 
     @cached_property
     def leaves(self) -> Ints:
         """The rows of MPI calls that went on after all were there."""
-        met, call = self.host_met[self.host_meeting], self.work.meeting_call
-        held = (self.work.exits > 0) & (met != NO_TIME) & (self.work.call_end[call] >= met)
-        return np.flatnonzero(held)
+        calls, met = self.work.meetings, self.met[self.meeting[len(self.members) :]]
+        late = self.work.chain.end[calls.ints("call")] >= met
+        return np.flatnonzero((calls.ints("exits") > 0) & (met != NO_TIME) & late)
+
+    def end_of(self, rows: Ints | Rows) -> tuple[Ints, Ints]:
+        """The node that an operation's end follows from, and whose duration lies between (-1)."""
+        at = np.full(len(self.work), -1, dtype=np.int64)
+        at[self.members[self.waits]] = np.flatnonzero(self.waits)
+        member = at[rows]
+        return (
+            np.where(member >= 0, 1 + len(self.work) + member, rows + 1),
+            np.where(member >= 0, -1, rows),
+        )
 
     @property
-    def host_meetings_at(self) -> int:
-        """The node of the first meeting of MPI calls."""
-        return self.meetings_at + len(self.met)
+    def meetings_at(self) -> int:
+        """The node of the first meeting."""
+        return 1 + len(self.work) + len(self.members)
 
     @property
     def host_at(self) -> int:
         """The first node of the host."""
-        return self.host_meetings_at + len(self.host_met)
+        return self.meetings_at + len(self.met)
 
 
 def typical(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import COMPUTE, COPY
-from nsightpy.analysis.idle.host_calls import COPY as COPYING, LAUNCH, MODULE, OTHER
 from nsightpy.analysis.work_graph.edges import typical
 from nsightpy.analysis.work_graph.graph import WorkGraph
-from nsightpy.analysis.work_graph.launched_work import Mask
+from nsightpy.analysis.work_graph.host_chain import COPY as COPYING, LAUNCH, MODULE, OTHER
+from nsightpy.analysis.work_graph.launched_work import COMPUTE, COPY, Mask
 from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, MOST_LATENCY_NS
 from nsightpy.frames import Ints
@@ -42,8 +41,7 @@ def transfers(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) 
 
 def meetings(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
     """What MPI calls of several ranks take once all are there; waits for ranks stay."""
-    calls = np.unique(graph.work.meeting_call)
-    return [Edit("meeting", calls, factor), Edit("call", calls, factor)]
+    return [Edit("call", np.unique(graph.work.meetings.ints("call")), factor)]
 
 
 def host_gaps(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
@@ -53,33 +51,28 @@ def host_gaps(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
 
 def launches(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
     """Calls that enqueue, and the short gaps before them, take that part of their time."""
-    calls = np.isin(graph.work.call_kind, (LAUNCH, COPYING, OTHER))
-    blocking = np.zeros(len(calls), dtype=np.bool_)
-    blocking[graph.work.call] = True
+    calls = np.isin(graph.work.chain.kind, (LAUNCH, COPYING, OTHER))
+    calls[graph.work.awaited[0]] = False
     short = np.flatnonzero(_gaps(graph) < HOST_GAP_NS)
-    return [Edit("call", np.flatnonzero(calls & ~blocking), factor), Edit("gap", short, factor)]
+    return [Edit("call", np.flatnonzero(calls), factor), Edit("gap", short, factor)]
 
 
 def calls_of(graph: WorkGraph, kinds: tuple[int, ...], factor: float = 0.0) -> list[Edit]:
-    """Calls of some kinds of host_calls take that part of their time: allocations."""
-    return [Edit("call", np.flatnonzero(np.isin(graph.work.call_kind, kinds)), factor)]
+    """Calls of some kinds take that part of their time: allocations."""
+    return [Edit("call", np.flatnonzero(np.isin(graph.work.chain.kind, kinds)), factor)]
 
 
 def first_launches(graph: WorkGraph) -> list[Edit]:
     """Long calls that load code, or launch a kernel first, take no time."""
-    work, long = graph.work, graph.work.call_end - graph.work.call_start >= LONG_CALL_NS
-    launched = np.flatnonzero(work.launched_by >= 0)
-    launched = launched[np.argsort(work.launch[launched], kind="stable")]
-    call = work.launched_by[launched]
-    kernel = work.process[call] * len(work.names.values) + work.names.codes[launched]
-    first = call[np.unique(kernel, return_index=True)[1]]
-    loads = np.flatnonzero(long & (work.call_kind == MODULE))
-    return [Edit("call", np.union1d(loads, first[long[first]]))]
+    work, chain = graph.work, graph.work.chain
+    first = chain.kind == MODULE
+    first[work.launched_by[work.first]] = True
+    return [Edit("call", np.flatnonzero(first & (chain.end - chain.start >= LONG_CALL_NS)))]
 
 
 def waits(graph: WorkGraph) -> list[Edit]:
     """Calls that wait for the GPU return at once, blocking copies among them."""
-    return [Edit("wait", np.unique(graph.work.call))]
+    return [Edit("wait", np.unique(graph.work.awaited[0]))]
 
 
 def copies(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
@@ -89,8 +82,8 @@ def copies(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> 
     """
     work, copied = graph.work, graph.work.kind == COPY
     rows = np.flatnonzero(copied if among is None else copied & among)
-    staged = work.launched_by[rows[work.pageable[rows].astype(np.bool_)]]
-    calls = np.unique(staged[staged >= 0])
+    staged = work.launched_by[rows[work.pageable[rows]]]
+    calls = np.unique(staged[staged >= 0]).astype(np.int64)
     return [Edit("operation", rows, factor), Edit("call", calls, factor)]
 
 

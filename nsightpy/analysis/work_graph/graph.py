@@ -10,25 +10,22 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.edges import (
-    ARRIVAL,
-    EVENT,
-    INFERRED,
+    DEVICE,
     LAUNCH,
     ORIGIN,
     START,
-    STREAM,
-    TRANSFER,
     Edges,
     Host,
     Nodes,
     typical,
 )
+from nsightpy.analysis.work_graph.host_chain import changes
 from nsightpy.analysis.work_graph.host_edges import host_of
-from nsightpy.analysis.work_graph.joined import HostMeetings, Joined, joined
+from nsightpy.analysis.work_graph.job_work import NO_MEETINGS, JobWork, job_work
 from nsightpy.analysis.work_graph.launched_work import Mask
-from nsightpy.analysis.work_graph.part import GraphPart
 from nsightpy.analysis.work_graph.thresholds import MOST_TIED, SOON_NS
-from nsightpy.frames import Ints, last_before
+from nsightpy.analysis.work_graph.work_frames import WorkFrames
+from nsightpy.frames import Frame, Ints, last_before
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class WorkGraph:
     `residual` what was left between its weight and the record.
     """
 
-    work: Joined
+    work: JobWork
     nodes: Nodes
     host: Host
     edges: Edges
@@ -49,34 +46,30 @@ class WorkGraph:
     lasting: Ints
     binds: Ints
     residual: Ints
-    contradicted: int
 
     @classmethod
     def of(
         cls,
-        parts: Sequence[GraphPart],
+        parts: Sequence[WorkFrames],
         alignment: Alignment | None = None,
-        mpi: HostMeetings | None = None,
+        mpi: Frame = NO_MEETINGS,
     ) -> WorkGraph:
         """The graph of the parts of all reports; their clocks and collectives by an alignment."""
-        return cls.of_work(joined(parts, alignment, mpi))
+        return cls.of_work(job_work(parts, alignment, mpi))
 
     @classmethod
-    def of_work(cls, work: Joined) -> WorkGraph:
+    def of_work(cls, work: JobWork) -> WorkGraph:
         """The graph of work that is on one clock."""
         nodes = Nodes(work)
         host, into_host, host_times = host_of(work, nodes)
         recorded = np.concatenate(
-            [[0], work.start, work.end[nodes.members], nodes.met, nodes.host_met, host_times]
+            [[0], work.start, work.end[nodes.members], nodes.met, host_times]
         ).astype(np.int64)
-        lasting = work.end - work.start
-        lasting[nodes.members] = work.end[nodes.members] - np.where(
-            nodes.waits, nodes.met[nodes.meeting], work.start[nodes.members]
-        )
-        launched = _launches(work, host)
-        on_device = [*_streams(work, nodes, launched), *_collectives(work, nodes)]
-        edges = Edges.concatenate([into_host, launched, *on_device])
-        graph = cls(work, nodes, host, edges, recorded, lasting, recorded, recorded, 0)
+        lasting, stay = work.end - work.start, nodes.members[nodes.waits]
+        lasting[stay] = work.end[stay] - nodes.met[nodes.meeting[: len(nodes.members)][nodes.waits]]
+        arrived, launched = _launches(work, host)
+        edges = Edges.concatenate([into_host, launched, *_on_device(work, nodes, arrived)])
+        graph = cls(work, nodes, host, edges, recorded, lasting, recorded, recorded)
         missing = _inferred(_fitted(graph))
         return _fitted(replace(graph, edges=Edges.concatenate([edges, missing])))
 
@@ -87,56 +80,66 @@ class WorkGraph:
         return edges.lag + self.host.way(increments, edges) + lasted
 
 
-def _launches(work: Joined, host: Host) -> Edges:
-    """From a launching call to its operation, after the usual latency of its kind.
+def _launches(work: JobWork, host: Host) -> tuple[Ints, Edges]:
+    """From a launching call to its operation, after the usual latency of its kind; when that was.
 
     From the end of the call, or from its begin where the operation began within it. Usual is what
     was seen where the stream was empty.
     """
-    rows = np.flatnonzero(work.launched_by >= 0)
-    call = work.launched_by[rows]
-    after = work.start[rows] >= work.call_end[call]
-    since = np.where(after, work.call_end[call], work.call_start[call])
+    rows, previous, chain = np.flatnonzero(work.launched_by >= 0), work.previous, work.chain
+    call = work.launched_by[rows].astype(np.int64)
+    after = work.start[rows] >= chain.end[call]
+    since = np.where(after, chain.end[call], chain.start[call])
     late = work.start[rows] - since
-    free = np.where(work.previous >= 0, work.end[work.previous], NO_TIME)
-    np.maximum.at(free, work.consumer, work.end[work.producer])
+    producer, consumer = work.events
+    free = np.where(previous >= 0, work.end[previous], NO_TIME)
+    np.maximum.at(free, consumer, work.end[producer])
     # what came before the first operation of a stream is not known
-    idle = (since > free[rows]) & (work.previous[rows] >= 0)
+    idle = (since > free[rows]) & (previous[rows] >= 0)
     # nor whether one that began with another's end waited for it
     before, soon = _ended_before(work, rows)
     idle &= ~soon | (work.end[before] <= since)
     # a kind that never met an empty stream is as fast as any
     least = np.full(len(rows), late[idle].min() if idle.any() else 0)
-    group = (work.call_name[call] * 8 + work.kind[rows]) * 2 + after
+    group = (chain.labels.codes[call].astype(np.int64) * 8 + work.kind[rows]) * 2 + after
     lag = np.minimum(typical(late, group, idle, least), late)
     # what a call took before its operation began is the call's own
     lag = np.where(idle & ~after, late, lag)
-    at = 2 * call + after
-    return Edges.of(LAUNCH, host.node[at], rows + 1, lag=lag, near=host.anchor[at], far=at)
-
-
-def _streams(work: Joined, nodes: Nodes, launched: Edges) -> list[Edges]:
-    """From the operation before on the stream, and from what a stream waits for through events."""
-    rows = np.flatnonzero(work.previous >= 0)
-    source, lasting = nodes.end_of(work.previous[rows])
-    late = work.start[rows] - work.end[work.previous[rows]]
-    waits = np.zeros(len(work), dtype=np.bool_)
-    waits[work.consumer] = True
-    # what came to an empty stream began when its launch had arrived, not after another's end
-    called = np.stack([work.call_start, work.call_end], axis=1).ravel()
     arrived = np.full(len(work), np.iinfo(np.int64).max)
-    arrived[launched.target - 1] = called[launched.far] + launched.lag
-    free = work.end[work.previous[rows]]
+    arrived[rows] = since + lag
+    at = 2 * call + after
+    return arrived, host.edges(LAUNCH, at, at, rows + 1, lag=lag)
+
+
+def _on_device(work: JobWork, nodes: Nodes, arrived: Ints) -> list[Edges]:
+    """From the operation before on the stream, from what a stream waits for, and to meetings.
+
+    `arrived` is when the launch of each operation had. In a collective all are there, and then the
+    data moves to the end on each rank.
+    """
+    rows = np.flatnonzero(work.previous >= 0)
+    previous, (producer, consumer) = work.previous[rows], work.events
+    source, lasting = nodes.end_of(previous)
+    free = work.end[previous]
+    late = work.start[rows] - free
+    waits = np.zeros(len(work), dtype=np.bool_)
+    waits[consumer] = True
+    # what came to an empty stream began when its launch had arrived, not after another's end
     queued = (arrived[rows] <= free) & ~waits[rows]
     # nor is it known of what began with the end of an operation of another stream
     before, soon = _ended_before(work, rows)
     queued &= ~soon | (work.end[before] <= free)
     lag = np.minimum(typical(late, work.unit[rows], queued, np.zeros_like(late)), late)
-    stream = Edges.of(STREAM, source, rows + 1, lag=lag, lasting=lasting)
-    forward = work.end[work.producer] <= work.start[work.consumer]
-    source, lasting = nodes.end_of(work.producer[forward])
-    event = Edges.of(EVENT, source, work.consumer[forward] + 1, lasting=lasting)
-    return [stream, event]
+    forward = work.end[producer] <= work.start[consumer]
+    ended, lasted = nodes.end_of(producer[forward])
+    met, stays = nodes.meetings_at + nodes.meeting[: len(nodes.members)], nodes.waits
+    ends = 1 + len(work) + np.flatnonzero(stays)
+    return [
+        Edges.of(DEVICE, source, rows + 1, lag=lag, lasting=lasting),
+        Edges.of(DEVICE, ended, consumer[forward] + 1, lasting=lasted),
+        Edges.of(DEVICE, nodes.members + 1, met),
+        Edges.of(DEVICE, met[stays], ends, lasting=nodes.members[stays]),
+    ]
 
 
 def _inferred(graph: WorkGraph) -> Edges:
@@ -150,25 +153,15 @@ def _inferred(graph: WorkGraph) -> Edges:
     rows, before = rows[soon], before[soon]
     source, lasting = nodes.end_of(before)
     late = work.start[rows] - work.end[before]
-    return Edges.of(INFERRED, source, rows + 1, lag=late, lasting=lasting)
+    return Edges.of(DEVICE, source, rows + 1, lag=late, lasting=lasting)
 
 
-def _ended_before(work: Joined, rows: Ints) -> tuple[Ints, Mask]:
+def _ended_before(work: JobWork, rows: Ints) -> tuple[Ints, Mask]:
     """The last operation of the unit that ended before each one began, and whether right before."""
     order = np.lexsort((work.end, work.unit))
     at = last_before((work.unit[order], work.end[order]), (work.unit[rows], work.start[rows]))
     before = order[at]
     return before, (at >= 0) & (work.start[rows] - work.end[before] <= SOON_NS)
-
-
-def _collectives(work: Joined, nodes: Nodes) -> list[Edges]:
-    """From the begin on each rank to the moment when all are there, and on to the end on each."""
-    met = nodes.meetings_at + nodes.meeting
-    arrival = Edges.of(ARRIVAL, nodes.members + 1, met)
-    ends = 1 + len(work) + np.arange(len(nodes.members))
-    stays = nodes.waits
-    transfer = Edges.of(TRANSFER, met[stays], ends[stays], lasting=nodes.members[stays])
-    return [arrival, transfer]
 
 
 def _positions(recorded: Ints, edges: Edges) -> Ints:
@@ -206,17 +199,14 @@ def _fitted(graph: WorkGraph) -> WorkGraph:
     rootless = Edges.of(START, np.full(len(rows), ORIGIN), rows, lag=recorded[rows])
     edges = Edges.concatenate([edges, rootless])
     edges = edges.take(np.argsort(position[edges.target], kind="stable"))
-    graph = replace(graph, edges=edges, contradicted=int((~forward).sum()))
+    graph = replace(graph, edges=edges)
     weight = graph.weights(graph.lasting, graph.host.increments)
     room = recorded[edges.target] - recorded[edges.source] - weight
     lag = edges.lag + np.minimum(room, 0)
     left = np.maximum(room, 0)
     order = np.lexsort((left, edges.target))
-    binds = np.full(count, -1, dtype=np.int64)
-    # of several rows for one place the last one stays: the edge with the least left
-    binds[edges.target[order[::-1]]] = order[::-1]
-    residual = np.zeros(count, dtype=np.int64)
-    bound = np.flatnonzero(binds >= 0)
-    residual[bound] = left[binds[bound]]
-    lag[binds[bound]] += residual[bound]
+    first = order[changes(edges.target[order])]
+    binds, residual = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    binds[edges.target[first]], residual[edges.target[first]] = first, left[first]
+    lag[first] += left[first]
     return replace(graph, edges=replace(edges, lag=lag), binds=binds, residual=residual)

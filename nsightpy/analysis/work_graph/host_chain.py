@@ -1,32 +1,51 @@
-"""The API calls of each host thread as a chain: gap, call, gap, call; and who waited for whom."""
+"""The API calls of each host thread as a chain: gap, call, gap, call; and who waited for whom.
+
+What a call does to its thread is known by its name: it launches, copies, waits, allocates, loads.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import Rows
-from nsightpy.analysis.idle.host_calls import ALLOCATION, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.work_graph.thresholds import LEAST_RUN, LONG_CALL_NS, MOST_OVERLAPS
 from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 
-# One kind more than host_calls has.
-MPI = OTHER + 1
+Rows: TypeAlias = NDArray[np.int32]
+LAUNCH, COPY, WAIT, ALLOCATION, MODULE, OTHER, MPI = range(7)
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
 # Frees that wait for the device.
 FREES = re.compile("^(?!.*Async).*Free")
+# First that fits. CUDA runtime (cuda*), CUDA driver (cu*) and HIP (hip*) names.
+_KINDS = (
+    (MPI, re.compile("^MPI_")),
+    (WAIT, re.compile(r"^(?:cuda|cu|hip)\w*Synchronize|^cuEventSynchronize")),
+    (LAUNCH, re.compile(r"Launch")),
+    (MODULE, re.compile(r"Module|Library|FuncLoad|FuncGet|FuncSet|Kernel(?:Get|Set)|Link|^cuInit")),
+    (MODULE, re.compile(r"Ctx(?:Create|Set)|Primary|cudaSetDevice$|GetExportTable|GetProcAddress")),
+    (MODULE, re.compile(r"Graph(?:Instantiate|Upload)")),
+    (
+        ALLOCATION,
+        re.compile(
+            r"Malloc|Free|MemAlloc|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer"
+            r"|MemCreate|MemMap|MemUnmap|MemRelease|MemAddress|MemSetAccess|MemPool"
+        ),
+    ),
+    (COPY, re.compile(r"Mem(?:cpy|set)|MemPrefetch")),
+)
 
 
 @dataclass(frozen=True)
 class HostChain:
     """Calls that lie in no other one, by thread, then by start; times in ns.
 
-    `thread` is a place in `threads` (pid, tid), `kind` that of host_calls or MPI, `labels` are the
-    names; `outermost` gives for each row of the frame of calls the row here that it lies in.
+    `thread` is a place in `threads` (pid, tid), `kind` what a call does, `labels` are the names;
+    `outermost` gives for each row of the frame of calls the row here that it lies in.
     """
 
     start: Ints
@@ -40,10 +59,15 @@ class HostChain:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def processes(self) -> list[int]:
+        """The process of each thread."""
+        return [pid for pid, _ in self.threads]
+
     @cached_property
     def pid(self) -> Ints:
         """The process of each call."""
-        return np.asarray([pid for pid, _ in self.threads], dtype=np.int64)[self.thread]
+        return np.asarray(self.processes, dtype=np.int64)[self.thread]
 
     @cached_property
     def blocks(self) -> NDArray[np.bool_]:
@@ -81,6 +105,15 @@ class HostChain:
         return np.append(rows, -1)[at]
 
 
+def kinds_of_calls(names: Labels) -> NDArray[np.int8]:
+    """The kind of each call by its name; an asynchronous free or allocation is one, too."""
+
+    def kind_of(name: str) -> int:
+        return next((kind for kind, pattern in _KINDS if pattern.search(name)), OTHER)
+
+    return names.map(kind_of, np.int8)
+
+
 def host_chain(calls: Frame) -> HostChain:
     """The chain of calls (CALL_COLUMNS, by start); one that lies in another is part of that."""
     threads, thread = distinct_pairs(calls.ints("pid"), calls.ints("tid"))
@@ -98,7 +131,6 @@ def host_chain(calls: Frame) -> HostChain:
     labels = calls.labels("name").merged()
     rows = order[outer]
     kind = kinds_of_calls(labels)
-    kind[labels.where(lambda name: name.startswith("MPI_"))] = MPI
     return HostChain(
         begins[outer],
         end[outer],
@@ -110,14 +142,16 @@ def host_chain(calls: Frame) -> HostChain:
     )
 
 
-def handed_over(thread: Ints, process: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def handed_over(chain: HostChain) -> tuple[Ints, Ints]:
     """Pairs of calls of two threads of a process where the second thread waited for the first.
 
     A thread that issues nothing while another one issues many calls, and goes on when that one
     stops, waited for it: as the main thread does while autograd launches the backward pass.
     """
-    if (thread[:1] == thread).all():
-        return thread[:0], thread[:0]
+    process, start, end = chain.pid, chain.start, chain.end
+    if len(chain.threads) <= 1:
+        return start[:0], start[:0]
+    thread = chain.thread.astype(np.int64)
     order = np.lexsort((start, process))
     begins = np.flatnonzero(changes(thread[order], process[order]))
     runs = np.diff(np.append(begins, len(order)))

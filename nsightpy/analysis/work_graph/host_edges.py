@@ -6,10 +6,9 @@ import numpy as np
 
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.edges import (
-    ARRIVAL,
     BLOCKED,
-    HANDED,
     HOST,
+    MET,
     ORIGIN,
     START,
     Edges,
@@ -18,31 +17,31 @@ from nsightpy.analysis.work_graph.edges import (
     typical,
 )
 from nsightpy.analysis.work_graph.host_chain import changes, handed_over
-from nsightpy.analysis.work_graph.joined import Joined
+from nsightpy.analysis.work_graph.job_work import JobWork
 from nsightpy.frames import Ints
 
 
-def host_of(work: Joined, nodes: Nodes) -> tuple[Host, Edges, Ints]:
+def host_of(work: JobWork, nodes: Nodes) -> tuple[Host, Edges, Ints]:
     """The host's positions, the edges into its nodes, and the recorded time of each node."""
-    calls = np.arange(len(work.call_start))
-    first = np.flatnonzero(changes(work.segment))
-    left = work.meeting_call[nodes.leaves]
-    blocking = np.unique(np.concatenate([work.call, left]))
-    before, after = handed_over(work.segment, work.process, work.call_start, work.call_end)
-    roots = np.setdiff1d(first, after)
-    goes_on = np.setdiff1d(after, first)
-    at = np.concatenate([2 * roots, 2 * after, 2 * blocking + 1])
-    at.sort()
-    node_of = np.full(2 * len(calls), -1, dtype=np.int64)
+    chain, rows = work.chain, work.meetings
+    positions = np.arange(2 * len(chain))
+    first = np.flatnonzero(changes(chain.thread))
+    left = rows.ints("call")[nodes.leaves]
+    blocking = np.unique(np.append(work.awaited[0], left))
+    before, after = handed_over(chain)
+    roots, goes_on = np.setdiff1d(first, after), np.setdiff1d(after, first)
+    at = np.sort(np.concatenate([2 * roots, 2 * after, 2 * blocking + 1]))
+    node_of = np.full(len(positions), -1, dtype=np.int64)
     node_of[at] = nodes.host_at + np.arange(len(at))
-    anchor = np.maximum.accumulate(np.where(node_of >= 0, np.arange(2 * len(calls)), 0))
-    times = np.stack([work.call_start, work.call_end], axis=1).ravel()
+    anchor = np.maximum.accumulate(np.where(node_of >= 0, positions, 0))
+    times = np.stack([chain.start, chain.end], axis=1).ravel()
     increments, beyond = _gaps(work, times, first)
     increments[2 * after] = beyond[2 * after] = 0
-    own = _own_length(work, nodes)
-    increments[2 * blocking + 1] = own[blocking]
+    increments[2 * blocking + 1] = _own_length(work, nodes)[blocking]
     host = Host(at, anchor, node_of[anchor], increments, beyond)
-    began = 2 * blocking
+    met, enters = nodes.meetings_at + nodes.meeting[len(nodes.members) :], rows.ints("enters") > 0
+    arrived = 2 * rows.ints("call")[enters]
+    late = chain.end[left] - nodes.met[met[nodes.leaves] - nodes.meetings_at]
     parts = [
         Edges.of(
             START,
@@ -52,69 +51,55 @@ def host_of(work: Joined, nodes: Nodes) -> tuple[Host, Edges, Ints]:
             near=2 * roots - 1,
             far=2 * roots,
         ),
-        Edges.of(HOST, host.node[began], node_of[began + 1], near=anchor[began], far=began + 1),
-        _from_host(HOST, host, 2 * goes_on - 1, node_of[2 * goes_on]),
-        _from_host(HANDED, host, 2 * before + 1, node_of[2 * after]),
+        host.edges(HOST, 2 * blocking, 2 * blocking + 1, node_of[2 * blocking + 1]),
+        host.edges(HOST, 2 * goes_on - 1, 2 * goes_on - 1, node_of[2 * goes_on]),
+        host.edges(HOST, 2 * before + 1, 2 * before + 1, node_of[2 * after]),
         _blocked(work, nodes, node_of),
-        *_met(work, nodes, host, node_of),
+        host.edges(HOST, arrived, arrived, met[enters]),
+        Edges.of(MET, met[nodes.leaves], node_of[2 * left + 1], lag=late),
     ]
     return host, Edges.concatenate(parts), times[at]
 
 
-def _gaps(work: Joined, times: Ints, first: Ints) -> tuple[Ints, Ints]:
+def _gaps(work: JobWork, times: Ints, first: Ints) -> tuple[Ints, Ints]:
     """What leads to each position of the host, and what of it lies after the block, in ns.
 
     What a thread did before its first call in a block counts from the begin of that on.
     """
     increments, beyond = np.diff(times, prepend=times[:1]), np.zeros_like(times)
-    bounded = work.call_low != NO_TIME
-    lead = np.maximum(work.call_start - work.call_low, 0)
+    bounded, start = work.call_low != NO_TIME, work.chain.start
+    lead = np.maximum(start - work.call_low, 0)
     increments[2 * first] = np.where(bounded, lead, 0)[first]
-    since = np.append(0, work.call_end[:-1])[: len(work.call_end)]
+    since = np.append(0, work.chain.end[:-1])[: len(start)]
     since[first] = work.call_low[first]
-    late = work.call_start - np.maximum(work.call_high, since)
+    late = start - np.maximum(work.call_high, since)
     beyond[::2] = np.where(bounded, np.clip(late, 0, increments[::2]), 0)
     return increments, beyond
 
 
-def _from_host(kind: int, host: Host, position: Ints, target: Ints) -> Edges:
-    """Edges from positions of the host to nodes."""
-    return Edges.of(kind, host.node[position], target, near=host.anchor[position], far=position)
-
-
-def _met(work: Joined, nodes: Nodes, host: Host, node_of: Ints) -> list[Edges]:
-    """From the begin of MPI calls to when all that are waited for are there, and to their ends."""
-    enters, met = np.flatnonzero(work.enters), nodes.host_meetings_at + nodes.host_meeting
-    arrival = _from_host(ARRIVAL, host, 2 * work.meeting_call[enters], met[enters])
-    call = work.meeting_call[nodes.leaves]
-    lag = work.call_end[call] - nodes.host_met[nodes.host_meeting[nodes.leaves]]
-    return [arrival, Edges.of(BLOCKED, met[nodes.leaves], node_of[2 * call + 1], lag=lag)]
-
-
-def _own_length(work: Joined, nodes: Nodes) -> Ints:
+def _own_length(work: JobWork, nodes: Nodes) -> Ints:
     """What each blocking call takes when it has nothing to wait for: as seen for its function."""
-    length = work.call_end - work.call_start
-    waited = np.zeros(len(length), dtype=np.bool_)
-    waited[work.call[work.end[work.awaited] > work.call_start[work.call]]] = True
-    left = work.meeting_call[nodes.leaves]
-    met = nodes.host_met[nodes.host_meeting[nodes.leaves]]
-    waited[left[met > work.call_start[left]]] = True
-    blocking = np.zeros(len(length), dtype=np.bool_)
-    blocking[work.call] = blocking[left] = True
-    seen = typical(length, work.call_name, blocking & ~waited, np.zeros_like(length))
+    chain, (call, row) = work.chain, work.awaited
+    left = work.meetings.ints("call")[nodes.leaves]
+    met = nodes.met[nodes.meeting[len(nodes.members) :][nodes.leaves]]
+    length = chain.end - chain.start
+    waited, blocking = (np.zeros(len(length), dtype=np.bool_) for _ in range(2))
+    waited[call[work.end[row] > chain.start[call]]] = True
+    waited[left[met > chain.start[left]]] = True
+    blocking[call] = blocking[left] = True
+    seen = typical(length, chain.labels.codes, blocking & ~waited, np.zeros_like(length))
     return np.where(waited, np.minimum(length, seen), length)
 
 
-def _blocked(work: Joined, nodes: Nodes, node_of: Ints) -> Edges:
+def _blocked(work: JobWork, nodes: Nodes, node_of: Ints) -> Edges:
     """From what a blocking call waited for to its return, after the usual time to wake up."""
-    source, lasting = nodes.end_of(work.awaited)
-    late = work.call_end[work.call] - work.end[work.awaited]
-    latest = np.full(len(work.call_start), NO_TIME)
-    np.maximum.at(latest, work.call, work.end[work.awaited])
+    chain, (call, row) = work.chain, work.awaited
+    source, lasting = nodes.end_of(row)
+    ended = work.end[row]
+    late = chain.end[call] - ended
+    latest = np.full(len(chain), NO_TIME)
+    np.maximum.at(latest, call, ended)
     # the last of all that a call waits for is what it wakes up after
-    waited = work.end[work.awaited] == latest[work.call]
-    waited &= latest[work.call] > work.call_start[work.call]
-    lag = typical(late, work.call_name[work.call], waited, np.zeros_like(late))
-    return Edges.of(
-        BLOCKED, source, node_of[2 * work.call + 1], lag=np.minimum(lag, late), lasting=lasting
-    )
+    waited = (ended == latest[call]) & (ended > chain.start[call])
+    lag = np.minimum(typical(late, chain.labels.codes[call], waited, np.zeros_like(late)), late)
+    return Edges.of(BLOCKED, source, node_of[2 * call + 1], lag=lag, lasting=lasting)

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.work_graph.host_chain import Rows
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.frames import Ints
 
 NO_ROW = -1
@@ -51,7 +52,7 @@ CAUSES = (
 class IdleIntervals:
     """The idle intervals of one device in a window, in time order, and why it was idle; in ns.
 
-    `before` and `after` are rows of the GpuWork (-1: none), `thread` the place in the chain's
+    `before` and `after` are rows of the work (-1: none), `thread` the place in the chain's
     threads of the one that launched `after` (-1: not known), `begun` and `done` when it came to
     that launch and had made it. `held` is how long the blocking call took in which the interval
     opened (0: none), `compiling` the time outside of CUDA that compiled. `times` has a row for each
@@ -62,7 +63,7 @@ class IdleIntervals:
     closed: Ints
     before: Rows
     after: Rows
-    thread: Ints
+    thread: Rows
     begun: Ints
     done: Ints
     held: Ints
@@ -124,7 +125,7 @@ class Division:
 class IdleTime:
     """When a place was idle, from before its first operation until after its last one.
 
-    `before` and `after` are the rows of the GpuWork around each interval, -1 for none.
+    `before` and `after` are the rows of the work around each interval, -1 for none.
     """
 
     spans: Spans
@@ -138,7 +139,7 @@ class IdleTime:
         return inside.starts, inside.ends, self.before[at], self.after[at]
 
 
-def idle_time(work: GpuWork, place: int) -> IdleTime:
+def idle_time(work: LaunchedWork, place: int) -> IdleTime:
     """All the time in which a place did nothing."""
     rows = np.flatnonzero(work.place == place)
     order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)

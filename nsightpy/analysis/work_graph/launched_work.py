@@ -1,54 +1,121 @@
-"""The operations of a report beside the calls that launched them: what every edge begins with."""
+"""All GPU operations of a report side by side, and the host's calls that launched them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork, Work, gpu_work
-from nsightpy.analysis.idle.host_calls import COPY, OTHER
-from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME
+from nsightpy.analysis.grouping import rows_by_group
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.launches import NO_TIME, call_rows, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory, large
-from nsightpy.analysis.work_graph.host_chain import FREES, HostChain, host_chain
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.analysis.work_graph.host_chain import (
+    COPY as COPIES,
+    FREES,
+    OTHER,
+    HostChain,
+    Rows,
+    host_chain,
+)
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
+
+COMPUTE, COMMUNICATION, COPY, SET, GRAPH = range(5)
+WORK_COLUMNS = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
+_MEMSET = "[CUDA memset]"
 
 Mask = NDArray[np.bool_]
 
 
+class Work(NamedTuple):
+    """All GPU work of some places, with WORK_COLUMNS, names and operations."""
+
+    kernels: Frame
+    operations: Frame
+    graphs: Frame
+
+
 @dataclass(frozen=True)
 class LaunchedWork:
-    """Operations, and the host's calls; times in ns of the report.
+    """GPU operations, one row each: kernels by start, then memory operations, then graphs.
 
-    `names` and `launched_by` (the row in the chain of the launching call, -1 for none) are by row
-    of the work, as are the masks: the `first` launch of a kernel on its device, a copy of
-    `pageable` memory that the driver stages, what `migrates` pages without a call.
+    Times in ns; `launch` is the start of the launch call, NO_TIME where none was recorded, and
+    `launched_by` the row in the `chain` of calls that it lies in, -1 for none.
+    A stream is known by process, context and id, a place is a device as one process sees it.
+    Masks: the `first` launch of a kernel on its device, a copy of `pageable` memory that the driver
+    stages, what `migrates` pages without a call.
     """
 
-    work: GpuWork
+    start: Ints
+    end: Ints
+    launch: Ints
+    kind: NDArray[np.int8]
+    place: Rows
+    places: tuple[tuple[int, int], ...]
+    stream: Rows
+    streams: tuple[tuple[int, int, int], ...]
     names: Labels
     chain: HostChain
-    launched_by: Ints
+    launched_by: Rows
     first: Mask
     pageable: Mask
     migrates: Mask
 
     def __len__(self) -> int:
-        return len(self.work)
+        return len(self.start)
+
+    @cached_property
+    def pid(self) -> Ints:
+        """The process of each operation."""
+        return np.asarray([pid for pid, _ in self.places], dtype=np.int64)[self.place]
+
+    def spans(self, mask: Mask) -> Spans:
+        """When some of the operations ran."""
+        return union(self.start[mask], self.end[mask])
+
+    @cached_property
+    def by_stream(self) -> Ints:
+        """The rows by stream, then start."""
+        by_time = np.argsort(self.start, kind="stable")
+        return by_time[rows_by_group(self.stream[by_time])]
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """Stream s owns bounds[s]:bounds[s + 1] of the rows by stream."""
+        counts = np.bincount(self.stream, minlength=len(self.streams))
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    def reached(self, times: Ints) -> Ints:
+        """The largest value so far on each stream, of values in the order of `by_stream`."""
+        largest = np.empty(len(times), dtype=np.int64)
+        for low, high in pairwise(self.bounds.tolist()):
+            np.maximum.accumulate(times[low:high], out=largest[low:high])
+        return largest
+
+    @cached_property
+    def previous(self) -> Rows:
+        """The row of the operation before each one on its stream; -1 for a stream's first."""
+        rows = np.full(len(self), -1, dtype=np.int32)
+        order = self.by_stream
+        rows[order[1:]] = order[:-1]
+        rows[order[self.bounds[:-1]]] = -1
+        return rows
 
     @cached_property
     def own_copies(self) -> Ints:
         """The copies that ended inside the call that made them, which waited for that."""
         rows = self._copied
-        waited: Ints = rows[self.work.end[rows] <= self.chain.end[self.launched_by[rows]]]
+        waited: Ints = rows[self.end[rows] <= self.chain.end[self.launched_by[rows]]]
         return waited
 
     @cached_property
     def _copied(self) -> Ints:
         """The operations of calls that copy."""
-        return np.flatnonzero(np.append(self.chain.kind, OTHER)[self.launched_by] == COPY)
+        return np.flatnonzero(np.append(self.chain.kind, OTHER)[self.launched_by] == COPIES)
 
     @cached_property
     def waits(self) -> Mask:
@@ -61,12 +128,12 @@ class LaunchedWork:
         frees = np.flatnonzero(chain.labels.where(FREES.search))
         if len(frees):
             # freeing waits for the device where something ended meanwhile
-            last = np.sort(self.work.end)
+            last = np.sort(self.end)
             ended = [np.searchsorted(last, t[frees]) for t in (chain.start, chain.end)]
             waits[frees[ended[1] > ended[0]]] = True
         return waits
 
-    def beyond_usual(self, calls: Ints) -> Ints:
+    def beyond_usual(self, calls: Ints | Rows) -> Ints:
         """How much longer some calls took than usual for their function, where it is no first."""
         names, length = self.chain.labels.codes, self.chain.end - self.chain.start
         again = np.ones(len(length), dtype=np.bool_)
@@ -81,40 +148,66 @@ class LaunchedWork:
 
 
 def launched_work(work: Work, communication: Mask, calls: Frame) -> LaunchedWork:
-    """Operations (with names, bytes and kinds of memory) and their calls (CALL_COLUMNS)."""
-    ran, chain = gpu_work(work, communication, calls), host_chain(calls)
-    launched_by = np.full(len(ran), -1, dtype=np.int64)
-    known = ran.call != NO_LAUNCH
-    launched_by[known] = chain.outermost[ran.call[known]]
-    names = _names(work)
-    migrates = names.where(lambda name: name.startswith(UNIFIED)) & ~known
-    first, pageable = _first(ran, names), _pageable(work)
-    return LaunchedWork(ran, names, chain, launched_by, first, pageable, migrates)
+    """Operations (with names, bytes and kinds of memory) and their calls (CALL_COLUMNS, by start).
+
+    `communication` marks the kernels that communicate.
+    """
+    every = Frame.concatenate([frame.select(WORK_COLUMNS) for frame in work])
+    chain, call = host_chain(calls), call_rows(every, calls)
+    launch = of_calls(calls.ints("start_ns"), call, NO_TIME)
+    launched_by = of_calls(chain.outermost, call, -1)
+    places, place = distinct_pairs(every.ints("pid"), every.ints("device"))
+    streams, stream = numbered_streams(every)
+    names, memory = _names(work), work.operations
+    staged, no_kernel, no_graph = (
+        large(memory) & host_memory(memory).equals([PAGEABLE]),
+        *(np.zeros(frame.rows, dtype=np.bool_) for frame in (work.kernels, work.graphs)),
+    )
+    kinds = (
+        np.where(communication, np.int8(COMMUNICATION), np.int8(COMPUTE)),
+        memory.labels("operation").map(lambda name: SET if name == _MEMSET else COPY, np.int8),
+        np.full(work.graphs.rows, GRAPH, dtype=np.int8),
+    )
+    return LaunchedWork(
+        every.ints("start_ns"),
+        every.ints("end_ns"),
+        launch,
+        np.concatenate(kinds),
+        place,
+        tuple(places),
+        stream,
+        tuple(streams),
+        names,
+        chain,
+        launched_by,
+        _first(launch, place, names),
+        np.concatenate([no_kernel, staged, no_graph]),
+        names.where(lambda name: name.startswith(UNIFIED)) & (launched_by < 0),
+    )
+
+
+def numbered_streams(rows: Frame) -> tuple[list[tuple[int, int, int]], Rows]:
+    """The streams (process, context, id) of some rows, sorted, and for each row its place there."""
+    contexts, context = distinct_pairs(rows.ints("pid"), rows.ints("context"))
+    streams, codes = distinct_pairs(context.astype(np.int64), rows.ints("stream"))
+    return [(*contexts[place], number) for place, number in streams], codes
 
 
 def _names(work: Work) -> Labels:
-    """The names of all operations, in the rows of the GpuWork."""
+    """The names of all operations."""
     graphs = Labels.constant("CUDA graph", work.graphs.rows)
     names = (work.kernels["name"], work.operations["operation"], graphs)
     return Frame.concatenate([Frame({"name": column}) for column in names]).labels("name").merged()
 
 
-def _first(work: GpuWork, names: Labels) -> Mask:
+def _first(launch: Ints, place: Rows, names: Labels) -> Mask:
     """Which operations are the first launch of their kernel, or of a graph, on their device."""
-    known = np.flatnonzero(work.launch != NO_TIME)
-    known = known[np.argsort(work.launch[known], kind="stable")]
-    key = work.place[known].astype(np.int64) * len(names.values) + names.codes[known]
-    earliest = np.full(len(work.places) * len(names.values), -1)
+    known = np.flatnonzero(launch != NO_TIME)
+    known = known[np.argsort(launch[known], kind="stable")]
+    key = place[known].astype(np.int64) * len(names.values) + names.codes[known]
+    earliest = np.full((int(place.max(initial=-1)) + 1) * len(names.values), -1)
     # of several rows for one place the last one stays
     earliest[key[::-1]] = known[::-1]
-    first = np.zeros(len(work), dtype=np.bool_)
+    first = np.zeros(len(launch), dtype=np.bool_)
     first[earliest[earliest >= 0]] = True
     return first
-
-
-def _pageable(work: Work) -> Mask:
-    """Which operations copy pageable memory, and so much that the driver stages it."""
-    copies, mask = work.operations, np.zeros(sum(frame.rows for frame in work), dtype=np.bool_)
-    staged = large(copies) & host_memory(copies).equals([PAGEABLE])
-    mask[work.kernels.rows : work.kernels.rows + copies.rows] = staged
-    return mask

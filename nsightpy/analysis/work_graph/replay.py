@@ -10,21 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.edges import BLOCKED
+from nsightpy.analysis.work_graph.edges import BLOCKED, MET
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.frames import Ints
 
 NEVER = -(2**62)
-Weight = Literal["gap", "call", "operation", "wait", "meeting"]
+Weight = Literal["gap", "call", "operation", "wait"]
 
 
 @dataclass(frozen=True)
 class Edit:
     """A change of weights: of the gaps before calls, of calls, of operations, or of waits.
 
-    Of MPI calls that meet, what they take after all were there is that of the `meeting`.
-    `rows` are calls, or operations (a collective takes the time since all ranks were there);
-    `factor` multiplies what they take. Calls of `wait` return without waiting.
+    `rows` are calls, or operations; `factor` multiplies what they take: a collective and an MPI
+    call that meets others since all were there. Calls of `wait` return without waiting.
     """
 
     weight: Weight
@@ -54,26 +53,24 @@ class Replay:
 def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
     """The graph with some weights changed; several edits are one replay."""
     lasting, increments = graph.lasting.copy(), graph.host.increments.copy()
-    held = np.ones(len(graph.work.call_start), dtype=np.bool_)
-    kept = np.ones(len(graph.work.call_start))
+    held = np.ones(len(graph.work.chain), dtype=np.bool_)
+    kept = np.ones(len(graph.work.chain))
     for edit in edits:
         if edit.weight == "wait":
             held[edit.rows] = False
             continue
-        if edit.weight == "meeting":
-            kept[edit.rows] = edit.factor
-            continue
+        if edit.weight == "call":
+            kept[edit.rows] *= edit.factor
         changed = lasting if edit.weight == "operation" else increments
         rows = {"gap": 2 * edit.rows, "call": 2 * edit.rows + 1}.get(edit.weight, edit.rows)
         fixed = graph.host.beyond[rows] if edit.weight == "gap" else 0
         changed[rows] = fixed + np.rint((changed[rows] - fixed) * edit.factor).astype(np.int64)
     weights = graph.weights(lasting, increments)
-    blocked = np.flatnonzero(graph.edges.kind == BLOCKED)
-    call = graph.host.positions[graph.edges.target[blocked] - graph.nodes.host_at] // 2
-    met = graph.edges.source[blocked] >= graph.nodes.host_meetings_at
-    met &= graph.edges.source[blocked] < graph.nodes.host_at
-    weights[blocked[met]] = np.rint(weights[blocked[met]] * kept[call[met]])
-    weights[blocked[~held[call]]] = NEVER
+    returns = np.flatnonzero(np.isin(graph.edges.kind, (BLOCKED, MET)))
+    call = graph.host.positions[graph.edges.target[returns] - graph.nodes.host_at] // 2
+    met = graph.edges.kind[returns] == MET
+    weights[returns[met]] = np.rint(weights[returns[met]] * kept[call[met]])
+    weights[returns[~met & ~held[call]]] = NEVER
     return _measured(graph, walked(graph, weights), lasting)
 
 

@@ -1,7 +1,5 @@
 """The named numbers of the work graph, each with its unit and its reason."""
 
-# Waits that one record relays: older ones of a stream that runs nothing are done long before.
-MOST_RELAYED = 16
 # Calls: a thread that made so many in a row, while another made none, worked for that one, as
 # autograd's does; a loader's that makes one or two in between does not.
 LEAST_RUN = 8

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import COMMUNICATION, GRAPH
 from nsightpy.analysis.work_graph.critical_path import CriticalPath
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.launched_work import COMMUNICATION, GRAPH
 from nsightpy.analysis.work_graph.replay import replay
 from nsightpy.analysis.work_graph.thresholds import (
     MOST_APART,

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.stream_waits import StreamWaits, stream_waits
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.time_budget import TimeBudget, activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
+from nsightpy.analysis.work_graph.streams import StreamWaits, stream_waits
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
 from nsightpy.output.headings import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
@@ -137,7 +137,7 @@ def _devices(
     """The devices, kernels that may be communication, and whether calls were recorded."""
     idle = idle_report(report, scope, communication)
     recorded = report.calls.recorded
-    work = idle.launched.work
+    work = idle.launched
     places = {place: number for number, place in enumerate(work.places)}
     windows = {places[r.place]: r.budget.window for r in idle.budgets if r.place in places}
     waits = stream_waits(work, windows) if recorded else {}

@@ -11,7 +11,6 @@ import numpy as np
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
-from nsightpy.analysis.idle.gpu_work import Work
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import REPEATS
@@ -25,7 +24,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import activity
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
@@ -175,7 +174,7 @@ def _ran(report: SystemReport, scope: Scope, work: Work, followed: LaunchedWork 
     launch = begun = ran.ints("start_ns")
     if followed is not None:
         first = work.kernels.rows
-        launch = np.delete(followed.work.launch, slice(first, first + work.operations.rows))
+        launch = np.delete(followed.launch, slice(first, first + work.operations.rows))
     return Frame({**ran, "launch_ns": np.where(launch == NO_TIME, begun, launch)})
 
 

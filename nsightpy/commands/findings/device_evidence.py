@@ -14,17 +14,16 @@ from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Plac
 from nsightpy.analysis.findings.idle_evidence import with_idle, without_causes
 from nsightpy.analysis.findings.kernel_evidence import short_cost_ns, with_kernels
 from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
-from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.idle.host_activity import HostEvents
-from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.intervals import spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.overlap_cost import overlap_costs
 from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.analysis.work_graph.host_activity import HostEvents
+from nsightpy.analysis.work_graph.host_chain import MODULE, kinds_of_calls
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
 from nsightpy.names import measured_by_ncu
 from nsightpy.query.device_time import RankedBudget, memory_events
@@ -86,7 +85,7 @@ class DeviceSource:
         """When each kernel was launched, ns."""
         if self.followed is None:
             return None
-        return self.followed.work.launch[: self.work.kernels.rows]
+        return self.followed.launch[: self.work.kernels.rows]
 
     def calls(self, pid: int) -> tuple[int | None, Frame]:
         """When a process first called the API (None: never), and its notable calls."""
@@ -192,8 +191,9 @@ def _queued(source: DeviceSource, place: tuple[int, int], first: int) -> int:
     if source.followed is None:
         return 0
     launched = source.followed
-    work, by = launched.work, launched.launched_by
-    rows = (work.place == work.places.index(place)) & (work.start == first) & (by >= 0)
+    by = launched.launched_by
+    of_place = launched.place == launched.places.index(place)
+    rows = of_place & (launched.start == first) & (by >= 0)
     return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)
 
 

@@ -12,12 +12,11 @@ from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.thresholds import LEAST_SHARE
-from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork
+from nsightpy.analysis.work_graph.host_activity import most_sampled
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.commands.findings.device_evidence import DeviceSource, device_evidence
 from nsightpy.frames import Frame
 from nsightpy.query.device_time import RankedBudget, rank_budgets
@@ -145,7 +144,7 @@ def _launched(work: Work, followed: LaunchedWork | None) -> Work:
     if followed is None or work.graphs.rows:
         return work
     kept = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
-    launch = followed.work.launch[: work.kernels.rows]
+    launch = followed.launch[: work.kernels.rows]
     return work._replace(kernels=Frame({**kept, "launch_ns": launch}))
 
 

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nsightpy.analysis.idle.gpu_work import Work
-from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.work_graph.binding import binding
 from nsightpy.analysis.work_graph.critical_path import critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
-from nsightpy.analysis.work_graph.part import GraphPart, WorkFrames, graph_part
+from nsightpy.analysis.work_graph.host_activity import HostEvents
+from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
+from nsightpy.analysis.work_graph.launched_work import Work, launched_work
 from nsightpy.analysis.work_graph.replay import replay
 from nsightpy.analysis.work_graph.trust import trust_of
+from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.frames import Frame, Labels
 
 US, MS = 1_000, 1_000_000
@@ -44,7 +45,7 @@ LAUNCH = "cudaLaunchKernel"
 Done = tuple[int, int, int]
 
 
-def part(calls: list[Call], operations: list[Op]) -> GraphPart:
+def part(calls: list[Call], operations: list[Op]) -> WorkFrames:
     """A report with those calls and operations."""
     kernels = [op for op in operations if not op.name.startswith("[CUDA")]
     copies = [op for op in operations if op.name.startswith("[CUDA")]
@@ -57,7 +58,7 @@ def part(calls: list[Call], operations: list[Op]) -> GraphPart:
         **unknown,
     }
     named = {**placed(kernels), "name": Labels.of([op.name for op in kernels])}
-    frames = WorkFrames(
+    return WorkFrames(
         Work(Frame(named), Frame(operations), none),
         np.zeros(len(kernels), dtype=np.bool_),
         Frame(
@@ -70,7 +71,7 @@ def part(calls: list[Call], operations: list[Op]) -> GraphPart:
                 "name": Labels.of([call.name for call in calls]),
                 "event_class": ints([0] * len(calls)),
             }
-        ),
+        ).ordered(),
         Frame(
             {
                 **{n: none[n] for n in ("start_ns", "pid", "context", "stream", "correlation_id")},
@@ -85,7 +86,6 @@ def part(calls: list[Call], operations: list[Op]) -> GraphPart:
             }
         ),
     )
-    return graph_part(frames)
 
 
 def placed(operations: list[Op]) -> dict[str, np.ndarray]:
@@ -105,8 +105,12 @@ def ints(values: list[int]) -> np.ndarray:
     return np.asarray(values, dtype=np.int64)
 
 
-def causes(made: GraphPart, window: Spans) -> dict[str, int]:
-    found = binding(made, 0, window)
+def bound(frames: WorkFrames, window: Spans) -> IdleIntervals:
+    return binding(launched_work(frames.work, frames.communication, frames.calls), 0, window)
+
+
+def causes(frames: WorkFrames, window: Spans) -> dict[str, int]:
+    found = bound(frames, window)
     np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
     return {cause: time for cause, time in found.totals.items() if time}
 
@@ -115,7 +119,7 @@ def launched(number: int, at: int, length: int = 50 * US, wait: int = 5 * US) ->
     return Call(at, 4 * US, LAUNCH, number), Op(at + 4 * US + wait, length, number)
 
 
-def pair(gap: int, *between: Call, **second: int) -> GraphPart:
+def pair(gap: int, *between: Call, **second: int) -> WorkFrames:
     """A kernel, and another one that is launched `gap` after it has ended, with calls between."""
     warm = [launched(n, n * 200 * US) for n in (1, 2)]
     first, begun = launched(3, 1 * MS)
@@ -138,7 +142,7 @@ def test_gaps_between_two_migrations_are_unified_memory_however_long() -> None:
             Op(400 * MS + 10 * US, 10 * US, 2),
         ],
     )
-    found = binding(made, 0, Spans.of(1 * MS, 301 * MS))
+    found = bound(made, Spans.of(1 * MS, 301 * MS))
     assert found.totals["unified-memory"] >= 299 * MS - 10 * US
 
 
@@ -258,12 +262,13 @@ def test_causes_add_up_to_the_idle_time(
     length: int,
     broken: bool,
 ) -> None:
-    launched, high = part(made, ran), low + length + US
+    frames, high = part(made, ran), low + length + US
+    launched = launched_work(frames.work, frames.communication, frames.calls)
     window = Spans.of(low, high)
     if broken:
         middle = (low + high) // 2
         window = union(ints([low, middle + 1]), ints([middle, high]))
-    for place, (_, device) in enumerate(launched.work.places):
+    for place, (_, device) in enumerate(launched.places):
         found = binding(launched, place, window, host_events(ranges, os_calls, mpi))
         mine = [op for op in ran if op.device == device]
         busy = union(ints([op.start for op in mine]), ints([op.start + op.length for op in mine]))

@@ -1,4 +1,4 @@
-"""What a thread did in a set of time, as far as ranges, OS calls and CPU samples show."""
+"""What a thread did in a set of time, as far as calls, ranges, OS calls and CPU samples show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
+from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, MODULE, MPI, OTHER, WAIT
+from nsightpy.analysis.work_graph.idle_intervals import ELSEWHERE, NO_ROW, IdleIntervals
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.units import format_time
 
 _NUMBER = re.compile(r"\d+")
 # A kind of range, a function of the OS or a sampled function is named from this share on.
@@ -20,6 +24,8 @@ LEAST_SAMPLES = 5
 # Whether a thread ran is said where context switches were recorded for this share of the time.
 LEAST_KNOWN = 0.95
 ON_CPU = "thread on a CPU"
+# Of an interval: what took less is not named.
+LEAST_PART = 0.05
 # Ranges that cover most of the whole window explain nothing.
 MOST_LASTED = 0.9
 # What waits for files, consoles, sockets or a time, by its names in the C library; the driver
@@ -62,6 +68,40 @@ def kinds_of(ranges: Frame) -> Frame:
     """Ranges by kind: those that differ in a number only, step 1 and step 2, are step *."""
     kinds = ranges.labels("name").renamed(partial(_NUMBER.sub, "*"))
     return Frame({**ranges, "name": kinds})
+
+
+def activity(
+    launched: LaunchedWork, idle: IdleIntervals, row: int, window: Spans, events: HostEvents
+) -> str:
+    """What the thread did in an interval (row) of a window; `events` are of its process."""
+    if idle.after[row] == NO_ROW:
+        return "nothing more was launched"
+    thread = int(idle.thread[row])
+    if thread < 0:
+        return "not known: the next launch was not recorded"
+    opened, begun, done, closed = (
+        int(times[row]) for times in (idle.opened, idle.begun, idle.done, idle.closed)
+    )
+    chain, time = launched.chain, Spans.of(opened, closed)
+    calls = chain.within(thread, opened, begun)
+    length = np.minimum(chain.end[calls], begun) - np.maximum(chain.start[calls], opened)
+    spent = np.bincount(chain.kind[calls], length, MPI + 1).astype(np.int64).tolist()
+    waiting = spent[WAIT] + spent[COPY]
+    outside = begun - opened - waiting - spent[ALLOCATION] - spent[MODULE]
+    name, share = most_in(time, chain.frame(calls[chain.kind[calls] == OTHER]))
+    parts = (
+        (int(idle.times[row, ELSEWHERE]), "waiting for another device"),
+        (outside, f"in {name}" if share > 0.5 else "outside CUDA"),
+        (waiting, "in blocking calls"),
+        (spent[ALLOCATION], "allocating"),
+        (spent[MODULE], "loading code"),
+        (done - begun, "in the launching call"),
+        (closed - done, "launched, not begun"),
+    )
+    least = LEAST_PART * (closed - opened)
+    texts = [f"{format_time(lasted)} {what}" for lasted, what in parts if lasted > least]
+    said = described(time, events.of_thread(int(chain.tid(idle.thread[row]))), window)
+    return "; ".join([*texts, said] if said else texts)
 
 
 def described(time: Spans, events: HostEvents, window: Spans) -> str:

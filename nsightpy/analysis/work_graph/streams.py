@@ -1,19 +1,27 @@
-"""How many operations the host had given each stream to do.
+"""How many operations the host had given each stream to do, and what kept streams waiting.
 
 Queue length of a stream: +1 when the launching call begins, -1 when the operation begins to run.
+
+A gap on a stream (HolisticTraceAnalysis, but with the running maximum of previous ends) is host
+wait when the launch call began after the previous end, else kernel wait when it is shorter than
+30 us, else other. Sums over a device's streams can exceed its window.
+https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork
-from nsightpy.analysis.intervals import Concurrency, concurrency
+from nsightpy.analysis.intervals import Concurrency, Spans, concurrency, measure_before
 from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.frames import Ints
+
+KERNEL_WAIT_NS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class StreamQueue:
     empty_ns: int
 
 
-def stream_queues(work: GpuWork, counted: NDArray[np.bool_]) -> list[StreamQueue]:
+def stream_queues(work: LaunchedWork, counted: NDArray[np.bool_]) -> list[StreamQueue]:
     """The queue of every stream with launched operations among those that are counted."""
     queues = []
     known = counted & (work.launch != NO_TIME)
@@ -81,3 +89,32 @@ def longest_in(length: Concurrency, low: int, high: int, parts: int) -> tuple[In
         within = np.maximum.reduceat(np.append(length.counts, 0), edges)[::2]
         longest[some] = np.maximum(longest[some], within)
     return begins, longest
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWaits:
+    """Gaps on the streams of one device inside a window, in ns, added over the streams."""
+
+    host_wait_ns: int = 0
+    kernel_wait_ns: int = 0
+    other_wait_ns: int = 0
+
+
+def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, StreamWaits]:
+    """Idle time of the streams of each place (number -> window), HTA's way."""
+    order = work.by_stream
+    start, launch = work.start[order][1:], work.launch[order][1:]
+    previous = work.reached(work.end[order])[:-1]
+    host, short = launch > previous, start - previous < KERNEL_WAIT_NS
+    kernel = short & ~host
+    # from one stream to the next there is no gap
+    within = np.ones(len(start), dtype=np.bool_)
+    within[work.bounds[1:-1] - 1] = False
+    place, until = work.place[order][1:], np.maximum(previous, start)
+    waits = {}
+    for number, window in windows.items():
+        rows = np.flatnonzero(within & (place == number))
+        lost = measure_before(window, until[rows]) - measure_before(window, previous[rows])
+        on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
+        waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
+    return waits

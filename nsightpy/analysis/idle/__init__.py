@@ -1,1 +1,0 @@
-"""Why a device had nothing to compute."""
