@@ -117,7 +117,7 @@ def activity(
 
 
 def time_budget(
-    done: Activity,
+    active: Activity,
     start_ns: int | None = None,
     end_ns: int | None = None,
     parts: intervals.Spans | None = None,
@@ -129,13 +129,13 @@ def time_budget(
     if parts is not None:
         start_ns = int(parts.starts[0]) if len(parts) else 0
         end_ns = int(parts.ends[-1]) if len(parts) else 0
-    sets = [spans for spans in done.sets if len(spans)]
+    sets = [spans for spans in active.sets if len(spans)]
     if start_ns is None:
         start_ns = min((int(spans.starts[0]) for spans in sets), default=end_ns or 0)
     if end_ns is None:
         end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
     end_ns = max(start_ns, end_ns)
-    inside = done.inside(intervals.Spans.of(start_ns, end_ns) if parts is None else parts)
+    inside = active.inside(intervals.Spans.of(start_ns, end_ns) if parts is None else parts)
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = intervals.overlap_total(inside.communication, inside.compute)
     both = intervals.intersection(inside.communication, inside.memory)
@@ -162,15 +162,6 @@ def time_budget(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceBudget:
-    """The budget of one device as one process used it."""
-
-    pid: int
-    device: int
-    budget: TimeBudget
-
-
 def device_budgets(
     kernels: Frame,
     operations: Frame,
@@ -180,26 +171,26 @@ def device_budgets(
     start_ns: int | None = None,
     end_ns: int | None = None,
     windows: Mapping[tuple[int, int], intervals.Spans] | None = None,
-) -> list[DeviceBudget]:
-    """One budget per process and device, from frames with pid, device and times.
+) -> dict[tuple[int, int], TimeBudget]:
+    """The budget of each process and device, from frames with pid, device and times.
 
     `communication` adds regular expressions to the known names of communication kernels.
     `windows` by (pid, device) are used instead of start and end; who has none is left out.
     """
     is_comm = is_communication(kernels.labels("name"), communication)
     places = places_of(kernels, operations, graphs)
-    budgets: list[DeviceBudget] = []
+    budgets = {}
     for pid, device in places:
         parts = None if windows is None else windows.get((pid, device), intervals.NOTHING)
         if parts is not None and not len(parts):
             continue
         own, own_comm, copies, traces = kernels, is_comm, operations, graphs
         if len(places) > 1:
-            mine = kernels.rows_at(pid=pid, device=device)
-            own, own_comm = kernels.take(mine), is_comm[mine]
+            rows = kernels.rows_at(pid=pid, device=device)
+            own, own_comm = kernels.take(rows), is_comm[rows]
             copies, traces = (frame.at(pid=pid, device=device) for frame in (operations, graphs))
-        done = activity(own, own_comm, copies, traces)
-        budgets.append(DeviceBudget(pid, device, time_budget(done, start_ns, end_ns, parts)))
+        active = activity(own, own_comm, copies, traces)
+        budgets[pid, device] = time_budget(active, start_ns, end_ns, parts)
     return budgets
 
 

@@ -14,8 +14,7 @@ from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
 from nsightpy.analysis.nvtx.nesting import innermost
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.operators.device_time import NONE
-from nsightpy.analysis.operators.modules import range_calls
+from nsightpy.analysis.operators.device_time import NONE, range_calls
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.analysis.work_graph.host_activity import activity, kinds_of
 from nsightpy.analysis.work_graph.host_chain import Rows

@@ -17,7 +17,7 @@ from nsightpy.analysis.graphs.replays import (
 from nsightpy.analysis.graphs.rows import by_graph, by_node, by_replay, created_in, launch_ns
 from nsightpy.analysis.launches import graph_calls, launch_lengths
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.operators.modules import range_calls
+from nsightpy.analysis.operators.device_time import range_calls
 from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command

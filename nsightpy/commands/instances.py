@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.duration_bins import bin_edges, durations_by_time
+from nsightpy.analysis.modes import bin_edges, durations_by_time
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Frame, Ints

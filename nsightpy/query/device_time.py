@@ -51,7 +51,7 @@ def rank_budgets(
     `windows` by process and device replace those of the scope.
     """
     low, high = scope.bounds(report)
-    devices = device_budgets(
+    budgets = device_budgets(
         kernels,
         operations,
         graphs,
@@ -61,8 +61,8 @@ def rank_budgets(
         windows=scope.windows(report) if windows is None else windows,
     )
     return [
-        RankedBudget(report.rank_of(device.pid)[0], device.pid, device.device, device.budget)
-        for device in devices
+        RankedBudget(report.rank_of(pid)[0], pid, device, budget)
+        for (pid, device), budget in budgets.items()
     ]
 
 

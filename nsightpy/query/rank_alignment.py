@@ -16,7 +16,6 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment, align
 from nsightpy.analysis.clock_alignment.clocks import Clock, ClockFit
-from nsightpy.analysis.clock_alignment.log_sample import LogSample, sample_of
 from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_of, no_calls
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
@@ -66,22 +65,7 @@ def align_parts(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
 
     Its clocks rest on all collectives; its instances are those that the question is about.
     """
-    return _aligned(*_by_rank(results))
-
-
-def aligned_sample(
-    results: Iterable[tuple[SystemReport, RankPart]], enough: int
-) -> tuple[Alignment, LogSample]:
-    """The alignment by about `enough` collectives of each report, and what was left out."""
-    clocks, logs, mpi = _by_rank(results)
-    sample = sample_of(clocks, logs, enough)
-    return _aligned(clocks, sample.logs, mpi), sample
-
-
-def _aligned(
-    clocks: Sequence[Clock], logs: Sequence[CollectiveLog], mpi: Sequence[Frame]
-) -> Alignment:
-    alignment = align(clocks, logs, mpi)
+    alignment = align(*_by_rank(results))
     return replace(alignment, instances=alignment.instances.about(alignment.ledger.shown))
 
 

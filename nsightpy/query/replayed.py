@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,7 +12,6 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.findings.rule import percent_text
-from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
@@ -23,7 +22,6 @@ from nsightpy.query.rank_alignment import (
     CommonClock,
     RankPart,
     align_parts,
-    aligned_sample,
     host_meetings,
     once,
 )
@@ -59,14 +57,12 @@ SURE = (
 class Job:
     """The reports of a question, and what puts them on one clock.
 
-    `sampled`: the alignment does not hold all collectives. `hides` says what the captures lack, so
-    that gains would be wrong.
+    `hides` says what the captures lack, so that gains would be wrong.
     """
 
     results: Sequence[tuple[SystemReport, Recorded]]
     alignment: Alignment | None
     one_job: bool
-    sampled: bool = False
     hides: str = ""
 
     @property
@@ -82,19 +78,6 @@ class Job:
     def rank_parts(self) -> list[tuple[SystemReport, RankPart]]:
         """The clocks, collectives and MPI calls of all reports."""
         return [(report, part.rank_part) for report, part in self.results]
-
-    def alignment_in(self, stretches: Mapping[str, Sequence[Stretch]]) -> Alignment | None:
-        """The alignment with all collectives in and beside the stretches of each report."""
-        if not self.sampled:
-            return self.alignment
-        parts = []
-        for report, part in self.rank_parts:
-            log = part.log
-            keep = np.zeros(len(log), dtype=np.bool_)
-            for low, high in filter(None, stretches.get(str(report.path), ())):
-                keep |= (log.starts >= 2 * low - high) & (log.starts < 2 * high - low)
-            parts.append((report, replace(part, log=log.take(keep))))
-        return align_parts(parts)
 
 
 @dataclass(frozen=True)
@@ -182,8 +165,7 @@ def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]
     several = len(parts) > 1 or any(len(part.log) for _, part in parts)
     if not (several and ranks.one_job):
         return Job(results, None, ranks.one_job)
-    alignment, sample = aligned_sample(parts, MOST_COLLECTIVES)
-    return Job(results, alignment, one_job=True, sampled=sample.share < 1)
+    return Job(results, align_parts(parts), one_job=True)
 
 
 def path_question(then: Callable[[Replayed], A], communication: tuple[str, ...]) -> Question[A]:
@@ -215,7 +197,7 @@ def replayed(
         made = [part for of_report in parts.values for part in of_report]
         if not made:
             return then(Replayed("the reports with work on a GPU cannot be read whole"))
-        alignment = job.alignment_in(chosen.stretches)
+        alignment = job.alignment
         graph = WorkGraph.of(made, alignment, host_meetings(job.rank_parts))
         path = critical_path(graph)
         trust = trust_of(graph, path)

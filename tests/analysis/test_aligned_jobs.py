@@ -15,7 +15,6 @@ from simulator.collective_logs import CollectiveJob, simulate_logs
 from nsightpy.analysis.clock_alignment import tree
 from nsightpy.analysis.clock_alignment.alignment import align
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
-from nsightpy.analysis.clock_alignment.log_sample import sample_of
 from nsightpy.analysis.clock_alignment.pairs import Line, offset_between
 from nsightpy.commands.collectives.command import doubtful_note
 from nsightpy.query.rank_alignment import UnitNames
@@ -113,9 +112,7 @@ def test_sets_that_share_hosts_stay_within_what_those_allow(payload: bool) -> No
     logs = simulate_logs(job)
     assert len(np.unique(logs.sets())) == 2
     alignment = align(logs.clocks, logs.logs)
-    (note,) = alignment.notes
-    assert str(note).startswith("2 sets of ranks share no synchronising collective")
-    assert "the clocks of the hosts that they share hold" in str(note)
+    assert alignment.notes == ()
     assert logs.worst_ns(alignment.fits) < 1_000
     assert logs.errors_ns(alignment.fits).max() < 4 * job.process_error_ns
 
@@ -155,19 +152,3 @@ def test_few_clocks_are_compared(payload: bool, monkeypatch: pytest.MonkeyPatch)
     assert logs.worst_ns(alignment.fits) < 1_000
     assert alignment.instances.matched.all()
     assert len(compared) < 4 * 64
-
-
-@pytest.mark.parametrize("payload", [True, False])
-def test_a_sample_of_long_logs_tells_the_same(payload: bool) -> None:
-    logs = simulate_logs(CollectiveJob(iterations=40, payload=payload))
-    longest = max(len(log) for log in logs.logs)
-    sample = sample_of(logs.clocks, logs.logs, longest // 3)
-    assert (sample.most, sample.share) == (longest, longest // 3 / longest)
-    sizes = [len(log) for log in sample.logs]
-    assert 0.2 * longest < min(sizes)
-    assert max(sizes) < 0.5 * longest
-    fits = align(logs.clocks, sample.logs).fits
-    assert logs.worst_ns(fits) < 1_000
-    whole = sample_of(logs.clocks, logs.logs, longest)
-    assert whole.share == 1.0
-    assert [id(log) for log in whole.logs] == [id(log) for log in logs.logs]

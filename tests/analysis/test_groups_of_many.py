@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightpy.analysis.collectives import neighbours
+from nsightpy.analysis.collectives.lanes import Neighbours, grouped_lanes
 from nsightpy.frames import Ints
 
 GROUPS, MEMBERS, TIMES = 24, 8, 70
@@ -29,16 +29,16 @@ def lanes_in_lockstep(seed: int) -> tuple[Ints, Ints]:
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_in_lockstep_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = []
-    every = neighbours.Neighbours.of
+    every = Neighbours.of
 
-    def counted(self: neighbours.Neighbours, lane: int) -> list[int]:
+    def counted(self: Neighbours, lane: int) -> list[int]:
         looked_at.append(lane)
         return every(self, lane)
 
-    monkeypatch.setattr(neighbours.Neighbours, "of", counted)
+    monkeypatch.setattr(Neighbours, "of", counted)
     ends, lanes = lanes_in_lockstep(seed)
     units = np.arange(GROUPS * MEMBERS)
-    found = neighbours.grouped_lanes(ends, lanes, TOLERANCE_NS, units)
+    found = grouped_lanes(ends, lanes, TOLERANCE_NS, units)
     wanted = [list(range(one, GROUPS * MEMBERS, GROUPS)) for one in range(GROUPS)]
     assert sorted(found) == wanted
     assert len(looked_at) <= 2 * GROUPS

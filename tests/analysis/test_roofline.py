@@ -9,7 +9,7 @@ import pytest
 
 from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, variants
 from nsightpy.analysis.roofline.speed_of_light import classify
-from nsightpy.analysis.roofline.tensor import type_name
+from nsightpy.analysis.roofline.work import type_name
 from nsightpy.readers.ncu.tables import Rule, rules_frame
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results.rooflines import Point, RooflineLaunch

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.time_budget import (
     Activity,
-    DeviceBudget,
     TimeBudget,
     activity,
     device_budgets,
@@ -209,8 +208,8 @@ def test_each_process_and_device_has_its_own_budget_and_window() -> None:
     copies = frame([(10, 1, 60, 70, ""), (30, 0, 7, 9, "")])
     graphs = frame([(20, 0, 150, 260, "")])
     found = device_budgets(kernels, copies, graphs)
-    assert [(one.pid, one.device) for one in found] == [(10, 0), (10, 1), (20, 0), (30, 0)]
-    first, second, third, fourth = (one.budget for one in found)
+    assert list(found) == [(10, 0), (10, 1), (20, 0), (30, 0)]
+    first, second, third, fourth = found.values()
     assert (first.start_ns, first.end_ns, first.compute_ns, first.communication_ns) == (
         5,
         40,
@@ -225,20 +224,20 @@ def test_each_process_and_device_has_its_own_budget_and_window() -> None:
 
 def test_one_device_alone_is_the_same_as_among_others() -> None:
     rows = [(10, 0, 5, 15, "gemm"), (10, 0, 10, 40, ALL_REDUCE)]
-    (alone,) = device_budgets(frame(rows), NOTHING, NOTHING)
+    (alone,) = device_budgets(frame(rows), NOTHING, NOTHING).values()
     among = device_budgets(frame([*rows, (11, 0, 0, 99, "gemm")]), NOTHING, NOTHING)
-    assert among[0] == alone
-    assert device_budgets(NOTHING, NOTHING, NOTHING) == []
-    (cut,) = device_budgets(frame(rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
-    assert cut == DeviceBudget(10, 0, TimeBudget(12, 20, 8, 3, 8, 0, 3, 5, 0, 0))
+    assert among[10, 0] == alone
+    assert device_budgets(NOTHING, NOTHING, NOTHING) == {}
+    cut = device_budgets(frame(rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
+    assert cut == {(10, 0): TimeBudget(12, 20, 8, 3, 8, 0, 3, 5, 0, 0)}
 
 
 def test_patterns_of_the_user_are_communication_too() -> None:
     kernels = frame([(1, 0, 0, 10, "my_ring_exchange"), (1, 0, 5, 20, "gemm")])
-    (plain,) = device_budgets(kernels, NOTHING, NOTHING)
-    (told,) = device_budgets(kernels, NOTHING, NOTHING, communication=["ring_ex"])
-    assert (plain.budget.communication_ns, plain.budget.compute_ns) == (0, 20)
-    assert (told.budget.communication_ns, told.budget.compute_ns) == (10, 15)
+    (plain,) = device_budgets(kernels, NOTHING, NOTHING).values()
+    (extended,) = device_budgets(kernels, NOTHING, NOTHING, communication=["ring_ex"]).values()
+    assert (plain.communication_ns, plain.compute_ns) == (0, 20)
+    assert (extended.communication_ns, extended.compute_ns) == (10, 15)
     with pytest.raises(UsageError, match="no regular expression"):
         device_budgets(kernels, NOTHING, NOTHING, communication=["("])
 

@@ -21,7 +21,6 @@ from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.commands.collectives.command import collectives
-from nsightpy.commands.findings import rank_evidence
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks.command import ranks
@@ -59,24 +58,6 @@ def test_a_straggler_is_named_or_nobody(
     exposed = made.rank_truth("budget")[1 - named]["exposed_communication_ns"]
     assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.06)
     assert row["recoverable_ns"] <= min(waited, exposed)
-
-
-def test_long_captures_are_judged_by_a_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
-    simulate(job, tmp_path)
-    before, (replayed,) = by_id(tmp_path)["straggler"], findings(tmp_path).notes
-    monkeypatch.setattr(rank_evidence, "MOST_COLLECTIVES", 150)
-    after = by_id(tmp_path)["straggler"]
-    assert after["rank"] == before["rank"] == 1
-    assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
-    # of the collectives of replayed iterations none is left out
-    assert after["gain_ns"] == pytest.approx(before["gain_ns"], rel=0.01)
-    note, same = findings(tmp_path).notes
-    assert note.startswith("312 collectives in a report")
-    assert "48% of the time" in note
-    assert same == replayed
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:

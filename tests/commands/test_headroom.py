@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 from simulator.ncu_page import MeasuredKernel, raw_page
 
 import nsightpy
-from nsightpy.analysis.selection.headroom import unlike
-from nsightpy.analysis.selection.headroom_join import match, plain_signature
+from nsightpy.analysis.selection.headroom import match, plain_signature, unlike
 from nsightpy.analysis.selection.launch_places import Variant
 from nsightpy.commands.headroom.command import headroom
 from nsightpy.render.plots.headroom_plot import kernels_of

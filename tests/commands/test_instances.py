@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 from simulator import PRESETS, Export
 
 import nsightpy
-from nsightpy.analysis.duration_bins import bin_edges
-from nsightpy.analysis.modes import Mode, find_modes
+from nsightpy.analysis.modes import Mode, bin_edges, find_modes
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.instances_plot import instances_figure
 from nsightpy.results.series import Durations

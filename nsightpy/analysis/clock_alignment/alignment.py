@@ -37,8 +37,12 @@ from nsightpy.analysis.clock_alignment.mpi_placement import (
     mpi_calls_of,
     placed_by_mpi,
 )
-from nsightpy.analysis.clock_alignment.sets import Placed, placed_together, tied_clocks
-from nsightpy.analysis.clock_alignment.tree import ClockModels, clock_models_of
+from nsightpy.analysis.clock_alignment.tree import (
+    ClockModels,
+    clock_models_of,
+    placed_together,
+    tied_clocks,
+)
 from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
@@ -94,8 +98,7 @@ def align(
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
     shown = zip(level0, (between[session] for session in sessions), strict=True)
     tied = np.asarray([_convincing(fit, seen) for fit, seen in shown], dtype=np.bool_)
-    placed = placed_together(models, tied, machines)
-    models = placed.models
+    models, apart = placed_together(models, tied, machines)
     evidence = _evidence(ledger, instances, models, ledger.clock)
     by_mpi = None
     if any(log.rows for log in mpi):
@@ -114,7 +117,7 @@ def align(
         models.aligned(ledger.clock, ledger.ends),
         base,
         tuple(hosts_of(clocks)),
-        tuple(_notes(clocks, fits, placed, by_mpi)),
+        tuple(_notes(clocks, fits, apart, by_mpi)),
     )
 
 
@@ -276,12 +279,9 @@ def _fit_of(
 
 
 def _notes(
-    clocks: Sequence[Clock],
-    fits: Sequence[ClockFit],
-    placed: Placed,
-    by_mpi: MpiPlacement | None,
+    clocks: Sequence[Clock], fits: Sequence[ClockFit], apart: int, by_mpi: MpiPlacement | None
 ) -> list[str]:
-    """What a reader must know about the common clock."""
+    """What a reader must know about the common clock; so many sets of clocks are `apart`."""
     notes = [] if by_mpi is None else list(by_mpi.notes)
     if len(clocks) < 2 or fits[0].method == ONE_SESSION or (by_mpi is not None and by_mpi.whole):
         return notes
@@ -294,15 +294,10 @@ def _notes(
             f"{names}: fewer than {LEAST_SHARED} synchronising collectives with others, or ends "
             f"too far apart, so their clocks are not aligned by them ({level} only)."
         )
-    if placed.by_wall_clock > 1:
+    if apart > 1:
         notes.append(
-            f"{placed.by_wall_clock} sets of ranks share no synchronising collective: between them "
+            f"{apart} sets of ranks share no synchronising collective: between them "
             "only the wall clock holds, which may be wrong by milliseconds."
-        )
-    elif placed.sets > 1:
-        notes.append(
-            f"{placed.sets} sets of ranks share no synchronising collective: between them the "
-            "clocks of the hosts that they share hold, to within microseconds."
         )
     return notes
 

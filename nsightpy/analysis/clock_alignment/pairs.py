@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.collectives.lockstep import medians
+from nsightpy.analysis.collectives.lanes import medians
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes
 from nsightpy.analysis.collectives.thresholds import (
     BLOCK,

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nsightpy.analysis.collectives.lockstep import groups_among, shared
+from nsightpy.analysis.collectives.lanes import grouped_lanes, groups_among, shared
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
-from nsightpy.analysis.collectives.neighbours import grouped_lanes
 from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
 from nsightpy.frames import Ints
 

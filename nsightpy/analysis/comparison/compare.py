@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.comparison.advice import next_steps, notes_on
-from nsightpy.analysis.comparison.differences import differences, launches_of, shape_differences
+from nsightpy.analysis.comparison.advice import (
+    differences,
+    launches_of,
+    next_steps,
+    notes_on,
+    shape_differences,
+)
 from nsightpy.analysis.comparison.matching import SAME_LAUNCHES, Match, alike, match
 from nsightpy.analysis.comparison.sides import Side, Work
 from nsightpy.analysis.comparison.verdicts import (

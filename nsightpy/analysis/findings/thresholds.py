@@ -77,5 +77,3 @@ EXPLAINS = 0.3
 HEALTHY_SHARE = 0.95
 # Share of a GPU's memory: what is left does not hold the workspace of a larger batch.
 NEAR_CAPACITY = 0.9
-# Collectives of a report: beyond, a sample of the time tells the same (10 s for 100,000).
-MOST_COLLECTIVES = 20_000

@@ -10,8 +10,7 @@ import numpy as np
 from nsightpy.analysis.graphs.replays import UNKNOWN, Operations, Replays
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.launches import matched
-from nsightpy.analysis.operators.device_time import NONE
-from nsightpy.analysis.operators.modules import path_around
+from nsightpy.analysis.operators.device_time import NONE, path_around
 from nsightpy.analysis.tally import tally
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Row, Value

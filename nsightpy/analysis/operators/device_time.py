@@ -1,9 +1,14 @@
-"""How long each operator took on the host, and what it launched took on the device.
+"""How long each operator took on the host, and what it and each module launched on the device.
 
 The semantics are those of torch's `key_averages`: an operator's own host time is its duration
 without those of the operators that it calls itself; its own device time is that of the kernels,
 copies and sets launched under it and under no operator that it calls. Device totals add what runs
 side by side on several streams.
+
+Modules are calls that contain one another on a thread: nn.Module calls of a PyTorch trace, NVTX
+ranges of an Nsight Systems report. The backward pass runs on a thread of autograd's, outside of all
+modules; a backward operator has the sequence number of the forward operator that it belongs to, and
+so the module in which that one was called.
 """
 
 from __future__ import annotations
@@ -14,8 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx.nesting import innermost
-from nsightpy.frames import Frame, Ints
+from nsightpy.analysis.nvtx.nesting import (
+    PUSH_POP,
+    SEPARATOR,
+    in_one_domain,
+    innermost,
+    nest,
+    paths,
+)
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 
 NONE = -1
 OPERATOR_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "depth", "parent")
@@ -68,3 +81,89 @@ def with_callees(own: np.ndarray, parent: Ints, depth: Ints) -> np.ndarray:
         rows = np.flatnonzero(depth == level)
         np.add.at(total, parent[rows], total[rows])
     return total
+
+
+MODULE = "nn.Module: "
+
+
+def module_calls(functions: Frame) -> Frame:
+    """The nn.Module calls among Python calls (start_ns, end_ns, pid, tid, name) as a tree.
+
+    Traces have them that were recorded with_stack or with_modules. Adds domain, parent, depth and
+    path, names from the outermost on joined by SEPARATOR.
+    """
+    calls = functions.take(functions.labels("name").where(lambda name: name.startswith(MODULE)))
+    plain = calls.labels("name").renamed(lambda name: name.removeprefix(MODULE))
+    return _tree(in_one_domain(calls), plain)
+
+
+def range_calls(ranges: Frame) -> Frame:
+    """NVTX ranges that open and close on one thread as the same tree, domains apart."""
+    nested = ranges.labels("style").equals([PUSH_POP])
+    calls = ranges.take(nested & (ranges.ints("tid") == ranges.ints("end_tid")))
+    return _tree(calls, folded(calls.labels("name")))
+
+
+def _tree(calls: Frame, names: Labels) -> Frame:
+    nested = nest(calls)
+    path = paths(names, nested)
+    return Frame({**calls, "parent": nested.parent, "depth": nested.level, "path": path})
+
+
+def path_around(tree: Frame, moments: Frame) -> Labels:
+    """The path a/b/c of what is open on the thread at each start; empty outside of all.
+
+    `moments` have start_ns, pid, tid; `tree` is one of modules or ranges.
+    """
+    path = tree.labels("path")
+    shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
+    codes = np.append(path.codes, NONE)[innermost(tree, moments)] + 1
+    return Labels(codes.astype(np.int32), ("", *shown)).merged()
+
+
+BACKWARD = "backward"
+
+
+def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
+    """For each module call, the device time of backward operators of what it called itself, ns.
+
+    `operators` have start_ns, end_ns, pid, tid, parent, depth, sequence and direction, and own
+    device times `device_self`. Of several forward operators with one number, the last counts that
+    began before; what a backward operator calls belongs to where that one does.
+    """
+    times = np.zeros(modules.rows, dtype=np.int64)
+    forward = forward_operators(operators)
+    known = np.flatnonzero(forward != NONE)
+    if not len(known) or not modules.rows:
+        return times
+    owner = np.full(operators.rows, NONE, dtype=np.int64)
+    owner[known] = innermost(modules, operators.take(forward[known]))
+    owner = inherited(owner, operators.ints("parent"), operators.ints("depth"))
+    mine = owner != NONE
+    np.add.at(times, owner[mine], device_self[mine])
+    return times
+
+
+def forward_operators(operators: Frame) -> Ints:
+    """For each backward operator the row of the forward one that autograd ran it for; NONE: none.
+
+    Numbers count up per process and begin anew in another thread, so the last one before counts.
+    """
+    rows = np.full(operators.rows, NONE, dtype=np.int64)
+    sequence, start = operators.ints("sequence"), operators.ints("start_ns")
+    numbered = sequence >= 0
+    backward = operators.labels("direction").equals([BACKWARD])
+    made, wanted = np.flatnonzero(numbered & ~backward), np.flatnonzero(numbered & backward)
+    _, number = distinct_pairs(operators.ints("pid"), sequence)
+    made = made[np.lexsort((start[made], number[made]))]
+    before = last_before((number[made], start[made]), (number[wanted], start[wanted]))
+    rows[wanted] = np.append(made, NONE)[before]
+    return rows
+
+
+def inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:
+    """Owners of operators; one without takes that of the operator that called it."""
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        rows = np.flatnonzero((depth == level) & (owner == NONE))
+        owner[rows] = owner[parent[rows]]
+    return owner

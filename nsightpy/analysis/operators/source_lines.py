@@ -11,8 +11,7 @@ import numpy as np
 from nsightpy.analysis.iterations.vocabulary import Role, role_of
 from nsightpy.analysis.memory.allocation_places import LIBRARY, USER, kind_of_file, short_paths
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, in_one_domain, innermost, nest
-from nsightpy.analysis.operators.device_time import NONE
-from nsightpy.analysis.operators.modules import forward_operators, inherited
+from nsightpy.analysis.operators.device_time import NONE, forward_operators, inherited
 from nsightpy.frames import Frame, Ints, Labels
 
 # What a profiler calls a Python function; modules and built-in functions have no line.

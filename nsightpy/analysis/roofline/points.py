@@ -14,10 +14,9 @@ from dataclasses import replace
 
 from nsightpy.analysis.roofline.readings import Rate, Readings, readings
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
-from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
 from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
-from nsightpy.analysis.roofline.work import scalar_work
+from nsightpy.analysis.roofline.work import ACTIVE_PCT, scalar_work, tensor_active_pct, tensor_work
 from nsightpy.frames import Frame
 from nsightpy.results import Note
 from nsightpy.results.rooflines import (

@@ -3,9 +3,18 @@
 Formulas: SpeedOfLight_(Hierarchical)RooflineChart of Nsight Compute 2020 to 2026. A fused multiply
 and add is two; half precision instructions are counted as the pairs of half2 (an upper bound for
 scalar half code). A precision with one of its counters missing is not computed at all.
+
+Operations of tensor cores are counted per path (sm__ops_path_tensor_*) since 2025.1. The aggregate
+path of a type counts all its sub-paths, and its peak is the sparse one: achieved work is the
+aggregate's, the dense ceiling that of the fastest sub-path without sparsity. Before, instructions
+were counted, which are 512 operations on Volta only; elsewhere no figure is made up from them.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from nsightpy.analysis.roofline.readings import Rate, Readings
 
@@ -14,6 +23,16 @@ _SCALARS = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
 # Packed FP32 of Blackwell, where it was counted.
 _PACKED = (("fadd2", 2), ("fmul2", 2), ("ffma2", 4))
 _COUNTER = "{}__sass_thread_inst_executed_op_{}_pred_on.sum{}"
+VOLTA_TENSOR_OPS_PER_SM = 1024
+VOLTA_OPS_PER_INSTRUCTION = 512
+ACTIVE_PCT = 1.0
+_PATH = re.compile(
+    r"sm__ops_path_tensor_(?:op_(?P<op>\w+?)_)?src_(?P<type>\w+?)(?:_sparsity_(?P<sparsity>on|off))?\.sum"
+)
+_ACTIVE = re.compile(
+    r"sm__(?:pipe_tensor|inst_executed_pipe_tensor)\w*\.avg\.pct_of_peak_sustained_(?:active|elapsed)"
+)
+_VOLTA = "inst_executed_pipe_tensor.sum"
 
 
 def scalar_work(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
@@ -65,3 +84,128 @@ def _instructions(r: Readings, precision: str, unit: str, rollup: str = "") -> f
         return amount
     packed = ((r.get(_COUNTER.format(unit, name, rollup)) or 0.0) * n for name, n in _PACKED)
     return amount + sum(packed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """One counted path: the metric without its roll-up, operand types, instruction, sparsity."""
+
+    metric: str
+    type: str
+    op: str
+    sparsity: str
+
+    @property
+    def is_aggregate(self) -> bool:
+        return not self.op and not self.sparsity
+
+
+def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
+    """The tensor types with work in this launch."""
+    if readings.is_volta:
+        return _volta(readings, clock_factor)
+    groups = _by_type(_paths(readings.numbers))
+    works = (_path_work(readings, name, group, clock_factor) for name, group in groups.items())
+    return [work for work in works if work is not None]
+
+
+def tensor_active_pct(readings: Readings) -> float | None:
+    """How busy the busiest tensor pipe was, in % of its peak; None where nothing says."""
+    return max(
+        (value for name, value in readings.numbers.items() if _ACTIVE.fullmatch(name)), default=None
+    )
+
+
+def type_name(operands: str) -> str:
+    """The name of a precision: tensor_bf16 of bf16_dst_fp32; the usual FP32 result is left out."""
+    return f"tensor_{operands.removesuffix('_dst_fp32')}"
+
+
+def _paths(names: Iterable[str]) -> list[_Path]:
+    paths: dict[str, _Path] = {}
+    for name in names:
+        if match := _PATH.match(name):
+            path = _Path(match[0], match["type"], match["op"] or "", match["sparsity"] or "")
+            paths.setdefault(path.metric, path)
+    return list(paths.values())
+
+
+def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
+    """Paths by the type of the aggregate that counts them, else by their own."""
+    aggregates = sorted((p.type for p in paths if p.is_aggregate), key=len, reverse=True)
+    groups: dict[str, list[_Path]] = {}
+    for path in paths:
+        counted_by = (
+            of for of in aggregates if path.type == of or path.type.startswith(f"{of}_dst")
+        )
+        groups.setdefault(next(counted_by, path.type), []).append(path)
+    return groups
+
+
+def _path_work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Rate | None:
+    aggregate = next((path for path in paths if path.is_aggregate), None)
+    parts = [path for path in paths if not path.is_aggregate]
+    rates = {path.metric: _path_rate(r, path) for path in paths}
+    if aggregate is not None:
+        achieved = rates[aggregate.metric]
+    else:
+        known = [rate for rate in rates.values() if rate is not None]
+        achieved = sum(known) if len(known) == len(parts) else None
+    if not achieved:
+        return None
+    used = [path for path in parts if rates[path.metric]]
+    sparse = any(path.sparsity == "on" for path in used)
+    ceilings = [path for path in parts if (path.sparsity == "on") == sparse]
+    peaks = [_peak(r, path) for path in ceilings or ([aggregate] if aggregate else [])]
+    peak = max((each for each in peaks if each is not None), default=None)
+    return Rate(
+        type_name(name),
+        achieved,
+        peak and peak * clock_factor,
+        _remark(r, name, used, sparse, peak),
+    )
+
+
+def _remark(r: Readings, name: str, used: list[_Path], sparse: bool, peak: float | None) -> str:
+    kind = type_name(name)
+    if sparse:
+        return f"{kind} uses structured sparsity; its roof is the sparse peak."
+    reach = max((_peak(r, path) or 0.0 for path in used), default=0.0)
+    if peak and 0 < reach < 0.99 * peak:
+        ops = ", ".join(sorted({path.op for path in used if path.op}))
+        return (
+            f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "
+            "the newer tensor instructions can."
+        )
+    return ""
+
+
+def _path_rate(r: Readings, path: _Path) -> float | None:
+    per_cycle = r.get(f"{path.metric}.per_cycle_elapsed")
+    if per_cycle is not None and r.sm_hz:
+        return per_cycle * r.sm_hz
+    per_second = r.get(f"{path.metric}.per_second")
+    return r.rate(r.get(path.metric)) if per_second is None else per_second
+
+
+def _peak(r: Readings, path: _Path) -> float | None:
+    width = r.get(f"{path.metric}.peak_sustained")
+    if width is not None and r.sm_hz:
+        return width * r.sm_hz
+    return r.get(f"{path.metric}.peak_sustained_elapsed.per_second")
+
+
+def _volta(r: Readings, clock_factor: float) -> list[Rate]:
+    clock, count, width = r.sm_hz, r.sm_count, r.get(f"sm__{_VOLTA}.peak_sustained")
+    per_cycle = r.get(f"smsp__{_VOLTA}.per_cycle_elapsed")
+    if per_cycle is not None and r.smsp_hz:
+        rate: float | None = per_cycle * VOLTA_OPS_PER_INSTRUCTION * r.smsp_hz
+    else:
+        amount = r.get(f"sm__{_VOLTA}", f"smsp__{_VOLTA}")
+        rate = r.rate(amount and amount * VOLTA_OPS_PER_INSTRUCTION)
+    if not rate:
+        return []
+    peak = VOLTA_TENSOR_OPS_PER_SM * count if count else None
+    if width is not None:
+        peak = VOLTA_OPS_PER_INSTRUCTION * width
+    return [Rate("tensor_fp16", rate, peak * clock * clock_factor if peak and clock else None)]

@@ -151,7 +151,7 @@ def job_of(
     repeated = request.ranks.repeated
     work = [(report, part.recorded) for report, part in results if report.path not in repeated]
     hides = next((finding.name for finding in problems if finding.severity == "error"), "")
-    job = Job(work, alignment, request.ranks.one_job, sampled=bool(notes), hides=hides)
+    job = Job(work, alignment, request.ranks.one_job, hides=hides)
     return facts, job, problems
 
 

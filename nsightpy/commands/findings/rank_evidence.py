@@ -13,7 +13,6 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
 from nsightpy.analysis.findings.evidence import Evidence, Group, Place
 from nsightpy.analysis.findings.rule import percent_text
-from nsightpy.analysis.findings.thresholds import MOST_COLLECTIVES
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
@@ -22,16 +21,11 @@ from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.command import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
-from nsightpy.query.rank_alignment import CommonClock, UnitNames, aligned_sample, once
+from nsightpy.query.rank_alignment import CommonClock, UnitNames, align_parts, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed, significant
 
-SAMPLED = (
-    "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
-    "{:.0%} of the time, evenly spread; what a straggler costs is taken to be the same in the "
-    "rest. `nsightpy ranks` and `nsightpy collectives` look at all."
-)
 UNKNOWN_LINK = (
     "what the link of {} can carry is not known: its collectives were not compared with it; "
     "`--ceilings` of `nsightpy findings` takes what nccl-tests measured."
@@ -64,7 +58,7 @@ def with_waits(
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, None, ()
-    alignment, sample = aligned_sample(parts, MOST_COLLECTIVES)
+    alignment = align_parts(parts)
     if len(rank_set) > 1:
         facts = _on_common_clock(facts, CommonClock.of(alignment))
     if not communicate:
@@ -78,15 +72,14 @@ def with_waits(
     slow_links, unknown = slow_groups(kinds, hosts, gpus, link_rates)
     for name, groups in (
         ("slow-collectives", _slow(alignment, kinds, inside, names)),
-        ("slow-link", _links(slow_links, rows, names, sample.share)),
-        _late(alignment, arrivals, inside, sample.share),
+        ("slow-link", _links(slow_links, rows, names)),
+        _late(alignment, arrivals, inside),
     ):
         for unit, group in groups.items():
             if (place := places[unit]) in facts:
                 facts[place] = facts[place].having({name: group})
-    sampled = (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
     models = listed(sorted(model or "a GPU without a name" for model in unknown), most=3)
-    return facts, alignment, (*sampled, *([UNKNOWN_LINK.format(models)] if unknown else []))
+    return facts, alignment, (UNKNOWN_LINK.format(models),) if unknown else ()
 
 
 def _named_by_report(facts: Mapping[Device, Evidence]) -> dict[Device, Evidence]:
@@ -147,15 +140,12 @@ def _slow(
 
 
 def _links(
-    slow_links: Sequence[SlowLink], rows: Sequence[Evidence | None], names: UnitNames, share: float
+    slow_links: Sequence[SlowLink], rows: Sequence[Evidence | None], names: UnitNames
 ) -> dict[int, Group]:
-    """Of each unit the group that is slow for its link and loses most by that.
-
-    Collectives of that `share` of the time were looked at.
-    """
+    """Of each unit the group that is slow for its link and loses most by that."""
     found: dict[int, Group] = {}
     for slow in slow_links:
-        lost, link = round(slow.lost_ns / share), slow.link
+        lost, link = round(slow.lost_ns), slow.link
         rate = significant(slow.collective.busbw_gb_per_s or 0.0)
         text = (
             f"{called(slow.collective, names)} reaches {rate} GB/s, where {link.name} "
@@ -175,9 +165,7 @@ def _links(
     return found
 
 
-def _late(
-    alignment: Alignment, arrivals: Arrivals, inside: Mask, share: float
-) -> tuple[str, dict[int, Group]]:
+def _late(alignment: Alignment, arrivals: Arrivals, inside: Mask) -> tuple[str, dict[int, Group]]:
     """What others waited for the unit that is late as a rule, or else a few times."""
     late = straggler_of(alignment, arrivals)
     if late is None:
@@ -192,7 +180,7 @@ def _late(
         }
     saved = np.where(inside[arrivals.rows], late.saved, 0)
     group = Group(
-        alone_ns=round(saved.sum() / share),
+        alone_ns=int(saved.sum()),
         name=percent_text(late.last_share),
         worst=_awaited(alignment, arrivals, int(np.argmax(saved))),
     )

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Unpack
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.analysis.iterations.steady import SteadyState
-from nsightpy.analysis.selection.headroom import APART, StepParts, step_parts
-from nsightpy.analysis.selection.headroom_join import LOOSE, match
+from nsightpy.analysis.selection.headroom import APART, LOOSE, StepParts, match, step_parts
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of

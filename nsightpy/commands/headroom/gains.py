@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from nsightpy.analysis.findings.gains import Replayable
-from nsightpy.analysis.selection.headroom import StepParts, unlike
-from nsightpy.analysis.selection.headroom_join import LOOSE, Match, match
+from nsightpy.analysis.selection.headroom import LOOSE, Match, StepParts, match, unlike
 from nsightpy.analysis.selection.launch_places import Variant, shaped, variant_of
 from nsightpy.analysis.tally import merge
 from nsightpy.analysis.work_graph.edits import operations

@@ -12,8 +12,7 @@ import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.memory.allocation_places import BY
-from nsightpy.analysis.memory.allocations import NEVER, usages
-from nsightpy.analysis.memory.holders import Holder, holders
+from nsightpy.analysis.memory.allocations import NEVER, Holder, holders, usages
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, innermost, nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE

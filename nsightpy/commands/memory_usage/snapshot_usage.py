@@ -8,11 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from nsightpy.analysis.memory.allocation_places import AllocationPlaces, places
-from nsightpy.analysis.memory.holders import holders
-from nsightpy.analysis.memory.left_behind import left_behind, snapshot_iterations
-from nsightpy.analysis.memory.over_time import over_time
-from nsightpy.analysis.memory.recorded import BEFORE, Recorded, recorded
-from nsightpy.analysis.memory.reserved import OutOfMemory, Reserve, out_of_memory, reserve
+from nsightpy.analysis.memory.allocations import holders
+from nsightpy.analysis.memory.over_time import left_behind, over_time, snapshot_iterations
+from nsightpy.analysis.memory.recorded import (
+    BEFORE,
+    OutOfMemory,
+    Recorded,
+    Reserve,
+    out_of_memory,
+    recorded,
+    reserve,
+)
 from nsightpy.commands.memory_usage.table import DeviceMemory
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Ints

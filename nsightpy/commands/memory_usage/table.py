@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nsightpy.analysis.memory.holders import Holder
+from nsightpy.analysis.memory.allocations import Holder
 from nsightpy.results import Field, Row, rank_order
 from nsightpy.results.series import MemoryGrowth, MemorySeries, MemoryUsage
 

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from nsightpy.analysis.binned import MetricSummary, summaries
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, union
-from nsightpy.analysis.metric_samples import MetricSummary, summaries
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, project
 from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of

@@ -14,7 +14,9 @@ from nsightpy.analysis.operators.device_time import (
     CALL_COLUMNS,
     OPERATOR_COLUMNS,
     WORK_COLUMNS,
+    module_calls,
     operator_times,
+    path_around,
     with_callees,
 )
 from nsightpy.analysis.operators.flop import (
@@ -23,7 +25,6 @@ from nsightpy.analysis.operators.flop import (
     step_flop,
     step_notes,
 )
-from nsightpy.analysis.operators.modules import module_calls, path_around
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import summed
 from nsightpy.commands.operators.modules import (

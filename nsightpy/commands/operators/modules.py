@@ -18,11 +18,13 @@ from nsightpy.analysis.operators.device_time import (
     OPERATOR_COLUMNS,
     WORK_COLUMNS,
     OperatorTimes,
+    backward_times,
+    module_calls,
     operator_times,
+    range_calls,
     with_callees,
 )
 from nsightpy.analysis.operators.flop import StepFlop
-from nsightpy.analysis.operators.modules import backward_times, module_calls, range_calls
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx.launching import NO_CALLS, launching

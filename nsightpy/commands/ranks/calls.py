@@ -16,7 +16,7 @@ from nsightpy.analysis.mpi import functions
 from nsightpy.analysis.mpi.functions import is_one_of
 from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.operators.modules import path_around, range_calls
+from nsightpy.analysis.operators.device_time import path_around, range_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded

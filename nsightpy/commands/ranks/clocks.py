@@ -77,7 +77,7 @@ def _part_of(
         start_ns=low,
         end_ns=high,
     )
-    compute = {(each.pid, each.device): each.budget.compute_ns for each in budgets}
+    compute = {place: budget.compute_ns for place, budget in budgets.items()}
     return rank_part(report, scope), compute
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightpy.analysis.collectives.lockstep import groups_among, shared
+from nsightpy.analysis.collectives.lanes import groups_among, shared
 
 JITTER_NS, SKEW_NS = 500.0, 1_500.0
 
