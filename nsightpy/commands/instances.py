@@ -166,7 +166,7 @@ def _tallied(_: SystemReport, events: Frame) -> Tally:
 
 def _numbered(report: SystemReport, events: Frame) -> Frame:
     """The events with their iteration, and their number in it or, without any, in the capture."""
-    from nsightpy.query.steady_state import iteration_numbers, iterations_of
+    from nsightpy.query.steps import iteration_numbers, iterations_of
 
     iteration = iteration_numbers(report, events)
     instance = np.full(events.rows, -1, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +11,6 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iterations.batches import Batch, batches_of
 from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
     SlowIteration,
@@ -19,16 +19,16 @@ from nsightpy.analysis.iterations.budgets import (
 )
 from nsightpy.analysis.iterations.steady import EDGE, WARM_UP, Iterations
 from nsightpy.analysis.iterations.thresholds import MOST_RANKS
+from nsightpy.analysis.iterations.vocabulary import Batch, batches_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Ints
 from nsightpy.query.command import command
 from nsightpy.query.engine import Parts, Question
-from nsightpy.query.iteration_filter import places_in, work_to_search
 from nsightpy.query.options import Communication, Option
 from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import iterations_of
+from nsightpy.query.steps import places_in, work_to_search
 from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table, rank_order
@@ -60,10 +60,8 @@ PATH = "Critical path of {}: {}."
 
 @dataclass(frozen=True)
 class DeviceIterations:
-    """The iterations of one process, and what one of its devices did in each.
-
-    `shown`: which of them are wanted; `batches`: what an inference engine did in each.
-    """
+    """The iterations of one process, those wanted (`shown`), and what one of its devices, and an
+    inference engine (`batches`), did in each."""
 
     pid: int
     device: int
@@ -76,8 +74,8 @@ class DeviceIterations:
 
     @property
     def steady(self) -> Ints:
-        """The lengths of its steady iterations, in ns."""
-        return self.budgets.duration[self.iterations.steady]
+        """Which of those wanted are steady."""
+        return np.intersect1d(self.iterations.steady, self.shown)
 
 
 # Of one report: its devices, why processes (ids) have no iterations, and what its work can be
@@ -118,23 +116,23 @@ def _part(
     whole = replace(scope, from_ns=None, to_ns=None)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     work = [whole.within(report, frame) for frame in work_to_search(report)]
-    for pid, found in iterations_of(report, whole, level=level).items():
+    for pid, found in whole.iterations(report, level).items():
         if not len(found):
             why += [(pid, note) for note in (*found.notes, *_levels_note(found))]
             continue
-        marked, shown = _between(found, *scope.bounds(report))
+        shown = _between(found, *scope.bounds(report))
         if not len(shown):
-            why.append((pid, f"none of its {len(marked)} iterations is in the wanted time."))
+            why.append((pid, f"none of its {len(found)} iterations is in the wanted time."))
         if scope.iteration is not None:
-            shown = np.intersect1d(shown, places_in(marked, scope.iteration))
+            shown = np.intersect1d(shown, places_in(found, scope.iteration))
         batches = batches_of(ranges.at(pid=pid))
-        batches = batches if len(batches) == len(marked) else []
+        batches = batches if len(batches) == len(found) else []
         frames = [frame.at(pid=pid) for frame in work]
         for _, device in places_of(*frames):
             kernels, copies, traces = (frame.at(device=device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
-            budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))
-            devices.append(DeviceIterations(pid, device, marked, budgets, shown, batches))
+            budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
+            devices.append(DeviceIterations(pid, device, found, budgets, shown, batches))
     return devices, why, recorded(report, scope) if level is None else None
 
 
@@ -172,22 +170,17 @@ def _table(parts: Parts[Part]) -> Table:
     return Table("iterations", (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS, rows, notes=notes)
 
 
-def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
-    """The iterations of a stretch of time (ns; None: no bound), and their places.
+def _between(whole: Iterations, low: int | None, high: int | None) -> Ints:
+    """The places of the iterations of a stretch of time (ns; None: no bound).
 
     They have half of their time in it, or it has half of its time in them: a printed moment is
-    rounded. The others keep their place, and have no phase: nothing counts them.
+    rounded.
     """
-    if low is None and high is None:
-        return whole, np.arange(len(whole))
     first = int(whole.start.min()) if low is None else low
     last = int(whole.end.max()) if high is None else high
     shared = np.minimum(whole.end, last) - np.maximum(whole.start, first)
     inside = (shared > 0) & (2 * shared >= np.minimum(whole.duration, last - first))
-    phase = (
-        phase_name if there else "" for phase_name, there in zip(whole.phase, inside, strict=True)
-    )
-    return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
+    return np.flatnonzero(inside | ((low, high) == (None, None)))
 
 
 def _rows(device: DeviceIterations, parts: Parts[Part], *, engine: bool) -> Iterator[Row]:
@@ -225,14 +218,14 @@ def _who(devices: Sequence[DeviceIterations]) -> str:
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = {(device.rank, device.pid): device for device in reversed(devices)}
-    several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
     texts: dict[str, list[DeviceIterations]] = {}
+    several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
     for device in several:
         texts.setdefault(_spread_text(device), []).append(device)
     if len(texts) <= MOST_RANKS:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
     counts = [len(device.steady) for device in several]
-    medians = [float(np.median(device.steady)) for device in several]
+    medians = [float(np.median(device.budgets.duration[device.steady])) for device in several]
     text = (
         f"{len(several)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
         f"{format_time(min(medians))} to {format_time(max(medians))}."
@@ -241,17 +234,16 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 
 def _spread_text(device: DeviceIterations) -> str:
-    iterations, steady = device.iterations, device.steady
-    usual, high = float(np.median(steady)), float(np.quantile(steady, 0.95))
-    counts = {phase: iterations.phase.count(phase) for phase in (WARM_UP, EDGE)}
-    others = ", ".join(f"{count} {phase}" for phase, count in counts.items() if count)
-    beside = f" (beside {others})" if others else ""
-    kernels = int(np.median(iterations.kernels[iterations.steady]))
+    iterations, lengths = device.iterations, device.budgets.duration[device.steady]
+    usual, high = float(np.median(lengths)), float(np.quantile(lengths, 0.95))
+    phases = Counter(iterations.phase[place] for place in device.shown.tolist())
+    others = ", ".join(f"{phases[phase]} {phase}" for phase in (WARM_UP, EDGE) if phases[phase])
+    kernels = int(np.median(iterations.kernels[device.steady]))
     return (
-        f"{counted(len(steady), 'steady iteration')}{beside} "
+        f"{counted(len(lengths), 'steady iteration')}{f' (beside {others})' if others else ''} "
         f"by {iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
-        f"median {format_time(usual)}, min {format_time(int(steady.min()))}, "
-        f"max {format_time(int(steady.max()))}, p95 {format_time(high)}."
+        f"median {format_time(usual)}, min {format_time(int(lengths.min()))}, "
+        f"max {format_time(int(lengths.max()))}, p95 {format_time(high)}."
     )
 
 
@@ -272,7 +264,7 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them; several ranks' same one once."""
     same: dict[tuple[int, str], list[tuple[SlowIteration, DeviceIterations]]] = {}
     for device in devices:
-        for slow in slow_iterations(device.iterations.steady, device.budgets):
+        for slow in slow_iterations(device.steady, device.budgets):
             same.setdefault((slow.iteration, slow.part), []).append((slow, device))
     texts = []
     for group in same.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 from typing import Unpack
 
@@ -13,12 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, clip
-from nsightpy.analysis.iterations.steady import STEADY, Chosen
+from nsightpy.analysis.iterations.steady import (
+    STEADY,
+    Chosen,
+    Iterations,
+    SteadyState,
+    steady_state,
+)
+from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.time_budget import UNUSED, places_of
+from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.errors import UsageError
 from nsightpy.frames import EVERY_SCHEMA, Frame
-from nsightpy.query.iteration_filter import chosen_iterations
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.query.options import Scoping
+from nsightpy.query.steps import began_in, chosen_time, search
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import checked_time_ns
 
@@ -102,7 +111,7 @@ class Scope:
         """Which rows are inside the scope."""
         keep = self._mask_within(report, frame)
         if self.iteration is not None:
-            keep &= chosen_iterations(report, self.iteration).mask(frame)
+            keep &= began_in(frame, chosen_time(report, self.iteration))
         if self.nvtx is not None:
             keep &= named_ranges(report, self.nvtx).mask(frame)
         return keep
@@ -143,7 +152,7 @@ class Scope:
         if self.nvtx is not None:
             parts.append(named_ranges(report, self.nvtx).windows)
         if self.iteration is not None:
-            parts.append(chosen_iterations(report, self.iteration).by_place())
+            parts.append(chosen_time(report, self.iteration))
         if not parts:
             return None
         start, end = self.bounds(report)
@@ -171,6 +180,42 @@ class Scope:
         if high is not None:
             keep &= frame.ints("start_ns") < high
         return keep
+
+    def iterations(self, report: SystemReport, level: int | None = None) -> dict[int, Iterations]:
+        """The iterations of each process in scope, whatever `iteration` is; searched once.
+
+        `level`: that which the user chose of the levels on which the work repeats.
+        """
+        key = (search, self.ranks, self.devices, self.bounds(report), self.nvtx, level)
+        narrow = partial(self.within, report)
+        return report.derived(key, lambda: search(report, narrow, self.nvtx, level))
+
+    def steady_states(self, report: SystemReport) -> dict[int, SteadyState]:
+        """The steady state of each process that has one; none where a stretch of time is given."""
+        if self.is_timed or self.iteration is not None:
+            return {}
+        states = {pid: steady_state(found) for pid, found in self.iterations(report).items()}
+        return {pid: state for pid, state in states.items() if state is not None}
+
+    def steady_places(
+        self, report: SystemReport, work: Work
+    ) -> Mapping[tuple[int, int], SteadyState] | None:
+        """The steady state of each place (process, device); None unless all processes have one.
+
+        Processes that did next to nothing need none: theirs is that of the busiest. None, too, when
+        a part of the time was chosen.
+        """
+        places = places_of(*work)
+        if self.is_part or not (work.kernels.rows or work.graphs.rows):
+            return None
+        states = self.steady_states(report)
+        busy = {
+            pid: sum(int(durations(frame.at(pid=pid)).sum()) for frame in work) for pid, _ in places
+        }
+        busiest = max(busy, key=lambda pid: busy[pid])
+        if any(spent >= UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in states):
+            return None
+        return {place: states.get(place[0], states[busiest]) for place in places}
 
     def notes_on(self, report: SystemReport) -> tuple[str, ...]:
         """What must be said of the NVTX ranges of a report, as far as they were looked at."""

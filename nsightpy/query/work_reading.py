@@ -21,10 +21,9 @@ from nsightpy.analysis.work_graph.work_frames import (
 )
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.device_time import KERNEL_COLUMNS, MEMORY_COLUMNS, OPERATION_COLUMNS, read_work
-from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.rank_alignment import RankPart, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import iterations_of, steady_places
+from nsightpy.query.steps import places_in
 from nsightpy.reports.system import SystemReport
 
 # What runs in a stretch was launched so long before it at most, or as long as it lasts; and so soon
@@ -55,7 +54,7 @@ def recorded(report: SystemReport, scope: Scope, *, whole: bool = False) -> Reco
     `whole`: the steady state is not looked for.
     """
     work = read_work(report, scope)
-    is_steady = not whole and bool(steady_places(report, scope, work))
+    is_steady = not whole and bool(scope.steady_places(report, work))
     steps = wanted_steps(report, scope, is_steady=is_steady)
     stretch = wanted_stretch(report, scope)
     return Recorded(rank_part(report, scope), steps, stretch, operations_in(work, steps, stretch))
@@ -77,7 +76,7 @@ def wanted_steps(
         return {pid: (time.starts, time.ends) for pid, time in spans.items() if len(time)}
     if scope.iteration is None and not is_steady:
         return {}
-    every = iterations_of(report, scope)
+    every = scope.iterations(report)
     rows = {pid: places_in(known, scope.iteration or STEADY) for pid, known in every.items()}
     return {pid: (every[pid].start[at], every[pid].end[at]) for pid, at in rows.items() if len(at)}
 

@@ -27,7 +27,6 @@ from nsightpy.analysis.work_graph.replay import Edit, replay
 from nsightpy.frames import Frame
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import iterations_of
 from nsightpy.query.work_reading import work_frames
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.system import SystemReport
@@ -148,7 +147,7 @@ def _steps(report: SystemReport) -> Frame:
 
 def _steady(report: SystemReport, steps: Frame) -> tuple[int, int]:
     """The first and the last iteration of the steady state; all without one."""
-    states = map(steady_state, iterations_of(report, Scope()).values())
+    states = map(steady_state, Scope().iterations(report).values())
     state = next(filter(None, states), None)
     if state is None:
         return 0, steps.rows - 1

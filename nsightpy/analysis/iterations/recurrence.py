@@ -26,28 +26,21 @@ from nsightpy.frames import Ints
 
 # Symbols that follow one another and mark where a turn begins.
 Run: TypeAlias = tuple[int, ...]
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Mark(NamedTuple):
     """A run at regular distances: the usual one, how often it comes, where first.
 
-    The score: the share of the sequence between the first and the last, times the share of the
-    distances that are about the usual one.
+    `missing`: one less the share of the sequence between the first and the last, times the share of
+    the distances that are about the usual one.
     """
 
-    score: float
+    missing: float
     first: int
     run: Run
     period: int
     times: int
-
-    def is_like(self, other: _Mark) -> bool:
-        """Whether both mark the same turns; a run of several symbols may miss some of them."""
-        far = abs(self.times - other.times) > max(1, CLOSE * self.times)
-        return self.period == other.period and not far
-
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
@@ -57,10 +50,15 @@ def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
     """
     low = max(len(symbols) - LOOKED_AT, 0) // 2
     symbols = np.asarray(symbols[low : low + LOOKED_AT], dtype=np.int64)
-    marks = [mark for size in GRAMS for mark in _marks(symbols, size)]
     levels: list[_Mark] = []
-    for mark in sorted(marks, key=lambda mark: (-mark.score, mark.first)):
-        if len(levels) < LEVELS and not any(mark.is_like(other) for other in levels):
+    for mark in sorted(mark for size in GRAMS for mark in _marks(symbols, size)):
+        # a run of several symbols may miss turns that one symbol does not
+        known = any(
+            mark.period == level.period
+            and abs(mark.times - level.times) <= max(1, CLOSE * mark.times)
+            for level in levels
+        )
+        if not known and len(levels) < LEVELS:
             levels.append(mark)
     return [mark.run for mark in levels]
 
@@ -76,7 +74,7 @@ def places_of(symbols: NDArray[np.int32] | Ints, run: Run) -> Ints:
 
 
 def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
-    """Runs of `size` symbols at regular distances, by place."""
+    """Runs of `size` symbols at regular distances."""
     if len(symbols) < size * REPEATS:
         return
     # a number for each run, equal for equal runs
@@ -93,11 +91,9 @@ def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
     near = np.abs(apart - usual[of]) <= ABOUT * usual[of]
     regular = np.bincount(of, near, len(values)) / count
     reach = np.minimum((np.bincount(of, apart, len(values)) + usual) / len(symbols), 1.0)
-    kept = np.flatnonzero((count + 1 >= REPEATS) & (regular >= MOST) & (reach >= ABOUT))
     first = order[np.searchsorted(code, values)]
-    for row in kept[np.argsort(first[kept], kind="stable")].tolist():
-        place = int(first[row])
+    kept = (count + 1 >= REPEATS) & (regular >= MOST) & (reach >= ABOUT)
+    for row in np.flatnonzero(kept).tolist():
+        place, score = int(first[row]), float(regular[row] * reach[row])
         run = tuple(symbols[place : place + size].tolist())
-        yield _Mark(
-            float(regular[row] * reach[row]), place, run, int(usual[row]), int(count[row]) + 1
-        )
+        yield _Mark(1 - score, place, run, int(usual[row]), int(count[row]) + 1)

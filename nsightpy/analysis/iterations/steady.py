@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.iterations.levels import Level
-from nsightpy.analysis.iterations.ranges import (
+from nsightpy.analysis.iterations.levels import NEVER, Level, work_of
+from nsightpy.analysis.iterations.steps import (
     RangeGroup,
+    find_levels,
     level_that_user_named,
     range_groups,
-    within,
 )
-from nsightpy.analysis.iterations.steps import find_levels
 from nsightpy.analysis.iterations.thresholds import (
     CLOSE,
     FEW,
@@ -36,7 +35,6 @@ from nsightpy.analysis.iterations.thresholds import (
     USUALLY,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
-from nsightpy.analysis.iterations.work import NEVER, work_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
@@ -193,8 +191,10 @@ def _phased(chosen: Level, groups: Sequence[RangeGroup]) -> Iterations:
     compute = chosen.sums(np.where(is_communication(work.name), 0, work.spent))
     phase = np.full(len(chosen), STEADY, dtype=object)
     phase[_edges(chosen, compute)] = EDGE
-    begun = work.issued[np.minimum(chosen.low, len(work) - 1)]
-    warm = within(groups, Role.WARM_UP, begun) & (phase == STEADY)
+    warm = np.zeros(len(chosen), dtype=np.bool_)
+    for group in groups:
+        if group.role is Role.WARM_UP:
+            warm |= (group.holds(chosen.issued) >= 0) & (phase == STEADY)
     if not warm.all():
         phase[warm] = WARM_UP
     whole = np.flatnonzero(phase == STEADY)

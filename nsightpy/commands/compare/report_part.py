@@ -30,9 +30,8 @@ from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
 from nsightpy.query.idle_time import followed_work, host_events, idle_intervals
-from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.rank_alignment import RankPart, collective_part
-from nsightpy.query.steady_state import iterations_of
+from nsightpy.query.steps import places_in
 from nsightpy.results.notes import Said, texts
 
 # A process and one of its devices; starts and ends.
@@ -78,7 +77,7 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     followed = followed_work(report, work, communicates) if recorded else None
     budgets = rank_budgets(report, scope, *work)
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
-    iterations = iterations_of(report, scope) if windows else {}
+    iterations = scope.iterations(report) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
     hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)

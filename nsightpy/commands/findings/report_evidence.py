@@ -29,7 +29,6 @@ from nsightpy.query.idle_time import (
 )
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import steady_places
 from nsightpy.query.work_reading import Recorded, operations_in, wanted_steps, wanted_stretch
 from nsightpy.reports.system import SystemReport
 
@@ -110,7 +109,7 @@ def _source(
     communicates = is_communication(work.kernels.labels("name"), communication)
     followed = followed_work(report, work, communicates) if report.calls.recorded else None
     work = _launched(work, followed)
-    steady = steady_places(report, scope, work) or {}
+    steady = scope.steady_places(report, work) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
     source = DeviceSource(

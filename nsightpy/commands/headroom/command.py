@@ -22,7 +22,7 @@ from nsightpy.query.command import command
 from nsightpy.query.options import Common, Communication, Option, Top
 from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.request import Request, running_options
-from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
+from nsightpy.query.steps import is_steady, steady_notes
 from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.report_sets.by_tool import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
@@ -132,7 +132,7 @@ def _part_of(
     whole: bool,
 ) -> Part:
     """What one report adds to the step; `whole`: warm-up counts, too."""
-    states = {} if whole or scope.nvtx is not None else steady_states(report, scope)
+    states = {} if whole or scope.nvtx is not None else scope.steady_states(report)
     kernels = scope.read(report, "kernels", (*COLUMNS, "device"))
     kernels = kernels.take(is_steady(kernels, states))
     kernels = kernels.take(~is_communication(kernels.labels("name"), communication))

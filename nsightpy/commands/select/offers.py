@@ -19,9 +19,8 @@ from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.ncu_command.filters import nvtx_filter
 from nsightpy.query import Scope, SystemReport
-from nsightpy.query.iteration_filter import PLACED
 from nsightpy.query.nvtx_filter import ranges_called
-from nsightpy.query.steady_state import is_steady, steady_states
+from nsightpy.query.steps import PLACED, is_steady
 from nsightpy.readers.nsys.capture import CaptureStart
 
 START_END = "StartEnd"
@@ -53,7 +52,7 @@ def offers_of(
     whole: bool,
 ) -> Offers:
     """The variants of one report, each process's with the launch that represents them."""
-    states = {} if whole else steady_states(report, scope)
+    states = {} if whole else scope.steady_states(report)
     include, visible = range_filter(report, report.frame("kernels", PLACED), scope.nvtx)
     columns = tuple(dict.fromkeys((*PLACED, *COLUMNS)))
     launches = variant_launches(report.frame("kernels", columns), visible)

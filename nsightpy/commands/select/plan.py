@@ -14,7 +14,7 @@ from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION, SCRIPTS, Job, Options, Run, script, shell_line
 from nsightpy.ncu_command.scripts import OWN_RANK
 from nsightpy.query.engine import Parts
-from nsightpy.query.steady_state import steady_notes
+from nsightpy.query.steps import steady_notes
 from nsightpy.readers.nsys.capture import (
     CUDA_PROFILER_API,
     NVTX_RANGE,

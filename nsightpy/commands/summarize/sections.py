@@ -24,7 +24,7 @@ from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query import Request, Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
-from nsightpy.query.steady_state import in_steady, usual_time
+from nsightpy.query.steps import began_in, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in, rank_order
 from nsightpy.results.keys import MEMORY, RANGE, row_keys
@@ -117,9 +117,15 @@ def read_part(report: SystemReport, scope: Scope) -> Part:
     facts = report_evidence(report, scope, work, ranges)
     extent = extent_of_frames(work.kernels.rows, work)
     # one window for one answer: that of the findings
-    kernels = in_steady(scope.narrow(report, work.kernels).select(TALLIED), facts.steady)
-    operations = in_steady(scope.narrow(report, work.operations), facts.steady)
-    named = in_steady(ranges, facts.steady)
+    steady = {place: state.window for place, state in facts.steady.items()}
+    kernels, operations, named = (
+        frame.take(began_in(frame, steady)) if steady else frame
+        for frame in (
+            scope.narrow(report, work.kernels).select(TALLIED),
+            scope.narrow(report, work.operations),
+            ranges,
+        )
+    )
     return Part(
         info=report_info(report, extent),
         extent=extent,

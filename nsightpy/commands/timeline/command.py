@@ -20,10 +20,9 @@ from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES
 from nsightpy.query import Communication, Option, Parts, Question, Request, Scope, answers
 from nsightpy.query.command import command
-from nsightpy.query.iteration_filter import none_of, places_in
 from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
-from nsightpy.query.steady_state import iterations_of
+from nsightpy.query.steps import none_of, places_in
 from nsightpy.readers.extent import bounds_of
 from nsightpy.report_sets.report_files import natural
 from nsightpy.reports.system import SystemReport
@@ -80,7 +79,7 @@ def timeline(
 def _survey(report: SystemReport, scope: Scope) -> Survey | None:
     """The places of a report in scope; None when there are none."""
     chosen, scope = scope.iteration, _at_all_times(scope)
-    iterations = {} if chosen is None else iterations_of(report, scope)
+    iterations = {} if chosen is None else scope.iterations(report)
     frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
     if gpu := bounds_of(frames):
         return Survey(tuple(places_of(*frames)), *gpu, iterations)
@@ -248,7 +247,7 @@ def _path(known: Replayed, *, places: Sequence[Place]) -> list[Mark]:
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process of the whole capture, in its own time."""
-    return iterations_of(report, _at_all_times(scope))
+    return _at_all_times(scope).iterations(report)
 
 
 def _on_one_clock(parts: Parts[dict[int, Iterations]], reader: TrackReader) -> list[Mark]:
