@@ -5,31 +5,8 @@ Those of work on the GPU: gpu_schema.py. Those of the host: host_schema.py.
 
 from __future__ import annotations
 
+from nsightpy.frames import gpu_schema as gpu, host_schema as host
 from nsightpy.frames.columns import Schema, int_column as _int, label_column as _label
-from nsightpy.frames.gpu_schema import (
-    COLLECTIVES,
-    CUDA_EVENTS,
-    GPU_METRICS,
-    GRAPH_LAUNCHES,
-    KERNELS,
-    MEMORY_OPERATIONS,
-    MEMORY_USAGE,
-    NIC_METRICS,
-    PAGE_FAULTS,
-    SYNCHRONIZATIONS,
-)
-from nsightpy.frames.host_schema import (
-    API_CALLS,
-    CPU_RUNS,
-    CPU_SAMPLES,
-    GRAPH_NODES,
-    LIBRARY_CALLS,
-    MPI_CALLS,
-    NVTX_RANGES,
-    OPERATORS,
-    OS_CALLS,
-    PYTHON_FUNCTIONS,
-)
 
 PROCESSES = Schema(
     "processes",
@@ -73,29 +50,13 @@ DIAGNOSTICS = Schema(
 SCHEMAS = {
     schema.name: schema
     for schema in (
-        KERNELS,
-        GRAPH_LAUNCHES,
-        GRAPH_NODES,
-        MEMORY_OPERATIONS,
-        API_CALLS,
-        NVTX_RANGES,
-        SYNCHRONIZATIONS,
-        CUDA_EVENTS,
-        MEMORY_USAGE,
-        MPI_CALLS,
-        LIBRARY_CALLS,
-        PAGE_FAULTS,
-        OS_CALLS,
-        CPU_SAMPLES,
-        CPU_RUNS,
-        GPU_METRICS,
-        NIC_METRICS,
-        PROCESSES,
-        DEVICES,
-        DIAGNOSTICS,
-        OPERATORS,
-        PYTHON_FUNCTIONS,
+        *(gpu.KERNELS, gpu.GRAPH_LAUNCHES, host.GRAPH_NODES, gpu.MEMORY_OPERATIONS, host.API_CALLS),
+        *(host.NVTX_RANGES, gpu.SYNCHRONIZATIONS, gpu.CUDA_EVENTS, gpu.MEMORY_USAGE),
+        *(host.MPI_CALLS, host.LIBRARY_CALLS, gpu.PAGE_FAULTS, host.OS_CALLS),
+        *(host.CPU_SAMPLES, host.CPU_RUNS, gpu.GPU_METRICS, gpu.NIC_METRICS),
+        *(PROCESSES, DEVICES, DIAGNOSTICS),
+        *(host.OPERATORS, host.PYTHON_FUNCTIONS),
     )
 }
 # With what is derived from other frames.
-EVERY_SCHEMA = {**SCHEMAS, COLLECTIVES.name: COLLECTIVES}
+EVERY_SCHEMA = {**SCHEMAS, gpu.COLLECTIVES.name: gpu.COLLECTIVES}

@@ -40,7 +40,7 @@ def cell(field: Field, value: Value) -> str:
     if field.kind == "id":
         return str(value)
     sign = "+" if value > 0 and "delta" in field.name else ""
-    return sign + _figure(field)(value)
+    return sign + _figure(field, value)
 
 
 def percent_text(share: float) -> str:
@@ -51,9 +51,8 @@ def percent_text(share: float) -> str:
     return f"{shown:.1f}" if shown == 0 or abs(shown) >= 10 else significant(shown, 2)
 
 
-def _figure(field: Field) -> Callable[[float], str]:
-    """How numbers of that unit are written."""
-    kind = field.kind
+def _figure(field: Field, value: float) -> str:
+    """A number in its unit."""
     writers: dict[str, Callable[[float], str]] = {
         "time": _time,
         "moment": _time,
@@ -69,13 +68,10 @@ def _figure(field: Field) -> Callable[[float], str]:
         "%": lambda value: f"{value:.1f}",
         "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else significant(value, 2),
     }
-    if kind in writers:
-        return writers[kind]
-    return lambda value: f"{value:,.{_decimals(field, value)}f}"
-
-
-def _decimals(field: Field, value: float) -> int:
-    return 0 if isinstance(value, int) else 1 if field.decimals is None else field.decimals
+    if field.kind in writers:
+        return writers[field.kind](value)
+    decimals = 0 if isinstance(value, int) else 1 if field.decimals is None else field.decimals
+    return f"{value:,.{decimals}f}"
 
 
 def _time(ns: float) -> str:

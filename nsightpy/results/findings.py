@@ -78,26 +78,19 @@ def finding_record(finding: Finding) -> dict[str, Any]:
     return {name: getattr(finding, attributes.get(name, name)) for name in names}
 
 
-def worth(
-    gain_ns: int | None,
-    gain_share: float | None,
-    bound_ns: int | None,
-    bound_share: float | None,
-    *,
-    each: str = "",
-) -> str:
-    """What mending is worth, for people: the gain, with its bound where that is much more.
+def worth(finding: Mapping[str, Any]) -> str:
+    """What mending a finding is worth, for people: the gain, and a bound that is much more.
 
-    Without a gain the bound; empty without either. `each` is what they are of: per iteration.
+    Of a row of the table; without a gain the bound, empty without either.
     """
+    each = " per iteration" if finding["window"] == "steady" else ""
+    gain_ns, bound_ns = finding["gain_ns"], finding["recoverable_ns"]
+    share = finding["recoverable_share" if gain_ns is None else "gain_share"]
+    part = "" if share is None else f", {share_text(share, 1)}"
     if gain_ns is None:
-        if bound_ns is None:
-            return ""
-        part = "" if bound_share is None else f", {share_text(bound_share, 1)}"
-        return f"at most {format_time(bound_ns)}{each}{part}"
-    part = "" if gain_share is None else f", {share_text(gain_share, 1)}"
+        return "" if bound_ns is None else f"at most {format_time(bound_ns)}{each}{part}"
     apart = bound_ns is not None and abs(bound_ns - gain_ns) > MATERIAL * bound_ns
-    most = f" (at most {format_time(bound_ns)})" if apart and bound_ns is not None else ""
+    most = f" (at most {format_time(bound_ns)})" if apart else ""
     return f"{format_time(gain_ns)}{each} to gain{most}{part}" if gain_ns else f"no gain{most}"
 
 

@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nsightpy.results.findings import Finding, findings_table
-from nsightpy.results.listing import Value
+from nsightpy.results.findings import Finding, finding_record, findings_table, worth
+from nsightpy.results.listing import Value, number
 from nsightpy.results.tables import Table, with_notes
-from nsightpy.units import counted, format_time
+from nsightpy.units import counted, format_time, share_text
 
 # Sections are added at the end of the document.
 ADDED_SECTIONS = ("idle", "gaps", "categories")
+# The parts that a window divides into, as the verdict names them, of several devices and of one.
+PARTS = (
+    ("compute_ns", "compute", "computes"),
+    ("exposed_communication_ns", "communicate alone", "communicates alone"),
+    ("copy_only_ns", "copy alone", "copies alone"),
+    ("idle_ns", "are idle", "is idle"),
+)
+LEAST_SHARE = 0.001  # smaller parts of a window are not named
 # The finding that stands in the header.
 NO_STEPS = "no-steady-state"
 
@@ -66,6 +74,32 @@ class Summary:
             *([("Critical path", str(path))] if (path := head.get("critical_path")) else []),
             *(("Steps", one.text) for one in self.findings if one.id == NO_STEPS),
         ]
+
+    @property
+    def verdict(self) -> str:
+        """How the devices spent their time, and what to look at first, in two sentences."""
+        records = self.sections["breakdown"].records()
+        whole = sum(number(record["window_ns"]) for record in records)
+        first = next(iter(self.stands_out), None)
+        if not whole:
+            if first:
+                return f"{first.text[:1].upper()}{first.text[1:]}."
+            nothing = "What was asked for holds no GPU time."
+            return nothing if records else "No GPU work was recorded."
+        one = len(records) == 1
+        parts = []
+        for column, are, is_ in PARTS:
+            time = sum(number(record[column]) for record in records)
+            if time >= LEAST_SHARE * whole:
+                parts.append(f"{is_ if one else are} {share_text(time, whole)}")
+        how = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        when = "steady state" if self.header.get("steady") else "time"
+        text = f"The {'device' if one else f'{len(records)} devices'} {how} of the {when}."
+        if first is not None:
+            gain = ", ".join(filter(None, (first.name, worth(finding_record(first)))))
+            return f"{text} First of all: {gain}."
+        nothing = " Nothing stands out: no check finds 1 % of a device's window."
+        return text + nothing * (self.findings == ())
 
     @property
     def table(self) -> Table:

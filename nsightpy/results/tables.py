@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nsightpy.results.keys import RowKey
@@ -181,8 +180,12 @@ class Table:
             return self
         total = len(self.rows) if self.total_rows is None else self.total_rows
         if of_each in self.columns:
-            kept = _first_of_each(self.column(of_each), count)
-            return replace(self, rows=tuple(compress(self.rows, kept)), total_rows=total)
+            seen = Counter[Value]()
+            first = []
+            for value, row in zip(self.column(of_each), self.rows, strict=True):
+                seen[value] += 1
+                first += [row] if seen[value] <= count else []
+            return replace(self, rows=tuple(first), total_rows=total)
         rows = self.rows.first(count) if isinstance(self.rows, LazyRows) else self.rows[:count]
         keys = None if self.keys is None else self.keys[:count]
         return replace(self, rows=rows, keys=keys, total_rows=total)
@@ -204,7 +207,9 @@ class Table:
         frame = pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
         for name in self.columns:
             values = self.column(name)
-            if _whole_with_gaps(values):
+            present = [value for value in values if value is not None]
+            whole = all(type(value) is int for value in present)
+            if whole and 0 < len(present) < len(values):
                 frame[name] = pd.Series(values, dtype="Int64")
         keyed = list(self.keyed()) if self.key_names else []
         for name in self.key_names:
@@ -215,21 +220,6 @@ class Table:
         frame = self.to_pandas()[list(self.columns)]
         shown = frame.astype(object).where(frame.notna(), "")
         return str(shown.to_html(escape=True, index=False))
-
-
-def _first_of_each(values: Sequence[Value], count: int) -> list[bool]:
-    """Whether each value is among the first so many of its like."""
-    seen = Counter[Value]()
-    first = []
-    for value in values:
-        seen[value] += 1
-        first.append(seen[value] <= count)
-    return first
-
-
-def _whole_with_gaps(values: Sequence[Value]) -> bool:
-    present = [value for value in values if value is not None]
-    return 0 < len(present) < len(values) and all(type(value) is int for value in present)
 
 
 def with_notes(

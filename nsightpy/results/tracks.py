@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,19 +51,13 @@ class Lane:
 
     def take(self, rows: NDArray[np.bool_] | Ints) -> Lane:
         """The lane with some of its events, on their levels."""
-        return replace(
-            self,
-            starts=self.starts[rows],
-            ends=self.ends[rows],
-            names=self.names.take(rows),
-            levels=self.levels[rows],
-            categories=self.categories[rows],
-            details=None if self.details is None else self.details.take(rows),
-            launch_ns=_some(self.launch_ns, rows),
-            launch_tid=_some(self.launch_tid, rows),
-            flows=_some(self.flows, rows),
-            collectives=_some(self.collectives, rows),
-        )
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept: dict[str, Any] = {
+            name: column.take(rows) if isinstance(column, Labels) else column[rows]
+            for name, column in columns.items()
+            if isinstance(column, Labels | np.ndarray)
+        }
+        return replace(self, **kept)
 
     def moved(self, to_aligned: Callable[[Ints], Ints]) -> Lane:
         """The lane on another clock."""
@@ -81,10 +76,6 @@ class Lane:
         if end_ns is not None:
             keep &= self.starts < end_ns
         return self if keep.all() else self.take(keep)
-
-
-def _some(column: Ints | None, rows: NDArray[np.bool_] | Ints) -> Ints | None:
-    return None if column is None else column[rows]
 
 
 @dataclass(frozen=True, slots=True)

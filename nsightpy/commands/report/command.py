@@ -43,10 +43,10 @@ from nsightpy.query.request import Request, reading_options, typed_options
 from nsightpy.report_sets.by_tool import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results import Finding, Summary, Table, findings_table
+from nsightpy.results.findings import finding_record, worth
 from nsightpy.results.notes import texts
 from nsightpy.results.page import Card, Page, Section
 from nsightpy.results.tracks import Timeline
-from nsightpy.results.verdict import verdict_of, worth_of
 from nsightpy.units import counted, format_time
 
 # Of more instances of a kernel only the distribution is drawn.
@@ -117,10 +117,15 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
     return Page(
         title=title_of(ranks.inputs),
         inputs=(*ranks.inputs, *inputs.others),
-        verdict=verdict_of(summary),
+        verdict=summary.verdict,
         facts=(*summary.header_lines(), *([("Overview of", about)] if about else [])),
         cards=tuple(
-            Card(finding, worth_of(finding), where_of(finding), section_of_finding(finding))
+            Card(
+                finding,
+                worth(finding_record(finding)),
+                where_of(finding),
+                section_of_finding(finding),
+            )
             for finding in summary.findings
         ),
         sections=tuple(found[entry.id] for entry in ENTRIES),

@@ -32,7 +32,6 @@ def comparison_junit(result: Comparison) -> bytes:
     }
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "nsightpy compare", **counts})
-    _properties(suite, result)
     on = _quantity(result)
     name = gate.on if gate is not None else result.step.name
     seconds = f"{(on.after_ns or 0) / 1e9:.9f}"
@@ -49,7 +48,9 @@ def comparison_junit(result: Comparison) -> bytes:
         )
     elif skipped:
         ET.SubElement(case, "skipped", {"message": xml_text(message)})
-    ET.SubElement(case, "system-out").text = _screen(result)
+    screen = io.StringIO()
+    print_comparison(result, console(screen, WIDTH))  # as a terminal without colours
+    ET.SubElement(case, "system-out").text = xml_text(screen.getvalue())
     ET.indent(suites)
     data: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
     return data + b"\n"
@@ -67,20 +68,3 @@ def _quantity(result: Comparison) -> ComparedQuantity:
     return next(
         (quantity for quantity in result.quantities if quantity.name == wanted), result.step
     )
-
-
-def _properties(suite: ET.Element, result: Comparison) -> None:
-    """What was compared, and what differs."""
-    properties = ET.SubElement(suite, "properties")
-    for label, side in (("before", result.before), ("after", result.after)):
-        value = f"{sentences.side_name(side)}, {sentences.side_size(side, result.unit)}"
-        ET.SubElement(properties, "property", {"name": label, "value": xml_text(value)})
-    for difference in sentences.differences(result):
-        ET.SubElement(properties, "property", {"name": "differs", "value": xml_text(difference)})
-
-
-def _screen(result: Comparison) -> str:
-    """What a terminal shows, without colours."""
-    text = io.StringIO()
-    print_comparison(result, console(text, WIDTH))
-    return xml_text(text.getvalue())

@@ -26,7 +26,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.text.shortening import distinct_names, shorten
 from nsightpy.results import Field
-from nsightpy.results.comparison import ComparedSide, Comparison
+from nsightpy.results.comparison import Comparison
 from nsightpy.units import format_time, time_unit_for
 
 WIDTH, ROW, LEAST_ROWS = 12.0, 0.28, 7
@@ -135,10 +135,14 @@ def _spread(axes: Axes, result: Comparison) -> None:
     """The runs (or their steps) of both sides, the medians, the interval, and the limits."""
     steps, step = result.spread == "steps", result.step
     unit, scale = time_unit_for([step.before_ns, step.after_ns])
-    groups = [
-        np.asarray(_samples(side, result.unit) if steps else runs, dtype=np.float64) / scale
-        for side, runs in ((result.before, step.before_runs), (result.after, step.after_runs))
-    ]
+    groups = [np.asarray(runs) / scale for runs in (step.before_runs, step.after_runs)]
+    if steps:
+        units = [
+            [run.units[result.unit] for run in side.runs if result.unit in run.units]
+            for side in (result.before, result.after)
+        ]
+        samples = [[unit.samples or ((unit.duration_ns,),) for unit in side] for side in units]
+        groups = [np.asarray([s[0] for each in side for s in each]) / scale for side in samples]
     middles = [(middle or 0) / scale for middle in (step.before_ns, step.after_ns)]
     drawn = draw_spread(axes, groups, (BEFORE, AFTER), middles)
     before, limit = middles[0], result.limit_ns / scale
@@ -155,9 +159,3 @@ def _spread(axes: Axes, result: Comparison) -> None:
     axes.set_ylabel(f"{each} ({unit})")
     points = f"{result.unit}s" if steps else "runs"
     axes.set_title(f"{points} as {drawn};\nlines: medians; band: limits", color=QUIET)
-
-
-def _samples(side: ComparedSide, unit: str) -> list[int]:
-    """The durations of the units of a side's runs, as far as they are kept."""
-    units = (run.units[unit] for run in side.runs if unit in run.units)
-    return [row[0] for summary in units for row in summary.samples or ((summary.duration_ns,),)]

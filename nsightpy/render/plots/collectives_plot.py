@@ -1,4 +1,4 @@
-"""The pictures of `nsightpy collectives`: bus bandwidth over message size; bytes by pair of ranks.
+"""The picture of `nsightpy collectives`: bus bandwidth over message size.
 
 Colour says which groups, the marker which operation, the area how much time.
 """
@@ -10,13 +10,11 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from nsightpy.output.escape import printable
-from nsightpy.render.plots.charts import draw_heat_map, every_nth
 from nsightpy.render.plots.drawing import (
     COLORS,
     INK,
@@ -44,14 +42,11 @@ MARKERS = {
 }
 OTHER_MARKER, OTHER_COLOR = "P", "#777777"
 LARGEST, SMALLEST = 260.0, 14.0  # areas of points, in square points
-PANEL, MOST_PANELS, MOST_TICKS = 4.6, 3, 16  # of what ranks send each other
 
 
 @styled
 def collectives_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.collectives`. Raises NsightpyError when no size is known."""
-    if "source_rank" in table.columns:
-        return pairs_figure(table)
     wait = "busbw_with_wait_gb_per_s"
     rows = [row for row in table.records() if row["bytes"] and row.get(wait)]
     if not rows:
@@ -85,32 +80,6 @@ def collectives_figure(table: Table) -> Figure:
         )
     ]
     key_beside(axes, handles=handles, title="area: time")
-    return figure
-
-
-@styled
-def pairs_figure(table: Table) -> Figure:
-    """Draw the table of `nsightpy.collectives(by="pair")`. Raises NsightpyError without rows."""
-    if not table.rows:
-        raise nothing_to_draw(table, "sizes of what ranks send to each other")
-    sides = table.column("source_rank"), table.column("target_rank")
-    ranks = sorted({*sides[0], *sides[1]}, key=lambda rank: (isinstance(rank, str), rank))
-    names = [printable(str(rank)) for rank in ranks]
-    operations = list(dict.fromkeys(table.column("operation")))[:MOST_PANELS]
-    heading = f"What ranks send: {reports_name(table.inputs, 22)}"
-    figure = new_figure(heading, len(operations) * PANEL + 0.8, PANEL + 0.6)
-    panels = figure.subplots(1, len(operations), squeeze=False)[0]
-    for axes, operation in zip(panels, operations, strict=True):
-        sizes = np.full((len(ranks), len(ranks)), np.nan)
-        for record in table.records():
-            if record["operation"] == operation:
-                pair = ranks.index(record["source_rank"]), ranks.index(record["target_rank"])
-                sizes[pair] = np.nan_to_num(sizes[pair]) + number(record["bytes"])
-        scale, unit = (1e9, "GB") if np.nanmax(sizes) >= 1e9 else (1e6, "MB")
-        draw_heat_map(axes, sizes / scale, names, (-0.5, len(ranks) - 0.5), unit)
-        axes.set_xticks(*every_nth(names, MOST_TICKS))
-        axes.set(xlabel="to rank; grey: nothing known", ylabel="from rank")
-        axes.set_title(f"{printable(str(operation))}: {format_bytes(float(np.nansum(sizes)))}")
     return figure
 
 

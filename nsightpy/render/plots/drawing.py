@@ -25,7 +25,6 @@ from nsightpy.errors import NsightpyError, UsageError
 from nsightpy.names import file_name
 from nsightpy.render.text.shortening import short_name
 from nsightpy.results import Table, Value
-from nsightpy.units import time_unit_for
 
 FORMATS = (".png", ".svg", ".pdf")
 SMALL = 7.5
@@ -163,12 +162,6 @@ def draw_numbers(axes: Axes, numbers: Sequence[tuple[int, float, float, float]])
             path_effects=[withStroke(linewidth=2.0, foreground="white")],
             zorder=6,
         )
-
-
-def round_time(ns: float) -> str:
-    """A round time on an axis: 10 us."""
-    unit, scale = time_unit_for([ns])
-    return f"{ns / scale:g} {unit}"
 
 
 def reports_name(inputs: Sequence[str], width: int = 60) -> str:

@@ -23,7 +23,6 @@ from nsightpy.render.plots.drawing import (
     new_panels,
     nothing_to_draw,
     reports_name,
-    round_time,
     styled,
 )
 from nsightpy.render.text.shortening import distinct_names, short_name
@@ -174,7 +173,7 @@ def _histograms(panels: Sequence[Axes], durations: Sequence[Durations]) -> None:
         modes = "median" if len(one.counts) == 1 else f"{len(one.counts)} modes:"
         about = f"{name}, {counted(one.instances, 'instance')}"
         axes.set_title(f"{about}\n{modes} {one.modes_text(MODES)}")
-        log_ticks(axes.xaxis, round_time, subs=(1.0, 2.0, 5.0))
+        log_ticks(axes.xaxis, format_time, subs=(1.0, 2.0, 5.0))
         axes.tick_params(axis="x", labelbottom=axes is panels[-1])
         axes.grid(axis="x", visible=False)
     panels[-1].set_xlabel("duration")

@@ -22,12 +22,10 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.roofline.points import DrawnPoint, draw_plane, roofs_of
+from nsightpy.render.roofline.plane import draw_plane, spots_of
 from nsightpy.render.text.shortening import distinct_names, short_name
 from nsightpy.results.rooflines import (
-    LEVELS,
     Machine,
-    Point,
     Roofline,
     RooflineLaunch,
     RooflineVariant,
@@ -35,7 +33,7 @@ from nsightpy.results.rooflines import (
 )
 
 WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
-MOST_WITH_LEVELS, MOST_GPUS, MOST_NAMED, NAME_WIDTH = 12, 3, 18, 34
+MOST_GPUS, MOST_NAMED, NAME_WIDTH = 3, 18, 34
 MOST_BARS, BAR_NAME_WIDTH = 20, 30
 # Below the first a launch waits for latencies, from the second on it is near a limit.
 THRESHOLDS = {60: "60 %: busy", 80: "80 %: near the limit"}
@@ -50,36 +48,25 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     gpus: dict[str, list[RooflineVariant]] = {}
     for variant in result.variants:
         gpus.setdefault(variant.first.machine.name, []).append(variant)
-    planes = [variants for variants in gpus.values() if _has_work(variants)][:MOST_GPUS]
+    planes = [variants for variants in gpus.values() if spots_of(variants, numbers)][:MOST_GPUS]
     heights = [PLANE] * len(planes)
     heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
     heading, footer = title or reports_name(result.inputs, 80), SIGNS
     if not planes:
-        footer = f"{_machines(result)}\n{_no_roofline(result)}"
+        gpus_and_tool = (*map(printable, gpus), _version(result.launches))
+        footer = f"{', '.join(filter(None, gpus_and_tool))}\n{_no_roofline(result)}"
     elif result.ceilings:
         footer += "; solid: measured, dashed: theoretical"
     figure, panels = new_panels(heading, heights or [BAR], WIDTH, footer, shared=False)
     if not heights:
         panels[0].set_axis_off()
     for axes, variants in zip(panels, planes, strict=False):
-        spots = _spots(variants, numbers)
-        signs = draw_plane(axes, roofs_of(variants), spots, result.ceilings)
-        if any(spot.is_lower_bound for spot in spots):
-            signs.append(_line("↑ tensor FLOPs not collected"))
+        spots = spots_of(variants, numbers)
+        signs = draw_plane(axes, variants, spots, result.ceilings, MOST_NAMED)
         _key(axes, variants, numbers, signs)
     if bars:
         _draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
     return figure
-
-
-def _has_work(variants: Sequence[RooflineVariant]) -> bool:
-    return any(point.arithmetic_intensity for v in variants for point in v.typical.work)
-
-
-def _machines(result: Roofline) -> str:
-    """The GPUs and the ncu, for a picture without a key."""
-    names = dict.fromkeys(printable(launch.machine.name) for launch in result.launches)
-    return ", ".join(filter(None, (*names, _version(result.launches))))
 
 
 def _version(launches: Iterable[RooflineLaunch]) -> str:
@@ -92,36 +79,6 @@ def _no_roofline(result: Roofline) -> str:
     counted = any(launch.points for launch in result.launches)
     reasons = [] if counted else [str(note) for one in result.launches for note in one.missing]
     return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
-
-
-def _spots(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> list[DrawnPoint]:
-    """The points of the launches of median duration; few kernels show every level."""
-    whole = sum(variant.total_ns or 0 for variant in variants) or 1
-    spots = []
-    for index, variant in enumerate(variants):
-        seen: set[str] = set()
-        for point in _drawn(variant.typical, crowded=len(variants) > MOST_WITH_LEVELS):
-            spots.append(
-                DrawnPoint(
-                    numbers[id(variant)],
-                    point,
-                    (variant.total_ns or 0) / whole,
-                    variant.spread(point.precision, point.level),
-                    point.precision not in seen and index < MOST_NAMED,
-                    variant.typical.tensor_pct is not None,
-                )
-            )
-            seen.add(point.precision)
-    return spots
-
-
-def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
-    """The points of a launch, DRAM first; where it is crowded only that of its main precision."""
-    points = [point for point in launch.work if point.arithmetic_intensity]
-    points.sort(key=lambda point: LEVELS.index(point.level))
-    if not crowded or not points:
-        return points
-    return [max(points, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]
 
 
 def _line(text: str, color: str = INK) -> Line2D:

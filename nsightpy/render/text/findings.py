@@ -35,7 +35,7 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
     )
     shown, more = first_rows(whole, rows)
     for row in replace(whole, rows=shown).records():
-        bound, worst = _worth(row), _worst(row)
+        bound, worst = worth(row), _worst(row)
         name, identity = str(row["finding"]), str(row["id"] or "")
         known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
         head = [f"{name}{known_by}", bound]
@@ -64,16 +64,6 @@ def _parts(table: Table) -> dict[str, str]:
 
 
 _STYLES = {"error": "red", "warning": "yellow"}
-
-
-def _worth(row: dict[str, Value]) -> str:
-    """What could be gained; empty where that is not known."""
-    gain, bound = (row[name] for name in ("gain_ns", "recoverable_ns"))
-    shares = (row[name] for name in ("gain_share", "recoverable_share"))
-    part, of = (share if isinstance(share, float) else None for share in shares)
-    each = " per iteration" if row["window"] == "steady" else ""
-    times = (time if isinstance(time, int) else None for time in (gain, bound))
-    return worth(next(times), part, next(times), of, each=each)
 
 
 def _worst(row: dict[str, Value]) -> str:

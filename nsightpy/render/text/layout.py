@@ -157,8 +157,8 @@ def fitted(
     ]
     kept: set[int] = set()
     for at in sorted(ranked, key=needless.__contains__):
-        more = [columns[each] for each in sorted({*kept, at})]
-        if len(kept) < 2 or (at not in needless and _fits(more, width)):
+        least = sum(columns[each].least for each in {*kept, at}) + GAP * len(kept - {at})
+        if len(kept) < 2 or (at not in needless and least <= width):
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
     return shown, [columns[at] for at in ranked if at not in kept]
@@ -178,32 +178,17 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no space for, on one line: first what all rows share, then columns."""
     alone = [column for column in hidden if column.is_repeated and not column.is_empty]
     empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
-    parts = [_shared(column) for column in alone]
-    parts += [column.heading for column in hidden if column not in (*alone, *empty)]
-    parts += [_shared(column) for column in empty]
-    text, end = "not shown: ", " (--format csv)"
-    for index, part in enumerate(parts):
-        left = len(parts) - index
-        mark = ", " if index else ""
-        space = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
-        if display_width(mark + part) > space:
-            return (
-                f"{text}{mark}{left} more{end}"
-                if index
-                else f"{counted(left, 'column')} not shown{end}"
-            )
-        text += mark + part
-    return text + end
-
-
-def _shared(column: Shown) -> str:
-    """What a column says of every row."""
-    every = " in all rows" * (len(column.cells) > 1 and not column.is_empty)
-    return f"{column.heading} {shorten(column.cells[0], LONGEST_VALUE)}{every}"
-
-
-def _fits(columns: Sequence[Shown], width: int) -> bool:
-    return sum(column.least for column in columns) + GAP * (len(columns) - 1) <= width
+    parts = []
+    for column in (*alone, *(each for each in hidden if each not in (*alone, *empty)), *empty):
+        cell = f" {shorten(column.cells[0], LONGEST_VALUE)}" if column in (*alone, *empty) else ""
+        every = " in all rows" * (len(column.cells) > 1 and column in alone)
+        parts.append(f"{column.heading}{cell}{every}")
+    for kept in range(len(parts), 0, -1):
+        more = f", {len(parts) - kept} more" if kept < len(parts) else ""
+        text = f"not shown: {', '.join(parts[:kept])}{more} (--format csv)"
+        if display_width(text) <= width:
+            return text
+    return f"{counted(len(parts), 'column')} not shown (--format csv)"
 
 
 def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:

@@ -22,8 +22,7 @@ from nsightpy.render.text.summary_bars import (
 from nsightpy.render.text.terminal import people_columns
 from nsightpy.render.text.views import by_importance
 from nsightpy.results import Summary, Table, number
-from nsightpy.results.findings import unsaid
-from nsightpy.results.verdict import verdict_of, worth_of
+from nsightpy.results.findings import finding_record, unsaid, worth
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,7 +79,7 @@ def _header(summary: Summary, width: int) -> list[Any]:
     more = f" and {len(summary.inputs) - 1} more" if len(summary.inputs) > 1 else ""
     lines = [_bold(f"{shorten(name, max(width - len(more), 20))}{more}")]
     if summary.sections["breakdown"].rows:  # else what stands out says so
-        lines += _wrapped(printable(verdict_of(summary)), width, "  ", "  ")
+        lines += _wrapped(printable(summary.verdict), width, "  ", "  ")
     lines += [
         f"  {f'{label}  ':<9}{shorten(printable(value), width - max(len(label) + 4, 11))}"
         for label, value in summary.header_lines()
@@ -150,7 +149,7 @@ def _findings(summary: Summary, width: int, whole: int) -> list[Any]:
     """The first findings in full, of the next what they could give back."""
     findings = summary.stands_out[:MOST_FINDINGS]
     texts = [
-        (finding.name, finding.text if index < whole else worth_of(finding))
+        (finding.name, finding.text if index < whole else worth(finding_record(finding)))
         for index, finding in enumerate(findings)
     ]
     lines = [_bold("What stands out")] if findings else []

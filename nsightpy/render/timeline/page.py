@@ -225,16 +225,12 @@ def _who(track: Track) -> dict[str, Any]:
 
 def _short(names: _Table) -> list[str]:
     """The function of each name, where the whole is longer."""
-    return [
-        "" if (short := printable(_function(name))) == text else short
-        for name, text in zip(names.numbers, names.texts, strict=True)
-    ]
-
-
-def _function(name: str) -> str:
-    if name.startswith("[CUDA ") and name.endswith("]"):
-        return name[len("[CUDA ") : -1]
-    return function_name(name)
+    copies = (name.removeprefix("[CUDA ").removesuffix("]") for name in names.numbers)
+    short = (
+        printable(copy if name.startswith("[CUDA ") else function_name(name))
+        for name, copy in zip(names.numbers, copies, strict=True)
+    )
+    return ["" if one == whole else one for one, whole in zip(short, names.texts, strict=True)]
 
 
 def _title(timeline: Timeline) -> str:

@@ -1,0 +1,185 @@
+"""Kernels under their roofs: shape and colour by precision, filling by level, area by time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle, product
+from statistics import median
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from nsightpy.render.plots.drawing import FAINT, INK, QUIET, Look, draw_numbers, log_ticks
+from nsightpy.results.rooflines import LEVELS, Ceiling, Point, RooflineVariant
+from nsightpy.units import format_rate, prefix_for
+
+# Shape and colour by precision: the shape alone distinguishes them.
+MARKERS = {"fp64": ("s", "#0072b2"), "fp32": ("o", "#d55e00"), "fp16": ("D", "#009e73")}
+TENSOR_MARKERS = (("^", "#cc79a7"), ("v", "#8c6d00"), ("P", "#56b4e9"), ("X", "#444444"))
+# Filling of a point and width of the roof by level.
+FILLS = {"dram": None, "l2": "white", "l1": "#d9d9d9", "": "white"}
+WIDTHS = {"dram": 1.8, "l2": 1.2, "l1": 0.8}
+LARGEST_AREA, LEAST_AREA = 520.0, 26.0
+MOST_WITH_LEVELS = 12  # kernels; of more one point each
+Looks = Mapping[str, tuple[str, str]]
+
+
+class Spot(NamedTuple):
+    """A point to draw: which kernel (its number in the key), its share of the time."""
+
+    number: int
+    variant: RooflineVariant
+    point: Point
+    share: float
+
+    @property
+    def x(self) -> float:
+        return self.point.arithmetic_intensity or 0.0
+
+    @property
+    def y(self) -> float:
+        return self.point.flops_per_s
+
+    @property
+    def area(self) -> float:
+        return LEAST_AREA + LARGEST_AREA * self.share
+
+
+def spots_of(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> list[Spot]:
+    """The points of the launches of median duration, DRAM first; few kernels show every level."""
+    whole = sum(variant.total_ns or 0 for variant in variants) or 1
+    spots = []
+    for variant in variants:
+        points = [point for point in variant.typical.work if point.arithmetic_intensity]
+        points.sort(key=lambda point: LEVELS.index(point.level))
+        if len(variants) > MOST_WITH_LEVELS and points:
+            points = [max(points, key=lambda p: p.flops_per_s / (p.peak_flops_per_s or 1e30))]
+        share = (variant.total_ns or 0) / whole
+        spots += [Spot(numbers[id(variant)], variant, point, share) for point in points]
+    return spots
+
+
+def draw_plane(
+    axes: Axes,
+    variants: Sequence[RooflineVariant],
+    spots: Sequence[Spot],
+    ceilings: Sequence[Ceiling],
+    most_named: int,
+) -> list[Line2D]:
+    """Draw roofs, measured ceilings, ridges and points; what a legend shows of them."""
+    points = [p for variant in variants for launch in variant.launches for p in launch.points]
+    work = _medians((point.precision, point.peak_flops_per_s) for point in points)
+    rates = _medians((point.level, point.peak_bytes_per_s) for point in points)
+    traffic = {level: rates[level] for level in LEVELS if level in rates}
+    looks = _looks(work, {point.precision for point in points if point.flops_per_s > 0})
+    pairs = product(traffic.items(), work.items())
+    ridges = [(level, name, peak / rate) for (level, rate), (name, peak) in pairs if name in looks]
+    measured = [{c.name: c.value for c in ceilings if c.is_memory is m} for m in (False, True)]
+    xs = [*(spot.x for spot in spots), *(at for *_, at in ridges), 0.1, 10.0]
+    ys = [*(spot.y for spot in spots), *work.values(), *measured[0].values()] or [1e9, 1e12]
+    axes.set(xscale="log", yscale="log", xlim=(min(xs) / 3, max(xs) * 3))
+    axes.set(ylim=(min(min(ys) / 4, max(ys) / 1e3), max(ys) * 3), ylabel="performance (FLOP/s)")
+    axes.set_xlabel("arithmetic intensity (FLOP/byte)")
+    log_ticks(axes.xaxis, lambda value: f"{value:g}")
+    log_ticks(axes.yaxis, _prefixed)
+    handles = _roofs(axes, work, traffic, looks, "--" if ceilings else "-")
+    inks = dict.fromkeys(measured[0], ("", INK))
+    handles += _roofs(axes, measured[0], measured[1], inks, "-", "measured ")
+    for level, precision, at in ridges:
+        look: Look = {"marker": "d", "markersize": 5, "mfc": "white", "mec": INK, "zorder": 3}
+        label = f"ridge {at:.3g} FLOP/B ({precision})"
+        ridge = axes.plot([at], [work[precision]], linestyle="none", label=label, **look)
+        handles += ridge if level == next(iter(traffic)) else []
+    handles += [_sample(name, *look) for name, look in looks.items() if name not in work]
+    _draw_spots(axes, spots, looks, most_named)
+    levels = [level for level in LEVELS if any(spot.point.level == level for spot in spots)]
+    for level in levels if len(levels) > 1 else ():
+        handles.append(_sample(f"{level.upper()} traffic", "o", INK))
+        handles[-1].set_markerfacecolor(FILLS[level] or INK)
+    if any(spot.variant.typical.tensor_pct is not None for spot in spots):
+        handles.append(_sample("↑ tensor FLOPs not collected", "", INK))
+    return handles
+
+
+def _medians(peaks: Iterable[tuple[str, float | None]]) -> dict[str, float]:
+    """The median of the known peaks of each precision or level."""
+    known: dict[str, list[float]] = {}
+    for name, peak in peaks:
+        if peak:
+            known.setdefault(name, []).append(peak)
+    return {name: median(values) for name, values in known.items()}
+
+
+def _looks(work: Iterable[str], used: Iterable[str]) -> Looks:
+    """Marker and colour of each precision with work; tensor types take theirs in their order."""
+    tensors = sorted({*work, *used} - {*MARKERS})
+    looks = MARKERS | dict(zip(tensors, cycle(TENSOR_MARKERS), strict=False))
+    return {precision: looks[precision] for precision in sorted(used)}
+
+
+def _roofs(
+    axes: Axes,
+    work: Mapping[str, float],
+    traffic: Mapping[str, float],
+    looks: Looks,
+    style: str,
+    prefix: str = "",
+) -> list[Line2D]:
+    """Slopes of memories up to the highest peak, peaks from the ridge of the fastest memory."""
+    (left, right), top = axes.get_xlim(), max(work.values(), default=axes.get_ylim()[1])
+    fastest, handles = max(traffic.values(), default=0.0), []
+    fixed: Look = {"scalex": False, "scaley": False}
+    for level, rate in traffic.items():
+        color = INK if level == "dram" or prefix else QUIET
+        look: Look = {"color": color, "linewidth": WIDTHS.get(level, 1.2), **fixed}
+        label = f"{prefix}{level.upper()} {format_rate(rate, 'B/s')}"
+        start = min(left, top / rate)
+        handles += axes.plot((start, top / rate), (start * rate, top), style, label=label, **look)
+    for name, peak in sorted(work.items(), key=lambda item: -item[1]):
+        marker, color = looks.get(name, ("", FAINT))
+        start = min(max(peak / fastest if fastest else left, left), right)
+        look = {"linestyle": style, "color": color, "linewidth": 1.4}
+        axes.plot((start, right), (peak, peak), zorder=2, **look)
+        label = f"{prefix}{name} {format_rate(peak, 'FLOP/s')}"
+        handles.append(Line2D([], [], marker=marker, label=label, **look))
+    return handles
+
+
+def _prefixed(value: float) -> str:
+    """A power of ten as 10 T."""
+    prefix, size = prefix_for(value)
+    return f"{value / size:g} {prefix}".rstrip()
+
+
+def _sample(label: str, marker: str, color: str) -> Line2D:
+    return Line2D([], [], linestyle="none", marker=marker, color=color, label=label)
+
+
+def _draw_spots(axes: Axes, spots: Sequence[Spot], looks: Looks, most_named: int) -> None:
+    """Draw the points, the larger ones first, join those of one kernel, and number them."""
+    joined: dict[tuple[int, str], list[Spot]] = {}
+    order = ("l1", "l2", "dram", "")
+    for spot in sorted(spots, key=lambda spot: (-spot.share, order.index(spot.point.level))):
+        precision, level = spot.point.precision, spot.point.level
+        marker, color = looks[precision]
+        look: Look = {"edgecolors": INK, "linewidths": 0.8, "alpha": 0.9, "zorder": 5}
+        fill = FILLS[level] or color
+        axes.scatter([spot.x], [spot.y], spot.area, marker=marker, facecolors=fill, **look)
+        joined.setdefault((spot.number, precision), []).append(spot)
+        low, high = spot.variant.spread(precision, level) or (spot.y, spot.y)
+        if high > 1.02 * low:
+            axes.plot([spot.x, spot.x], (low, high), color=INK, linewidth=0.8, zorder=4)
+        if spot.variant.typical.tensor_pct is not None:  # more work was done than was counted
+            above = (0, spot.area**0.5 / 2 + 7)
+            centred: Look = {"ha": "center", "va": "center", "textcoords": "offset points"}
+            axes.annotate("↑", (spot.x, spot.y), above, weight="bold", **centred)
+    for each in joined.values():
+        ends = sorted((spot.x, spot.y) for spot in each)
+        axes.plot(*zip(*ends, strict=True), color=QUIET, linewidth=0.6, zorder=3)
+    firsts = {(spot.number, spot.point.precision): spot for spot in reversed(spots)}
+    numbered = list(dict.fromkeys(spot.number for spot in spots))[:most_named]
+    draw_numbers(
+        axes,
+        [(s.number, s.x, s.y, s.area**0.5 / 3) for s in firsts.values() if s.number in numbered],
+    )
