@@ -12,7 +12,7 @@ from harness.measure import Command
 ROOT = Path(__file__).resolve().parents[2]
 OURS, PEER = "ncu metrics", "plain ncu_report loop"
 CODE = (
-    "import sys; from nsightpy.reports.ncu import NcuReport; "
+    "import sys; from nsightpy.reports.one_file import NcuReport; "
     "print(sum(NcuReport(path).frame('metrics').rows for path in sys.argv[1:]), 'metrics')"
 )
 

@@ -11,8 +11,7 @@ from nsightpy.query.command import command
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
 from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
-from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Field, Note, Row, Table, rows_of
 from nsightpy.results.notes import texts
 

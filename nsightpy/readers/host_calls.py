@@ -69,7 +69,12 @@ class HostCalls:
 
     def synchronising(self) -> Frame:
         """start_ns, end_ns, pid, tid and name of every call that waits for the GPU, by start."""
-        return self._calls(synchronises)
+        return self._calls(
+            lambda calls: (
+                begins(calls, SYNCHRONISING)
+                & ~calls.labels("name").where(lambda name: "Async" in name)
+            )
+        )
 
     def named(self, *prefixes: str) -> Frame:
         """The same of every call whose name begins with one of the prefixes."""
@@ -87,8 +92,3 @@ def begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
     """Mask of the calls of functions whose names begin with one of these prefixes."""
     low = tuple(prefix.lower() for prefix in prefixes)
     return calls.labels("name").where(lambda name: name.lower().startswith(low))
-
-
-def synchronises(calls: Frame) -> NDArray[np.bool_]:
-    """Mask of the calls that wait for the GPU."""
-    return begins(calls, SYNCHRONISING) & ~calls.labels("name").where(lambda name: "Async" in name)

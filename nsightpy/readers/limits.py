@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from math import prod
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,8 @@ from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, Ints, distinct_pairs
 from nsightpy.readers.tools.signals import interruption
 from nsightpy.units import parse_size
+
+T = TypeVar("T")
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
 ROWS = "NSIGHTPY_MOST_ROWS"
@@ -42,20 +47,24 @@ _WORDS = {DEVICES: "devices of processes", STREAMS: "streams", NAMES: "names in 
 
 
 def query_seconds(file_bytes: int) -> float:
-    """Processor seconds that one query of a file may take.
+    """Processor seconds that one query of a file may take. Raises UsageError for a bad variable."""
 
-    Raises UsageError where the variable is none.
-    """
-    text = os.environ.get(QUERY_SECONDS, "")
-    if not text:
-        return LEAST_SECONDS + file_bytes / BYTES_PER_SECOND
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise UsageError(f"{QUERY_SECONDS} is {text[:40]!r}: give seconds, such as 300")
-    return seconds
+    def read(text: str) -> float | None:
+        with suppress(ValueError):
+            return seconds if 0 < (seconds := float(text)) < 1e9 else None
+        return None
+
+    usual = LEAST_SECONDS + file_bytes / BYTES_PER_SECOND
+    return _limit(QUERY_SECONDS, read, "seconds, such as 300") or usual
+
+
+def _limit(variable: str, read: Callable[[str], T | None], wanted: str) -> T | None:
+    """What a variable says; None where it is not set. Raises UsageError where it is no limit."""
+    text = os.environ.get(variable, "")
+    limit = read(text) if text else None
+    if text and not limit:
+        raise UsageError(f"{variable} is {text[:40]!r}: give {wanted}")
+    return limit
 
 
 def too_long(seconds: float) -> str:
@@ -65,12 +74,11 @@ def too_long(seconds: float) -> str:
 
 def most(variable: str, otherwise: int) -> int:
     """A limit that counts: what its variable says. Raises UsageError where that is no number."""
-    text = os.environ.get(variable, "")
-    if not text:
-        return otherwise
-    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text)):
-        raise UsageError(f"{variable} is {text[:40]!r}: give a whole number above 0")
-    return int(text)
+
+    def read(text: str) -> int | None:
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None
+
+    return _limit(variable, read, "a whole number above 0") or otherwise
 
 
 def check_count(path: object, variable: str, count: int) -> None:
@@ -120,15 +128,8 @@ def check_places(path: object, frame: Frame) -> None:
 
 
 def most_memory() -> int | None:
-    """Bytes that this process may take: NSIGHTPY_MOST_MEMORY (`8G`, powers of 1024); None: any.
-
-    Raises UsageError when the variable is no size.
-    """
-    text = os.environ.get(MEMORY, "")
-    size = parse_size(text) if text else None
-    if text and not size:
-        raise UsageError(f"{MEMORY} is {text[:40]!r}: give a size such as 8G or 800M")
-    return size
+    """Bytes that this process may take: NSIGHTPY_MOST_MEMORY (`8G`, powers of 1024); None: any."""
+    return _limit(MEMORY, parse_size, "a size such as 8G or 800M")
 
 
 def limit_memory() -> None:

@@ -18,10 +18,8 @@ from nsightpy.report_sets.report_files import (
     is_system_report,
     natural,
 )
-from nsightpy.report_sets.report_set import FailureHandling, Progress, ReportSet
-from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.reports.ncu import NcuReport, is_ncu_file
-from nsightpy.reports.one_file import OneFile, name_ranks
+from nsightpy.report_sets.report_set import SKIP, Progress, ReportSet
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport, OneFile, is_ncu_file, name_ranks
 from nsightpy.reports.system import SystemReport
 
 NcuPaths: TypeAlias = str | Path | NcuReport | Iterable[str | Path | NcuReport]
@@ -34,7 +32,7 @@ def open_ncu_reports(
     rank_regex: str | None = None,
     jobs: int | None = None,
     dask: object = None,
-    on_error: str = FailureHandling.SKIP,
+    on_error: str = SKIP,
     progress: Progress | None = None,
 ) -> ReportSet[NcuReport]:
     """Open Nsight Compute reports, folders and globs, in natural order, with their ranks.

@@ -12,10 +12,9 @@ from nsightpy.readers.nsys.identity import rank_expression
 from nsightpy.readers.tools.file_check import resolved
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import first_hand, is_no_report, natural, reports_behind
-from nsightpy.report_sets.report_set import FailureHandling, Progress
-from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.report_sets.report_set import SKIP, Progress
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 
@@ -29,7 +28,7 @@ def open_ranks(
     rank_regex: str | None = None,
     jobs: int | None = None,
     dask: object = None,
-    on_error: str = FailureHandling.SKIP,
+    on_error: str = SKIP,
     progress: Progress | None = None,
 ) -> RankSet:
     """Open reports, folders and globs as one rank set, in natural order of their names.

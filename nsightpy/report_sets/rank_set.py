@@ -81,9 +81,24 @@ class RankSet(ReportSet[SystemReport]):
             self._decide_ranks()
 
     def _decide_ranks(self) -> None:
-        if not self._ranked:
-            assign_ranks(self.readable, lambda: self.one_job)
-            self._ranked = True
+        """Give every process of the readable reports a rank, from all their evidence at once.
+
+        Captures of several jobs are told apart by their order where some have no evidence.
+        """
+        if self._ranked:
+            return
+        by_path = {str(report.path): report for report in self.readable}
+        evidence = {
+            (path, pid): evidence_for(report.evidence, pid)
+            for path, report in by_path.items()
+            for pid in report.pids
+        }
+        decided = decide_ranks(evidence)
+        if any(rank is None for rank, _ in decided.values()) and not self.one_job:
+            decided = decide_ranks(dict.fromkeys(evidence, ()))
+        for (path, pid), decision in decided.items():
+            by_path[path].ranks[pid] = decision
+        self._ranked = True
 
     @property
     def one_job(self) -> bool:
@@ -107,7 +122,11 @@ class RankSet(ReportSet[SystemReport]):
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
             notes.append(Note(f"not read, as no report of a kind that nsightpy reads: {others}"))
-        notes += map(Note, self.derived("inner folders", partial(inner_folders, self.folders)))
+        for folder in self.folders:
+            names = self.derived(folder, partial(inner_folders, folder))
+            if names:
+                reason = f"has folders with reports of their own, {listed(names, MOST_PASSED_BY)}"
+                notes.append(Note(f"not read: {folder} {reason}; name the one that is meant"))
         if self._ranked:
             notes += guess_notes(self.readable)
         if len(self.reports) < 2:
@@ -149,26 +168,6 @@ def map_runs(
         [(report, values[report.path]) for report in run.reports if report.path in values]
         for run in runs
     ]
-
-
-def assign_ranks(
-    reports: Sequence[SystemReport], one_job: Callable[[], bool] = lambda: True
-) -> None:
-    """Give every process of these reports a rank, from all their evidence at once.
-
-    Captures of several jobs are told apart by their order where some have no evidence.
-    """
-    by_path = {str(report.path): report for report in reports}
-    evidence = {
-        (path, pid): evidence_for(report.evidence, pid)
-        for path, report in by_path.items()
-        for pid in report.pids
-    }
-    decided = decide_ranks(evidence)
-    if any(rank is None for rank, _ in decided.values()) and not one_job():
-        decided = decide_ranks(dict.fromkeys(evidence, ()))
-    for (path, pid), decision in decided.items():
-        by_path[path].ranks[pid] = decision
 
 
 def _identify(report: SystemReport) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -13,12 +14,11 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, has_suffix, is_regular
 from nsightpy.readers.torch.pieces import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.readers.torch.snapshot import is_snapshot_file
-from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+from nsightpy.reports.one_file import NCU_SUFFIXES, is_ncu_file
 
 # So many folders, and files of each, are looked at for reports that were not asked for.
 MOST_LOOKED_AT = 64
-MOST_NAMED = 6
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -96,30 +96,16 @@ def _other_tool(folder: Path) -> str:
     return ""
 
 
-def inner_folders(given: Iterable[Path]) -> list[str]:
-    """What is said of folders that hold others with reports of their own: other jobs, mostly."""
-    notes = []
-    for folder in given:
-        if names := _with_reports(folder):
-            shown = ", ".join([*names[:MOST_NAMED], *["..."] * (len(names) > MOST_NAMED)])
-            notes.append(
-                f"not read: {folder} has folders with reports of their own, {shown}; name the one "
-                "that is meant"
-            )
-    return notes
-
-
-def _with_reports(folder: Path) -> list[str]:
-    """The names of the folders directly in one that hold reports."""
-    try:
+def inner_folders(folder: Path) -> list[str]:
+    """The names of the folders directly in one that hold reports: those of other jobs, mostly."""
+    with suppress(OSError, ReportError):
         inner = [path for path in folder.iterdir() if path.is_dir()][:MOST_LOOKED_AT]
         return [
             path.name
             for path in in_order(inner)
             if any(map(is_system_report, islice(path.iterdir(), MOST_LOOKED_AT)))
         ]
-    except (OSError, ReportError):
-        return []
+    return []
 
 
 def _deeper(folder: Path) -> Path | None:

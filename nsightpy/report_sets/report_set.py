@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
@@ -17,19 +16,8 @@ from nsightpy.workers.outcomes import LOG, R, Run
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float | None, str], None]
-
-
-class FailureHandling(StrEnum):
-    """What becomes of the work when one report of several cannot be read."""
-
-    SKIP = "skip"  # the report is left out, tallied and named
-    RAISE = "raise"  # the first failure is raised
-
-    @classmethod
-    def of(cls, name: str) -> FailureHandling:
-        if name not in set(cls):
-            raise UsageError(f"on_error must be one of {', '.join(cls)}, not {name!r}")
-        return cls(name)
+# Where one report of several cannot be read: it is left out, tallied and named; or raised.
+SKIP, RAISE = "skip", "raise"
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,7 @@ class ReportSet(Generic[R]):
     """Reports of one kind in a fixed order.
 
     jobs: worker processes, by default as many as pay; dask: a scheduler's address or file, or a
-    Client, to run on instead; on_error: a FailureHandling; progress: called with (fraction,
+    Client, to run on instead; on_error: skip or raise; progress: called with (fraction,
     message).
     """
 
@@ -58,13 +46,15 @@ class ReportSet(Generic[R]):
         *,
         jobs: int | None = None,
         dask: object = None,
-        on_error: str = FailureHandling.SKIP,
+        on_error: str = SKIP,
         progress: Progress | None = None,
     ) -> None:
         self.reports = list(reports)
         self.jobs = jobs
         self.dask = dask
-        self.on_error = FailureHandling.of(on_error)
+        if on_error not in (SKIP, RAISE):
+            raise UsageError(f"on_error must be one of {SKIP}, {RAISE}, not {on_error!r}")
+        self.on_error = on_error
         self._progress = progress
         self._failures: dict[Path, ReportError] = {}
         self._derived: dict[tuple[Hashable, int], Any] = {}
@@ -150,7 +140,7 @@ class ReportSet(Generic[R]):
                 values[report.path] = outcome.value
             if progress is not None and len(reports) > 1:
                 progress(count / len(reports), f"reading reports, {count} of {len(reports)}")
-        raises = self.on_error is FailureHandling.RAISE or len(self.reports) == 1
+        raises = self.on_error == RAISE or len(self.reports) == 1
         if self._failures and raises:
             raise self.failures[0]
         return values

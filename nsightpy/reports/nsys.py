@@ -18,7 +18,7 @@ from nsightpy.readers.nsys.session import (
     devices,
     diagnostics,
 )
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import COUNTED, FrameSource, Imported
@@ -138,9 +138,9 @@ class NsysReport(SystemReport):
 
     def _import_mpi(self, columns: Sequence[str]) -> Imported:
         """MPI calls, of their own tables or as the NVTX ranges that stand for them."""
-        if mpi_calls.has_mpi(self.export):
+        if any(map(self.export.holds_rows, MPI_TABLES)):  # some exports hold empty ones
             return self._imported(mpi_calls.mpi_calls, columns)
         calls = Frame.empty(frames.MPI_CALLS)
-        if mpi_calls.has_mpi_ranges(self.export):
+        if mpi_calls.MPI_DOMAIN in nvtx.domain_names(self.export).values():
             calls = mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
         return Imported(Frame({**calls, COUNTED: constant(1, calls.rows)}))

@@ -1,10 +1,18 @@
-"""What reports without processes share: a file whose rank only its name gives."""
+"""Reports read as a whole, whose rank only their name gives: of Nsight Compute (a .ncu-rep, or what
+`ncu --csv` printed), and memory snapshots of PyTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.frames import Frame
+from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.nsys.identity import (
     GUESS,
     decide_ranks,
@@ -12,7 +20,18 @@ from nsightpy.readers.nsys.identity import (
     rank_expression,
     rank_in_name,
 )
-from nsightpy.readers.tools.file_check import file_size
+from nsightpy.readers.tools.file_check import (
+    file_errors,
+    file_size,
+    has_suffix,
+    is_regular,
+    size_of_regular,
+)
+from nsightpy.readers.torch.snapshot import read_snapshot
+from nsightpy.reports.presentation import DataFrameOf
+
+if TYPE_CHECKING:
+    from nsightpy.readers.ncu.tables import NcuTables
 
 
 class OneFile:
@@ -60,3 +79,142 @@ def name_ranks(reports: Iterable[OneFile], rank_regex: str | None = None) -> Non
     for unit, (rank, source) in decide_ranks(evidence).items():
         if not source.startswith(GUESS):
             by_unit[unit].rank, by_unit[unit].rank_source = rank, source
+
+
+NO_HISTORY = (
+    "The snapshot holds no history, only what was allocated at the dump; "
+    "torch.cuda.memory._record_memory_history() records one."
+)
+NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only."
+
+
+class MemorySnapshot(OneFile):
+    """What torch.cuda.memory._dump_snapshot wrote. Nothing in the file is run.
+
+    The frames (allocator_events, memory_segments, memory_blocks, stack_frames, snapshot_ranges) are
+    pandas DataFrames with the columns of `nsightpy.frames`, times in ns since the recording began.
+    Raises ReportError when a file cannot be read.
+    """
+
+    reading_factor = 16
+
+    @cached_property
+    def _frames(self) -> dict[str, Frame]:
+        read = read_snapshot(self.path)
+        # they are asked for again when the frames have been let go
+        self.notes = _notes(read["allocator_events"])
+        return read
+
+    def close(self) -> None:
+        """Let go of the frames; what is asked next reads the file again."""
+        self.__dict__.pop("_frames", None)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this snapshot must know."""
+        return _notes(self.frame("allocator_events"))
+
+    @property
+    def facts(self) -> dict[str, list[str]]:
+        """The notes: they are shown after a function was run on the snapshot."""
+        return {"notes": self.notes}
+
+    @cached_property
+    def devices(self) -> list[int]:
+        """The devices that the snapshot knows something of."""
+        numbers = (
+            self.frame(name).ints("device") for name in ("allocator_events", "memory_segments")
+        )
+        return sorted(set(np.unique(np.concatenate(list(numbers))).tolist()))
+
+    def frame(self, name: str) -> Frame:
+        """A frame in nsightpy's own columnar form."""
+        if name not in frames.SNAPSHOT_SCHEMAS:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SNAPSHOT_SCHEMAS)}")
+        return self._frames[name]
+
+    allocator_events = DataFrameOf(frames.ALLOCATOR_EVENTS)
+    memory_segments = DataFrameOf(frames.MEMORY_SEGMENTS)
+    memory_blocks = DataFrameOf(frames.MEMORY_BLOCKS)
+    stack_frames = DataFrameOf(frames.STACK_FRAMES)
+    snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
+
+
+def _notes(events: Frame) -> list[str]:
+    if not events.rows:
+        return [NO_HISTORY]
+    return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
+
+
+# The last is that of the first releases, before 2020.
+NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+CSV_SUFFIXES = (".csv", ".txt", ".log")
+
+
+class NcuReport(OneFile):
+    """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
+
+    The frames (launches, metrics, rules) are pandas DataFrames with the columns of
+    `nsightpy.frames`, read on first use and the same whichever way the report came in. Raises
+    ReportError when a file cannot be read.
+    """
+
+    reading_factor = 64
+
+    @cached_property
+    def tables(self) -> NcuTables:
+        """Everything in the file, in nsightpy's own columnar form."""
+        with file_errors(self.path):
+            size_of_regular(self.path)
+        if has_suffix(self.path, NCU_SUFFIXES) or _has_magic(self.path):
+            from nsightpy.readers.ncu import ncu_rep
+
+            return ncu_rep.read(self.path)
+        from nsightpy.readers.ncu import ncu_csv
+
+        return ncu_csv.read(self.path)
+
+    @property
+    def tool_version(self) -> str:
+        """The ncu that profiled; empty where the file does not tell."""
+        return self.tables.tool_version
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this report must know."""
+        return list(self.tables.notes)
+
+    def frame(self, name: str) -> Frame:
+        """A frame (launches, metrics or rules) in nsightpy's own columnar form."""
+        if name not in frames.NCU_SCHEMAS:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.NCU_SCHEMAS)}")
+        frame: Frame = getattr(self.tables, name)
+        return frame
+
+    launches = DataFrameOf(frames.LAUNCHES)
+    metrics = DataFrameOf(frames.METRICS)
+    rules = DataFrameOf(frames.RULES)
+
+
+def _has_magic(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def is_ncu_file(path: Path) -> bool:
+    """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
+    if has_suffix(path, NCU_SUFFIXES):
+        return True
+    # reading anything but a regular file could wait for ever
+    if not is_regular(path):
+        return False
+    if _has_magic(path):
+        return True
+    if not has_suffix(path, CSV_SUFFIXES):
+        return False
+    from nsightpy.readers.ncu.ncu_csv import looks_like_csv
+
+    return looks_like_csv(path)

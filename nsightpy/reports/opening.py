@@ -9,12 +9,11 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
 from nsightpy.readers.torch.pieces import is_torch_trace
 from nsightpy.readers.torch.snapshot import is_snapshot_file
-from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport, is_ncu_file
 from nsightpy.reports.system import Progress
 
 if TYPE_CHECKING:
-    from nsightpy.reports.memory_snapshot import MemorySnapshot
     from nsightpy.reports.torch import TorchTrace
 
 
@@ -41,8 +40,6 @@ def open_report(
     if is_ncu_file(path):
         return NcuReport(path)
     if is_snapshot_file(path):
-        from nsightpy.reports.memory_snapshot import MemorySnapshot
-
         return MemorySnapshot(path)
     if not has_suffix(path, NSYS_SUFFIXES) and is_torch_trace(path):
         from nsightpy.reports.torch import TorchTrace

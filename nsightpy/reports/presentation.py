@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Schema
+from nsightpy.frames import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +29,8 @@ class DataFrameOf(property):
         ) -> pd.DataFrame: ...
 
 
-class SystemFrames(ABC):
-    """A property for each frame of a whole system: of one report, or of many."""
-
-    @abstractmethod
-    def frame(self, name: str) -> Frame:
-        """A frame in nsightpy's own columnar form."""
+class SystemFrames:
+    """A property for each frame of a report of a whole system."""
 
     kernels = DataFrameOf(frames.KERNELS)
     graph_launches = DataFrameOf(frames.GRAPH_LAUNCHES)

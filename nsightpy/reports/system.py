@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from pathlib import Path
@@ -49,7 +49,7 @@ _MEMORY_PART = 8
 _STEM = "report"
 
 
-class SystemReport(SystemFrames):
+class SystemReport(SystemFrames, ABC):
     """One report with GPU work and the host's calls: of Nsight Systems, or a PyTorch trace.
 
     Frames have the columns of `nsightpy.frames`, times in ns from the report's own zero.

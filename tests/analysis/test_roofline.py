@@ -11,7 +11,7 @@ from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, v
 from nsightpy.analysis.roofline.speed_of_light import classify
 from nsightpy.analysis.roofline.work import type_name
 from nsightpy.readers.ncu.tables import Rule, rules_frame
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from nsightpy.results.rooflines import Point, RooflineLaunch
 from tests.support.ncu_bench import (
     CLOCKS,

@@ -11,7 +11,7 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import NCU_SCHEMAS, Frame
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.ncu.tables import NcuTables
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from tests.support.ncu_bench import GENE, REPORTS, SAMPLE, needs_library, needs_reports
 
 IDS = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",'

@@ -10,7 +10,7 @@ import pytest
 from nsightpy.errors import ReportError
 from nsightpy.readers.ncu import ncu_rep
 from nsightpy.readers.ncu.file import MAGIC, file_facts
-from nsightpy.reports.ncu import NcuReport, is_ncu_file
+from nsightpy.reports.one_file import NcuReport, is_ncu_file
 from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 
 VERSIONS = {

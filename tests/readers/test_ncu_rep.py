@@ -11,9 +11,9 @@ import pytest
 
 from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.ncu import ncu_rep
-from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
+from nsightpy.readers.ncu.tables import Launch, launches_frame, nvtx_text, plain_message
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from tests.support.ncu_bench import GENE, REPORTS, needs_library, needs_reports
 
 
@@ -123,7 +123,8 @@ def test_many_reports_in_worker_processes(tmp_path: Path) -> None:
     ],
 )
 def test_base_names_of_pages_that_have_none(name: str, base: str) -> None:
-    assert base_of(name) == base
+    launches = launches_frame([Launch(0, name)], [])
+    assert launches.labels("base_name")[0] == base
 
 
 def test_markup_and_ranges() -> None:
@@ -138,7 +139,7 @@ def test_markup_and_ranges() -> None:
 def test_units_do_not_depend_on_what_was_loaded_before() -> None:
     """The library's own do: "thread" becomes "inst" once a report of another version was read."""
     code = (
-        "import sys; from nsightpy.reports.ncu import NcuReport; "
+        "import sys; from nsightpy.reports.one_file import NcuReport; "
         "frames = [NcuReport(path).frame('metrics') for path in sys.argv[1:]]; "
         "m, u = frames[-1].labels('metric'), frames[-1].labels('unit'); "
         "print(sorted({(m[row], u[row]) for row in range(frames[-1].rows)}))"

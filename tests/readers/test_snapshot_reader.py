@@ -20,7 +20,7 @@ import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch import snapshot as snapshot_reader, snapshot_decoder
 from nsightpy.readers.torch.snapshot import is_snapshot_file, read_snapshot
-from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.one_file import MemorySnapshot
 from tests.support.reports import ask
 
 PROTOCOLS = range(6)

@@ -9,7 +9,7 @@ import pytest
 
 from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.report_sets.report_files import find_ncu_reports, find_reports, is_no_report
-from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.opening import open_report
 from tests.support.reports import ROOT, ask, refused
 

@@ -22,7 +22,7 @@ from nsightpy.report_sets.by_tool import open_ncu_reports, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from nsightpy.results.rooflines import RooflineLaunch
 from nsightpy.results.run_summary import KINDS, PARTS, RunSummary, UnitSummary, WorkSummary
 from nsightpy.units import format_count

@@ -10,7 +10,7 @@ from pathlib import Path
 from nsightpy.errors import UsageError
 from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.report_sets.report_files import find_snapshots, is_system_report
-from nsightpy.reports.ncu import is_ncu_file
+from nsightpy.reports.one_file import is_ncu_file
 
 MOST_LISTED = 1_000
 

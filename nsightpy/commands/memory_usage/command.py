@@ -35,7 +35,7 @@ from nsightpy.report_sets.by_tool import open_snapshots
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Said, View, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage

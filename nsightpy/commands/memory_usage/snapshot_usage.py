@@ -23,7 +23,7 @@ from nsightpy.commands.memory_usage.table import DeviceMemory
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Ints
 from nsightpy.query.scope import Scope
-from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.results import Said
 from nsightpy.results.series import MemoryGrowth
 from nsightpy.units import counted, format_bytes, format_time

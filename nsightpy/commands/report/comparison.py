@@ -13,7 +13,7 @@ from nsightpy.output import sentences
 from nsightpy.query.options import Common
 from nsightpy.query.request import typed_options
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from nsightpy.results import Table
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
 from nsightpy.results.page import Page, PagePicture, PageTable, Section

@@ -14,8 +14,7 @@ from nsightpy.query.request import reading_options
 from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Finding, Table
 from nsightpy.results.page import PagePicture, PageTable, Section
 from nsightpy.results.tracks import Timeline

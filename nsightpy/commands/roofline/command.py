@@ -33,7 +33,7 @@ from nsightpy.query.scope import numbers
 from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.report_sets.by_tool import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.one_file import NcuReport
 from nsightpy.results import Note, Said, with_notes
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineLaunch

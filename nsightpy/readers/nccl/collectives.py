@@ -49,7 +49,11 @@ def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]
     calls = nccl_calls(export)
     serving = key = np.full(kernels.rows, NONE)
     if len(calls):
-        serving, key = _served(kernels, calls, _launches(kernels, frame))
+        launches = frame("api_calls", _CALL)
+        served = np.unique(kernels.ints("correlation_id"))
+        behind = np.isin(launches.ints("correlation_id"), served)
+        behind &= np.isin(launches.ints("event_class"), LAUNCH_CLASSES)
+        serving, key = _served(kernels, calls, launches.take(behind))
     rows, payloads = _operations(kernels, calls, serving, key)
     return _frame(kernels, rows, payloads, calls)
 
@@ -71,13 +75,6 @@ def _kernels(frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
     kernels = Frame(made)
     keys = ("device", "start_ns", "correlation_id", "pid")
     return kernels.take(np.lexsort([kernels.ints(name) for name in keys]))
-
-
-def _launches(kernels: Frame, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
-    """The API calls (_CALL) that may be behind NCCL's kernels, by start."""
-    calls = frame("api_calls", _CALL)
-    behind = np.isin(calls.ints("correlation_id"), np.unique(kernels.ints("correlation_id")))
-    return calls.take(behind & np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
 
 
 def _served(kernels: Frame, calls: Calls, launches: Frame) -> tuple[Ints, Ints]:

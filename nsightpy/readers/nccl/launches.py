@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
-from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.readers.nccl.calls import NONE, Calls
+from nsightpy.frames import Frame, Ints
+from nsightpy.readers.nccl.calls import Calls
 from nsightpy.readers.nccl.names import GROUP_END, SEND_RECV, serves
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
 
@@ -43,6 +41,10 @@ class _Call(NamedTuple):
     payload: Payload
 
 
+# What the creation of each (pid, communicator) was given.
+_Created: TypeAlias = Mapping[tuple[int, str], Payload]
+
+
 class Row(NamedTuple):
     """One operation of such a launch; `first` is the launch's first kernel."""
 
@@ -57,14 +59,6 @@ class Row(NamedTuple):
     sent: str = ""
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Communicators of an export: on streams (pid, device, stream) with one, and as created."""
-
-    streams: Mapping[tuple[int, int, int], str]
-    created: Mapping[tuple[int, str], Payload]
-
-
 def rows_of_launches(
     kernels: Frame, calls: Calls, serving: Ints, rows: Ints, launch: Ints
 ) -> Iterator[Row]:
@@ -74,7 +68,6 @@ def rows_of_launches(
     """
     if not len(rows):
         return
-    known = _Known(_stream_owners(kernels, calls, serving), calls.communicators)
     columns = (kernels.ints(name)[rows].tolist() for name in _KERNEL)
     operations = kernels.labels("operation").take(rows)
     launches: dict[int, list[_Kernel]] = {}
@@ -90,30 +83,12 @@ def rows_of_launches(
             _Call(names[member], calls.payloads[int(payload[member])]) for member in members
         ]
         grouped = len(member_calls) > 1 or names[row] == GROUP_END
-        yield from _of_launch(member_calls, of_launch, known, BY_GROUP if grouped else BY_RANGE)
-
-
-def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[int, int, int], str]:
-    """The communicator of each (pid, device, stream) on which only one was seen for certain."""
-    names = Labels.of(payload.communicator for payload in calls.payloads)
-    codes = names.codes[calls.ranges.ints("payload")[calls.members]]
-    stands = np.flatnonzero(calls.counts)
-    of_range = np.full(len(calls), NONE)
-    low, high = (f.reduceat(codes, calls.first[stands]) for f in (np.minimum, np.maximum))
-    of_range[stands] = np.where(low == high, low, NONE)
-    served = np.flatnonzero(serving != NONE)
-    sure = served[of_range[serving[served]] != NONE]
-    streams = zip(*(kernels.ints(name)[sure].tolist() for name in _STREAM), strict=True)
-    seen: dict[tuple[int, int, int], set[int]] = {}
-    for stream, code in set(zip(streams, of_range[serving[sure]].tolist(), strict=True)):
-        seen.setdefault(stream, set()).add(code)
-    return {
-        stream: names.values[next(iter(codes))] for stream, codes in seen.items() if len(codes) == 1
-    }
+        evidence = BY_GROUP if grouped else BY_RANGE
+        yield from _of_launch(member_calls, of_launch, calls.communicators, evidence)
 
 
 def _of_launch(
-    calls: Sequence[_Call], kernels: Sequence[_Kernel], known: _Known, evidence: str
+    calls: Sequence[_Call], kernels: Sequence[_Kernel], created: _Created, evidence: str
 ) -> Iterator[Row]:
     """The operations of one launch: its kernels by device, stream and operation."""
     parts: dict[tuple[int, int, str], list[_Kernel]] = {}
@@ -121,7 +96,7 @@ def _of_launch(
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in calls))
     for index, part in enumerate(parts.values()):
-        chosen = _calls_of(calls, part[0], known)
+        chosen = _calls_of(calls, part[0], created)
         if len(ordered) > 1 and not chosen and len(parts) == len(ordered):
             chosen = [c for c in calls if c.payload.communicator == ordered[index]]
         extent = (min(call.start for call in part), max(call.end for call in part))
@@ -129,22 +104,18 @@ def _of_launch(
         yield _with_calls(row, chosen, evidence) if chosen else row
 
 
-def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence[_Call]:
+def _calls_of(grouped: Sequence[_Call], kernel: _Kernel, created: _Created) -> Sequence[_Call]:
     """The calls that a kernel can have served; none where several groups could be."""
-    fitting = [call for call in made if serves(kernel.operation, call.name)]
-    calls = fitting or made
+    calls = [call for call in grouped if serves(kernel.operation, call.name)] or grouped
     communicators = {call.payload.communicator for call in calls}
     if len(communicators) <= 1:
         return calls
-    owner = known.streams.get((kernel.pid, kernel.device, kernel.stream))
-    on_device = [
+    on_device = {
         name
         for name in communicators
-        if known.created.get((kernel.pid, name), NO_PAYLOAD).device == kernel.device
-    ]
-    if owner is None and len(on_device) == 1:
-        owner = on_device[0]
-    return [call for call in calls if call.payload.communicator == owner]
+        if created.get((kernel.pid, name), NO_PAYLOAD).device == kernel.device
+    }
+    return [c for c in calls if len(on_device) == 1 and c.payload.communicator in on_device]
 
 
 def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:

@@ -89,7 +89,8 @@ class BlobLayouts:
 
     def __init__(self, export: NsysExport) -> None:
         self._entries = _entries(export)
-        self._enums = _enumerations(export)
+        # names of values by domain, schema and value
+        self._enums = dict(_rows(export, "ENUM", ("domainId", "schemaId", "value")))
 
     def fields(self, blob: bytes) -> Fields:
         """The fields of one payload; empty when its schema is not in the export."""
@@ -119,11 +120,6 @@ def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, 
         if layouts.setdefault(key, {}).setdefault(entry[0], entry) != entry:
             torn.add(key)
     return {key: tuple(entries.values()) for key, entries in layouts.items() if key not in torn}
-
-
-def _enumerations(export: NsysExport) -> dict[tuple[int, ...], str]:
-    """Names of enumerated values by (domain, schema, value)."""
-    return dict(_rows(export, "ENUM", ("domainId", "schemaId", "value")))
 
 
 def _rows(

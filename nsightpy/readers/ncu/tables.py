@@ -130,12 +130,6 @@ def stable_unit(metric: str, unit: str) -> str:
     return f"{counted}{slash}{per}"
 
 
-def base_of(name: str) -> str:
-    """The function name that ncu calls `function`: no namespaces, template arguments, types."""
-    plain = function_name(name)
-    return plain.rsplit("::", 1)[-1].strip() or plain
-
-
 def nvtx_text(stacks: Mapping[str, list[str]]) -> str:
     """Open ranges by domain, outermost first, as "A/B, C@domain"."""
     return ", ".join(
@@ -147,15 +141,12 @@ def nvtx_text(stacks: Mapping[str, list[str]]) -> str:
 
 def plain_message(text: str) -> str:
     """A rule's message without markup: links and references to sections become their text."""
-    text = _LINK.sub(_link_text, text)
-    return " ".join(text.split())
 
+    def text_of(link: re.Match[str]) -> str:
+        kind, body = link[1], link[2]
+        return body.partition(":")[2] or body if kind == "section" else body
 
-def _link_text(match: re.Match[str]) -> str:
-    kind, body = match[1], match[2]
-    if kind == "section":
-        return body.partition(":")[2] or body
-    return body
+    return " ".join(_LINK.sub(text_of, text).split())
 
 
 def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, object]:
@@ -163,10 +154,12 @@ def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, ob
     block = launch.block or _dimensions(metrics, "block")
     major, _, minor = launch.capability.partition(".")
     time = duration_ns(metrics)
+    plain = function_name(launch.name)
     return {
         "launch": launch.number,
         "name": launch.name,
-        "base_name": launch.base_name or base_of(launch.name),
+        # without namespaces, template arguments and types, as ncu's `function`
+        "base_name": launch.base_name or plain.rsplit("::", 1)[-1].strip() or plain,
         "mangled_name": launch.mangled_name,
         **{f"grid_{axis}": size for axis, size in zip("xyz", grid, strict=True)},
         **{f"block_{axis}": size for axis, size in zip("xyz", block, strict=True)},

@@ -13,10 +13,14 @@ import numpy as np
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import numbered, whole_number
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
-from nsightpy.readers.nsys.identity import Evidence, recorded_ranks
+from nsightpy.readers.nsys.identity import (
+    Evidence,
+    environment_evidence,
+    mpi_evidence,
+    nvtx_evidence,
+)
 from nsightpy.readers.nsys.session import (
     Session,
-    capture_version,
     host_pids,
     process_names,
     program_of,
@@ -82,6 +86,8 @@ NO_CALLS = Note(
     kind=notes.NO_CALLS,
 )
 _LONGEST = 200
+# Of the nsys that captured, where a profiler message names its folder.
+_VERSION = re.compile(r"nsight-systems(?:-cli)?[-/\\](\d{4}\.\d+\.\d+)", re.IGNORECASE)
 _WORTH = ("warning", "error")
 # Warnings that bear on GPU figures; those of CPU sampling, OpenGL and the like do not.
 _RELEVANT = re.compile(
@@ -217,13 +223,13 @@ def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Cap
     """The facts of one export, of whose processes those with GPU work or CUDA calls are known."""
     pids = cuda_pids or host_pids(export)
     about, names = session(export), process_names(export, pids)
-    ranks, launched = recorded_ranks(export)
+    version = (found[1] for text in diagnostics.labels("text") if (found := _VERSION.search(text)))
     return Capture(
         replace(about, programs=frozenset(map(program_of, names.values())) - {""}),
         capture_start(export, diagnostics),
-        capture_version(diagnostics) or about.export_version,
-        ranks,
-        launched,
+        next(version, about.export_version),
+        [*mpi_evidence(export), *nvtx_evidence(export)],
+        environment_evidence(export),
         pids,
         names,
         capture_notes(export, diagnostics, pids),

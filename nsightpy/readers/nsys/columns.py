@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Ints
 from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.sql import sa
 
@@ -71,12 +71,6 @@ def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
         return no_bytes().label(name)
     blob = sa.cast(table.c[name], sa.LargeBinary)
     return sa.func.coalesce(blob, no_bytes()).label(name)
-
-
-def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
-    """Labels of enumerated values; an unknown value is named by its number."""
-    unique, inverse = distinct(codes)
-    return Labels(inverse, tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist()))
 
 
 CHECKED = ("start_ns", "end_ns", "bytes")

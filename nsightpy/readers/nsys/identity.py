@@ -72,13 +72,6 @@ class Evidence:
     pid: int = 0
 
 
-def recorded_ranks(export: NsysExport) -> tuple[list[Evidence], list[Evidence]]:
-    """What an export says of the ranks of its processes, and of its own, strongest first."""
-    mpi = [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(mpi_ranks(export))]
-    ranked = [item for item in mpi if is_rank(item.rank)]
-    return [*ranked, *_nvtx_ranks(export)], _environment_ranks(export)
-
-
 def evidence(
     recorded: Sequence[Evidence],
     launched: Sequence[Evidence],
@@ -181,7 +174,13 @@ def is_rank(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and 0 <= number < MOST_RANKS
 
 
-def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
+def mpi_evidence(export: NsysExport) -> list[Evidence]:
+    """What MPI says of the ranks of processes."""
+    ranks = sorted(mpi_ranks(export))
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in ranks if is_rank(rank)]
+
+
+def nvtx_evidence(export: NsysExport) -> list[Evidence]:
     """By what threads are called, and in the largest communicator that each process created."""
     if export.table(NVTX, "text") is None:
         return []
@@ -204,7 +203,8 @@ def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     ]
 
 
-def _environment_ranks(export: NsysExport) -> list[Evidence]:
+def environment_evidence(export: NsysExport) -> list[Evidence]:
+    """What the launcher told the job of its rank."""
     texts: list[str] = []
     capture = export.table("META_DATA_CAPTURE", "name", "value")
     if capture is not None:

@@ -14,7 +14,6 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.columns import number, numbered, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
-from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Made, Source, reader
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
@@ -23,16 +22,6 @@ MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
 MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
 COMMUNICATORS = "MPI_COMMUNICATORS"
-
-
-def has_mpi(export: NsysExport) -> bool:
-    """Whether an export has MPI calls in tables of their own; some exports hold empty ones."""
-    return any(export.holds_rows(table) for table in MPI_TABLES)
-
-
-def has_mpi_ranges(export: NsysExport) -> bool:
-    """Whether NVTX ranges stand for MPI calls (2022 and before)."""
-    return MPI_DOMAIN in domain_names(export).values()
 
 
 class _Communicator(NamedTuple):

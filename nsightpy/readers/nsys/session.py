@@ -41,7 +41,6 @@ _GPU_NUMBERS = (
     *("memoryBandwidth", "globalMemoryBandwidth", "clockRate", "coreClockRate"),
     *("computeMajor", "computeCapabilityMajor", "computeMinor", "computeCapabilityMinor"),
 )
-_VERSION_IN_PATH = re.compile(r"nsight-systems(?:-cli)?[-/\\](\d{4}\.\d+\.\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -104,14 +103,6 @@ def session(export: NsysExport) -> Session:
     )
 
 
-def capture_version(diagnostics: Frame) -> str:
-    """The version of the nsys that captured, where a profiler message names its folder."""
-    for text in diagnostics.labels("text"):
-        if match := _VERSION_IN_PATH.search(text):
-            return match[1]
-    return ""
-
-
 def host_pids(export: NsysExport) -> list[int]:
     """The processes with NVTX events; without any, with MPI calls."""
     for tables in ((NVTX,), MPI_TABLES):
@@ -154,12 +145,13 @@ def devices(export: NsysExport) -> Frame:
     else:
         # graphics adapters that run no CUDA have no multiprocessors
         gpus = [gpu for gpu in gpus if gpu.get("smCount")] or gpus
-        ordinals = [_ordinal(gpu.get("cuDevice")) for gpu in gpus]
-        only = len(gpus) == 1
+        # -1, also as 32 bits, is none
+        given = [gpu.get("cuDevice") for gpu in gpus]
+        ordinals = [n if n is not None and 0 <= n < 2**31 else None for n in given]
         rows = [
-            (0, 0 if ordinal is None else ordinal, gpu, {})
+            (0, ordinal or 0, gpu, {})
             for gpu, ordinal in zip(gpus, ordinals, strict=True)
-            if ordinal is not None or only
+            if ordinal is not None or len(gpus) == 1
         ]
         if len({gpu.get("name") for gpu in gpus}) == 1:  # which one it is does not matter then
             model = {name: value for name, value in gpus[0].items() if name not in _OF_ONE_GPU}
@@ -216,11 +208,6 @@ def _device(
         "compute_major": gpu.get("computeMajor") or extra.get("computeCapabilityMajor") or 0,
         "compute_minor": gpu.get("computeMinor") or extra.get("computeCapabilityMinor") or 0,
     }
-
-
-def _ordinal(value: Any) -> int | None:
-    """A CUDA ordinal; the sentinels of "no CUDA device" (-1 as 32 bits, absent) are None."""
-    return int(value) if isinstance(value, int) and 0 <= value < 2**31 else None
 
 
 def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:

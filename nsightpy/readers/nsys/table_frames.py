@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, distinct
 from nsightpy.readers.limits import check_places
 from nsightpy.readers.nsys.columns import (
     CHECKED,
     NO_END,
-    coded,
     countable_rows,
     literal,
     stored,
@@ -186,7 +185,9 @@ def _named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
             names = export.strings.labels(raw.ints(name))
             columns[name] = note_absent(export, source.table, name, names)
         elif name in source.codes:
-            columns[name] = coded(raw.ints(name), source.codes[name][1])
+            codes, rows = distinct(raw.ints(name))
+            texts = (source.codes[name][1].get(c, f"Unknown ({c})") for c in codes.tolist())
+            columns[name] = Labels(rows, tuple(texts))
     return Frame(columns)
 
 

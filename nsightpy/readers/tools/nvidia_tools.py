@@ -94,9 +94,9 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
     """
     spec = KINDS[kind]
     globs = spec.installs if install_globs is None else tuple(install_globs)
-    if chosen := os.environ.get(spec.variable, ""):
-        return _chosen_tool(spec, chosen)
-    candidates = _candidates(spec, os.environ.get("PATH", ""), globs)
+    chosen = os.environ.get(spec.variable, "")
+    own = Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111
+    candidates = [own] if chosen else _candidates(spec, os.environ.get("PATH", ""), globs)
     with ThreadPoolExecutor(8) as pool:
         probes = list(pool.map(functools.partial(_probe, spec), candidates))
     ranked = [
@@ -104,33 +104,22 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
         for path, (version, trouble) in zip(candidates, probes, strict=True)
         if version is not None
     ]
-    if not ranked:
-        broken = "".join(
-            f"; {path} {trouble}" for path, (_, trouble) in zip(candidates, probes, strict=True)
-        )
-        raise ToolNotFoundError(
-            spec.name,
-            f"{spec.name} was not found",
-            f"Install {spec.product}, or set {spec.variable} to the path of its {spec.name}: it is "
-            f"looked for in {', '.join(('PATH', *globs))}{broken}.",
-        )
-    # One that answers goes before one that does not; PATH comes first and max keeps the first.
-    _, version, path = max(ranked, key=lambda entry: entry[:2])
-    return Tool(path, version)
-
-
-def _chosen_tool(spec: ToolKind, chosen: str) -> Tool:
-    path = Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111
-    if _runnable(path):
-        version, trouble = _probe(spec, path)
-        if version is not None:
-            return Tool(path, version)
-    else:
-        trouble = "is not an executable file" if path.exists() else "does not exist"
+    if ranked:
+        # One that answers goes before one that does not; PATH comes first, max keeps the first.
+        _, version, path = max(ranked, key=lambda entry: entry[:2])
+        return Tool(path, version)
+    if chosen:
+        problem = f"{spec.variable} is set to {chosen!r}, which {probes[0][1]}"
+        advice = f"Set {spec.variable} to the path of {spec.product}'s {spec.name}, or unset it."
+        raise ToolNotFoundError(spec.name, problem, advice)
+    broken = "".join(
+        f"; {path} {trouble}" for path, (_, trouble) in zip(candidates, probes, strict=True)
+    )
     raise ToolNotFoundError(
         spec.name,
-        f"{spec.variable} is set to {chosen!r}, which {trouble}",
-        f"Set {spec.variable} to the path of the {spec.name} of {spec.product}, or unset it.",
+        f"{spec.name} was not found",
+        f"Install {spec.product}, or set {spec.variable} to the path of its {spec.name}: it is "
+        f"looked for in {', '.join(('PATH', *globs))}{broken}.",
     )
 
 
@@ -152,6 +141,8 @@ def _runnable(path: Path) -> bool:
 
 def _probe(spec: ToolKind, path: Path) -> tuple[tuple[int, ...] | None, str]:
     """Version, and why it did not say: from the folder's name then, None where it is unusable."""
+    if not _runnable(path):
+        return None, "is not an executable file" if path.exists() else "does not exist"
     from_folder = _FOLDER_VERSION.findall(f"{path} {os.path.realpath(path)}")
     fallback = tuple(map(int, from_folder[-1].split("."))) if from_folder else ()
     try:

@@ -62,11 +62,13 @@ def ids(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
     numbers, lost = integers(values, missing)
     if not lost:
         return numbers, 0
-    return integers([_code(v) if isinstance(v, str) else v for v in values], missing)[0], lost
-
-
-def _code(text: str) -> int | str:
-    return text if _NUMBERED.fullmatch(text) else zlib.crc32(text.encode("utf-8", "replace"))
+    codes = [
+        zlib.crc32(value.encode("utf-8", "replace"))
+        if isinstance(value, str) and not _NUMBERED.fullmatch(value)
+        else value
+        for value in values
+    ]
+    return integers(codes, missing)[0], lost
 
 
 def labels(values: Iterable[object]) -> Labels:

@@ -129,13 +129,17 @@ def _trace(
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
     notes += _content_notes(raw, gpu_pids)
     ends = [frame.ints("end_ns") for frame in by_name.values() if "end_ns" in frame]
+    # absolute times give it, others need the header's base
+    utc_ns = zero if zero >= _FIRST_DAY_NS else None
+    if utc_ns is None and header.base_ns:
+        utc_ns = clock_reading(zero + header.base_ns)
     capture = Capture(
         # a trace names no host that may be shown; time 0 is that of the first event
         session=Session(
             host="",
             export_version=PROFILER,
             schema_version=header.schema_version,
-            utc_ns=_wall_clock(zero, header),
+            utc_ns=utc_ns,
             shift_ns=0,
             system_clock_ns=None,
             duration_ns=max(int(times.max(initial=0)) for times in ends),
@@ -171,13 +175,6 @@ MERGED = (
 )
 # Times before 2001 are no wall clock: they count from a base that is not known.
 _FIRST_DAY_NS = 10**18
-
-
-def _wall_clock(zero: int, header: Header) -> int | None:
-    """The UTC of the frames' zero: absolute times give it, others need the header's base."""
-    if zero >= _FIRST_DAY_NS:
-        return zero
-    return clock_reading(zero + header.base_ns) if header.base_ns else None
 
 
 def _ordered(name: str, frame: Frame) -> Frame:
