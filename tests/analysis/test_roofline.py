@@ -377,6 +377,9 @@ def test_512_operations_per_instruction_on_volta_only() -> None:
         ("tensor_fp16", 512 * 80e9, 512 * 160e9)
     ]
     assert volta.tensor_pct is None
+    of_lanes = {"device__attribute_multiprocessor_count": 80.0, **dict(list(metrics.items())[1:])}
+    (found,) = roofline_of(CLOCKS | of_lanes, capability="7.0").points
+    assert found.peak_flops_per_s == 80 * 1024 * 1e9
     ampere = roofline_of(CLOCKS | metrics | per_cycle("f", 1, 1, 1), capability="8.0")
     assert [p.precision for p in ampere.points] == ["fp32"]
     assert ampere.tensor_pct == 50.0

@@ -110,6 +110,7 @@ def test_what_was_not_sampled_is_named_with_the_option_that_samples_it() -> None
     assert "--nic-metrics" in notes
 
 
+@pytest.mark.slow
 def test_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     """Clocks of two nodes are 7.8 ms apart: the first work of each rank is where alignment says."""
     PRESETS["ranks_8"].write(tmp_path)
@@ -136,6 +137,7 @@ def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
         assert row["start_ns"] + row["duration_ns"] > window[0]  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_one_row_a_device(tmp_path: Path) -> None:
     found = ask("breakdown", SAMPLES / "training_4rank", "--bins", "200", "-q").stdout.decode()
     assert len(found.splitlines()) == 6

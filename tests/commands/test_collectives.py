@@ -237,6 +237,7 @@ def test_groups_in_lockstep_are_told_apart(
     assert found == truth
 
 
+@pytest.mark.slow
 def test_bandwidths_are_those_of_nccl_tests(tmp_path: Path) -> None:
     job = simulate(replace(PRESETS["pipeline_4"], data=4, straggler=1), tmp_path)
     rows = collectives(tmp_path).records()
@@ -306,6 +307,7 @@ def test_one_collective_500_times_longer_is_told_with_its_ratio(tmp_path: Path) 
     assert note.endswith("the transfer itself was slow.")
 
 
+@pytest.mark.slow
 def test_ranks_that_were_not_captured(tmp_path: Path) -> None:
     simulate(PRESETS["ranks_8"], tmp_path, lambda paths: paths[7].unlink())
     rows = {row["group"]: row for row in collectives(tmp_path).records()}
@@ -343,6 +345,7 @@ def test_nothing_is_no_error(tmp_path: Path) -> None:
     assert not collectives(old).rows
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path) -> None:
     simulate(PRESETS["ranks_8"], tmp_path)
     lines = ask("collectives", tmp_path, "--format", "csv").text.splitlines()

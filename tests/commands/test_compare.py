@@ -94,6 +94,7 @@ def test_a_slower_kernel_makes_the_step_slower_by_its_share(jobs: Jobs) -> None:
     assert found.step.delta_ns == pytest.approx(truth, rel=0.5)
 
 
+@pytest.mark.slow
 def test_twice_as_many_launches_are_said_to_be_that(jobs: Jobs) -> None:
     one = kernel(compared(jobs, "twice"), catalogue.GELU.name)
     assert one.after_count == 2 * (one.before_count or 0) > 0
@@ -109,6 +110,7 @@ def test_another_template_argument_is_no_new_kernel(jobs: Jobs) -> None:
     assert {each.change for each in found.kernels} == {"", "renamed"}
 
 
+@pytest.mark.slow
 def test_another_tile_is_in_the_place_of_the_first(jobs: Jobs) -> None:
     found = compared(jobs, "tile")
     one = kernel(found, TILE)
@@ -118,6 +120,7 @@ def test_another_tile_is_in_the_place_of_the_first(jobs: Jobs) -> None:
     assert {each.change for each in found.kernels} == {"", "replaced"}
 
 
+@pytest.mark.slow
 def test_a_kernel_fused_from_two_is_new_and_they_are_gone(jobs: Jobs) -> None:
     found = compared(jobs, "fused")
     changes = {each.name: (each.change, each.verdict) for each in found.kernels if each.change}
@@ -177,6 +180,7 @@ def test_the_step_is_the_median_of_the_steady_iterations(jobs: Jobs) -> None:
     assert [sum(row[1 + place] for place in idle) for row in samples] == [r[2] for r in steady]
 
 
+@pytest.mark.slow
 def test_traces_are_compared_as_reports_are(jobs: Jobs) -> None:
     found = nsightpy.compare(jobs.traces("before", 4), jobs.traces("slower 10 %", 4))
     exact(found)
@@ -186,6 +190,7 @@ def test_traces_are_compared_as_reports_are(jobs: Jobs) -> None:
     assert found.step.p_value is not None
 
 
+@pytest.mark.slow
 def test_a_baseline_is_as_good_as_its_runs(jobs: Jobs, tmp_path: Path) -> None:
     before, after = jobs.runs("before"), jobs.runs("slower 10 %")
     kept = nsightpy.compare(before, save_baseline=tmp_path / "base.json")
@@ -216,6 +221,7 @@ def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
         nsightpy.compare(report, report, gate=10**400)
 
 
+@pytest.mark.slow
 def test_what_replay_promised_is_held_against_what_came(tmp_path: Path) -> None:
     job = replace(
         PRESETS["ranks_2"], iterations=8, layers=3, data_gap_ns=3_000_000, long_gap_every=0

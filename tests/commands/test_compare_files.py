@@ -47,6 +47,7 @@ def test_exit_codes_of_gates(runs: dict[str, list[str]], tmp_path: Path) -> None
     assert "<failure" in (tmp_path / "x.xml").read_text()
 
 
+@pytest.mark.slow
 def test_a_baseline_from_the_command_line(runs: dict[str, list[str]], tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     kept = ask("compare", "--save-baseline", base, *runs["before"])

@@ -34,6 +34,7 @@ def waits(truth: dict[str, Any], rank: int) -> Spans:
     return union(begun, ended)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ranks_2", "ranks_8", "pipeline_4"])
 def test_waiting_for_late_ranks_is_told_from_moving_data(name: str, tmp_path: Path) -> None:
     _, truth = PRESETS[name].write(tmp_path)

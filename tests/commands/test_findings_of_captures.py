@@ -121,6 +121,7 @@ def slow_network() -> TrainingJob:
     return TrainingJob(tensor=2, data=2, ranks_per_node=2, bandwidth_between_nodes=2.4)
 
 
+@pytest.mark.slow
 def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
     slow_network().write(tmp_path)
     slow = next(row for row in findings(tmp_path).records() if row["id"] == "slow-link")
@@ -129,6 +130,7 @@ def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
     assert "slow-link" not in findings(SAMPLE).column("id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("busbw", "warns"), [("7.10", False), ("7.30", True)])
 def test_links_by_nccl_tests(tmp_path: Path, busbw: str, warns: bool) -> None:
     """2.4 GB/s are slow where a test of the same network reached more than three times that."""

@@ -89,6 +89,7 @@ def test_gains_are_what_the_job_without_the_cause_is_shorter_by() -> None:
         assert rows[cause]["gain_ns"] <= rows[cause]["recoverable_ns"]
 
 
+@pytest.mark.slow
 def test_changes_are_replayed_together() -> None:
     def gain(*changes: str) -> int:
         row = next(iter(findings(TRAINING, what_if=changes).records()))
@@ -141,6 +142,7 @@ def without_calls(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("report_in", "why"),
     [
@@ -179,6 +181,7 @@ def test_what_is_first_launched_gains_its_calls_and_leads() -> None:
     assert first["gain_share"] == pytest.approx(0.734, abs=0.005)
 
 
+@pytest.mark.slow
 def test_mpi_calls_that_wait_for_a_late_rank_gain_what_they_move_alone(tmp_path: Path) -> None:
     write_mpi_reports(simulate_mpi(MpiSettings(slow=2, slow_ns=400_000)), tmp_path)
     assert str(summarize(tmp_path).header["critical_path"]).endswith("(rank 2)")
@@ -215,6 +218,7 @@ def test_unbalanced_devices(tmp_path: Path, *, slow: bool) -> None:
         assert found["imbalance"]["recoverable_ns"] == lost
 
 
+@pytest.mark.slow
 def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path: Path) -> None:
     def lose(paths: list[Path]) -> None:
         (tmp_path / "again.sqlite").write_bytes(paths[0].read_bytes())
@@ -395,6 +399,7 @@ def test_what_a_straggler_costs_is_one_figure() -> None:
         assert "`nsightpy findings` says what that costs" in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [20 * MS, 900 * MS])
 def test_who_began_late_costs_the_steady_iterations_nothing(skew: int, tmp_path: Path) -> None:
     job = replace(PRESETS["ranks_8"], straggler=None, start_skew_ns=(0, 0, 0, skew, 0))

@@ -185,6 +185,7 @@ def test_styles_of_demangling_are_one(nsys: str, ncu: str) -> None:
     assert plain_signature(nsys) == plain_signature(ncu)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_text_has_a_signature(name: str) -> None:
     assert len(plain_signature(name)) <= len(name)

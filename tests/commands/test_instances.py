@@ -198,6 +198,7 @@ def test_what_nobody_has_is_refused_with_names_like_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_collectives_of_all_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     """Clocks are 7.8 ms apart; the same instance of a collective ends together on all ranks."""
     PRESETS["ranks_8"].write(tmp_path)

@@ -243,6 +243,7 @@ def test_over_stdio_nothing_but_the_protocol_is_on_stdout() -> None:
     assert made.structured_content["rows"][0]["key"].startswith("kernel-")
 
 
+@pytest.mark.slow
 @needs_mcp
 def test_all_that_was_asked_is_answered_when_stdin_ends() -> None:
     opening = {

@@ -45,6 +45,7 @@ def alone(wait: Interval, others: list[Interval]) -> int:
     return left + max(wait[1] - at, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", None, "torch"])
 def test_bubbles_are_those_of_the_truth(tmp_path: Path, kind: str | None) -> None:
     """Two pipelines of two stages over two nodes whose clocks disagree and drift apart."""

@@ -28,6 +28,7 @@ def stragglers(job: Simulated) -> list[Any]:
     return [row["rank"] for row in ranks(job.folder).records() if row["straggler"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ranks_8", "training_4rank"])
 def test_waits_and_arrivals_are_the_true_ones(tmp_path: Path, name: str) -> None:
     job = simulate(PRESETS[name], tmp_path)
@@ -119,6 +120,7 @@ def test_one_report_of_many_ranks(tmp_path: Path, payload: str | None) -> None:
     assert stragglers(found) == [5]
 
 
+@pytest.mark.slow
 def test_ranks_that_were_not_captured_and_repeated_reports_are_told_of(tmp_path: Path) -> None:
     def lost(paths: list[Path]) -> None:
         paths[6].unlink()
@@ -152,6 +154,7 @@ def test_captures_of_different_length(tmp_path: Path) -> None:
     assert stragglers(job) == [5]
 
 
+@pytest.mark.slow
 def test_scope(tmp_path: Path) -> None:
     simulate(PRESETS["ranks_8"], tmp_path)
     everything = ranks(tmp_path)

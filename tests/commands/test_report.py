@@ -85,6 +85,7 @@ def test_what_a_section_says_to_type_can_be_typed(training: Page, tmp_path: Path
         ask(*shlex.split(section.command)[1:], *more)
 
 
+@pytest.mark.slow
 def test_two_sides_begin_with_what_changed(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     sides = [[str(run) for run in jobs.runs(what, 4)] for what in ("before", "slower 10 %")]
@@ -138,6 +139,7 @@ def test_measurements_and_snapshots_have_sections_beside_the_ranks(training: Pag
     assert training.inputs[-2:] == (str(MEASURED), str(SNAPSHOT))
 
 
+@pytest.mark.slow
 def test_a_folder_may_hold_all_kinds(tmp_path: Path) -> None:
     for path in (*TRAINING.glob("*.sqlite"), MEASURED, SNAPSHOT):
         (tmp_path / path.name).symlink_to(path)

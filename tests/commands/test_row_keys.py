@@ -79,6 +79,7 @@ def test_variants_are_told_apart_by_their_shape() -> None:
     assert all(key.startswith("variant-") for key in selected)
 
 
+@pytest.mark.slow
 def test_ranges_and_calls_have_one_key() -> None:
     calls = by_key("Name", "api", TRAINING)
     assert by_key("api", "gaps", TRAINING, "--by", "call").items() <= calls.items()

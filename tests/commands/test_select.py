@@ -231,6 +231,7 @@ LAUNCHES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(LAUNCHES)
 def test_places_and_portions_against_plain_counting(

@@ -21,7 +21,7 @@ from nsightpy.commands.launches import launches
 from nsightpy.commands.memory import memory
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.report_sets.rank_set import RankSet
-from tests.support.reports import COMMANDS, FORMATS, REQUESTS, ask, state
+from tests.support.reports import REQUESTS, ask, state
 
 # The jobs, and the evidence by which each tells its ranks.
 EVIDENCE = {
@@ -252,15 +252,9 @@ def test_nothing_of_the_environment_gets_out(
     assert any(SECRET.encode() in path.read_bytes() for path in paths), "the secret is in there"
     before = [state(path) for path in paths]
     for request in REQUESTS:
-        forms = FORMATS if len(request) == 1 else ("json",)
-        for form in forms:
-            said = ask(*request, *paths, "--format", form, "-v").everything
-            assert SECRET.encode() not in said
-            assert b"SECRET_TOKEN" not in said
-    for command in COMMANDS:
-        out = tmp_path / f"{command}.parquet"
-        ask(command, *paths, "--format", "parquet", "-o", out)
-        assert SECRET.encode() not in out.read_bytes()
+        said = ask(*request, *paths, "--format", "json", "-v").everything
+        assert SECRET.encode() not in said
+        assert b"SECRET_TOKEN" not in said
     assert SECRET not in all_frames(open_ranks(paths))
     assert [state(path) for path in paths] == before
     assert not (tmp_path / "cache").exists(), "an SQLite export needs no cache"

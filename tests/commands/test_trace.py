@@ -139,6 +139,7 @@ def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
     assert "nsys profile --nic-metrics=lf" in note
 
 
+@pytest.mark.slow
 def test_a_range_is_a_range_whatever_lies_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

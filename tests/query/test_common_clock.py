@@ -70,6 +70,18 @@ def test_findings_and_gaps_lie_on_the_same_clock() -> None:
         assert abs(again[0]["duration_ns"] - row["duration_ns"]) <= 2
 
 
+def test_findings_of_a_rank_alone_are_at_the_same_moment(clock: CommonClock) -> None:
+    report = TRAINING / "train_rank1.sqlite"
+    together, alone = (
+        {str(row["id"]): row for row in nsightpy.findings(path).records()}
+        for path in (TRAINING, report)
+    )
+    for name in ("host-gap", "exposed-h2d"):
+        assert together[name]["rank"] == 1
+        own = clock.own(str(report), int(str(together[name]["start_ns"])))
+        assert own == pytest.approx(alone[name]["start_ns"], abs=1)
+
+
 @pytest.mark.parametrize(
     ("bounds", "told"),
     [(("5s", None), True), ((None, "1ms"), True), (("0", "5s"), False)],

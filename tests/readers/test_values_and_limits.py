@@ -258,6 +258,8 @@ def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_query_that_a_signal_ends_says_which(number: signal.Signals, tmp_path: Path) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        pytest.skip("this shell lets its background jobs ignore interrupts")
     path = Export(tmp_path / "a.sqlite").write()
     endless = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     timer = threading.Timer(0.3, os.kill, (os.getpid(), number))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nsightpy.analysis.idle.host_activity import compiled_share, most_in, most_sampled
 
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.work_graph.host_activity import compiled_share, most_in, most_sampled
 from nsightpy.frames import Frame, Labels
 
 

@@ -1,0 +1,55 @@
+"""The work of devices in one list: kinds, launches, streams, and what comes before what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.work_graph.launched_work import (
+    COMMUNICATION,
+    COMPUTE,
+    COPY,
+    GRAPH,
+    SET,
+    Work,
+    launched_work,
+)
+from nsightpy.frames import Frame, Labels
+
+Row = tuple[int, int, int, int]  # start, process, stream, correlation id
+
+
+def rows(found: list[Row], **labels: list[str]) -> Frame:
+    """Operations of 5 ns on device 0."""
+    start, pid, stream, number = (
+        np.asarray([row[place] for row in found], dtype=np.int64) for place in range(4)
+    )
+    same = np.zeros(len(found), dtype=np.int64)
+    columns = {"start_ns": start, "end_ns": start + 5, "pid": pid, "device": same, "tid": pid}
+    columns |= {"context": same, "stream": stream, "correlation_id": number, "bytes": same + 99}
+    columns |= {"event_class": same}
+    return Frame({**columns, **{name: Labels.of(texts) for name, texts in labels.items()}})
+
+
+def test_kernels_copies_sets_and_graphs_are_one_list() -> None:
+    kernels = rows([(10, 1, 7, 1), (30, 1, 7, 2), (10, 2, 7, 1)], name=["gemm", "nccl", "gemm"])
+    copies = rows(
+        [(20, 1, 7, 3), (20, 1, 13, 9)],
+        operation=["[CUDA memcpy HtoD]", "[CUDA memset]"],
+        source_memory=["", ""],
+        target_memory=["", ""],
+    )
+    graphs = rows([(40, 1, 7, 4)])
+    calls = rows(
+        [(1, 1, 0, 1), (11, 1, 0, 2), (21, 1, 0, 3), (31, 1, 0, 4), (41, 2, 0, 1)],
+        name=["cudaLaunchKernel"] * 5,
+    )
+    work = launched_work(Work(kernels, copies, graphs), np.asarray([False, True, False]), calls)
+    assert work.kind.tolist() == [COMPUTE, COMMUNICATION, COMPUTE, COPY, SET, GRAPH]
+    assert work.launched_by.tolist() == [0, 1, 4, 2, -1, 3]
+    assert work.launch.tolist() == [1, 11, 41, 21, NO_TIME, 31]
+    assert work.pid.tolist() == [1, 1, 2, 1, 1, 1]
+    assert work.streams == ((1, 0, 7), (1, 0, 13), (2, 0, 7))
+    assert work.previous.tolist() == [-1, 3, -1, 0, -1, 1]
+    reached = work.reached(np.asarray([9, 4, 8, 7, 3, 2]))
+    assert reached.tolist() == [9, 9, 9, 9, 3, 2]
