@@ -97,7 +97,7 @@ GROUPS = {
             figure=True,
             answers=False,
         ),
-        Listed("launches", "From the API call through the queue to the kernel.", figure=True),
+        Listed("launches", "From the API call through the queue to the kernel."),
         Listed("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     ),
     "Several ranks": (

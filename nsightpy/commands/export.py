@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -70,12 +70,19 @@ def export(
         if request.scope.is_narrowed:
             notes.append("Frames about the capture itself are exported whole.")
         names = list(dict.fromkeys(str(row[0]) for row in rows))
-        files = [str(row[2]) for row in rows]
         written = (
             f"{sum(int(row[1] or 0) for row in rows):,} rows in {len(rows):,} files are written."
         )
         table = request.finish(Table("export", FIELDS, tuple(rows)), written, *notes)
-        described = schema_json(files, names, table.inputs, texts(table.notes))
+        document = {
+            "schema": f"nsightpy.export/{SCHEMA_VERSION}",
+            "inputs": list(table.inputs),
+            "times": _CLOCK,
+            "frames": {name: _described(SCHEMAS[name]) for name in names},
+            "files": [row[2] for row in rows],
+            "notes": list(texts(table.notes)),
+        }
+        described = f"{json.dumps(document, indent=2)}\n"
         (folder / CONTENTS).write_text(described, encoding="utf-8")
         (folder / "README.md").write_text(readme(names, file_format), encoding="utf-8")
     return table
@@ -105,45 +112,18 @@ def _plain(path: Path) -> str:
 def columns(schema: Schema) -> tuple[Column, ...]:
     """The columns of an exported frame."""
     names = {column.name for column in RANKED} & set(schema.names)
-    return (*(c for c in RANKED if c.name not in names), *map(_on_one_clock, schema.columns))
+    own, common = "in the report's own time", "on the clock of all ranks"
+    on_clock = (replace(c, meaning=c.meaning.replace(own, common)) for c in schema.columns)
+    return (*(column for column in RANKED if column.name not in names), *on_clock)
 
 
-def _on_one_clock(column: Column) -> Column:
-    said = column.meaning.replace("in the report's own time", "on the clock of all ranks")
-    return Column(column.name, column.kind, column.unit, said, column.missing)
-
-
-def schema_json(
-    files: Sequence[str], names: Iterable[str], inputs: Sequence[str], notes: Sequence[str]
-) -> str:
-    """schema.json: the files, and for each frame its columns."""
-    document = {
-        "schema": f"nsightpy.export/{SCHEMA_VERSION}",
-        "inputs": list(inputs),
-        "times": _CLOCK,
-        "frames": {name: _frame(SCHEMAS[name]) for name in names},
-        "files": list(files),
-        "notes": list(notes),
-    }
-    return json.dumps(document, indent=2) + "\n"
-
-
-def _frame(schema: Schema) -> dict[str, Any]:
+def _described(schema: Schema) -> dict[str, Any]:
+    """A frame as data; what is not known is null where it is NaN in the columns."""
     every = [
-        {
-            "name": column.name,
-            "kind": column.kind,
-            "unit": column.unit,
-            "meaning": column.meaning,
-            "missing": None if _is_nan(column.missing) else column.missing,
-        }
-        for column in columns(schema)
+        {**asdict(each), "missing": each.missing if each.missing == each.missing else None}
+        for each in columns(schema)
     ]
     return {"meaning": schema.meaning, "columns": every}
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def readme(names: Iterable[str], suffix: str) -> str:

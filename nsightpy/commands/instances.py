@@ -13,7 +13,7 @@ import numpy as np
 from nsightpy.analysis.modes import bin_edges, durations_by_time
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.errors import NsightpyError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame
 from nsightpy.names import brief
 from nsightpy.query import NameStyle, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
@@ -177,22 +177,22 @@ def _numbered(report: SystemReport, events: Frame) -> Frame:
         device = events.ints("device")[rows]
         for number in np.unique(device).tolist():
             here = rows[device == number]
-            instance[here] = _running_number(iteration[here])
+            groups, place = iteration[here], np.arange(len(here))
+            fresh = np.concatenate([[True], groups[1:] != groups[:-1]])
+            instance[here] = place - np.maximum.accumulate(np.where(fresh, place, 0))
     return Frame({**events, "iteration": iteration, "instance": instance})
-
-
-def _running_number(groups: Ints) -> Ints:
-    """0, 1, 2, ... of each row among the rows of its group; groups follow one another."""
-    fresh = np.concatenate([[True], groups[1:] != groups[:-1]])
-    place = np.arange(len(groups))
-    return place - np.maximum.accumulate(np.where(fresh, place, 0))
 
 
 def _every(parts: Parts[Found], kind: str, *, top: int | None) -> Instances:
     """A row for each instance."""
     found = [(report, events) for report, (_, events, _) in parts.results if events is not None]
     rows = [row for report, events in found for row in _rows(report, events, kind, parts.clock)]
-    rows.sort(key=_order)
+
+    def order(row: Row) -> tuple[object, ...]:
+        rank, _, _, start, length, name, device, _ = row
+        return (*rank_order(rank), *rank_order(device), start, length, name)
+
+    rows.sort(key=order)
     whole = merge([_tallied(report, events) for report, events in found])
     durations = durations_by_time(whole, BINS, NAMES)
     modes = [
@@ -225,11 +225,6 @@ def _rows(report: SystemReport, events: Frame, kind: str, clock: CommonClock) ->
         for begin, length, *known, name in zip(*columns, mine.labels("name"), strict=True):
             iteration, instance, device = (None if n < 0 else n for n in known)
             yield rank, iteration, instance, begin, length, name, device, kind
-
-
-def _order(row: Row) -> tuple[object, ...]:
-    rank, _, _, start, length, name, device, _ = row
-    return (*rank_order(rank), *rank_order(device), start, length, name)
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

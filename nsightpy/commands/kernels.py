@@ -9,11 +9,19 @@ from typing import Annotated, Any
 
 from nsightpy.analysis.ranking import times
 from nsightpy.commands.stats.operations import KERNELS
-from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Parts, Question, Scope, Work
+from nsightpy.query import (
+    NAME_COLUMNS,
+    NameStyle,
+    Option,
+    Parts,
+    Question,
+    Scope,
+    SystemReport,
+    Work,
+)
 from nsightpy.query.command import command
 from nsightpy.query.launching_lines import LINES, REPLAY, SOURCES, source_of_lines
 from nsightpy.query.splits import parse_splits, split_field
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table, number
 
 _SPLITS = ("rank", "device", "process", "stream", "grid", "block", "category", "line")

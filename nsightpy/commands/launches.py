@@ -3,7 +3,6 @@ counts it; and how much work waited on every stream."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -17,17 +16,22 @@ from nsightpy.analysis.launches import (
     launch_statistics,
 )
 from nsightpy.analysis.work_graph.idle_intervals import LAUNCH_BOUND
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork
-from nsightpy.analysis.work_graph.streams import StreamQueue, longest_in, stream_queues
+from nsightpy.analysis.work_graph.streams import stream_queues
 from nsightpy.frames import Frame, Ints
-from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Parts, Question, Scope
+from nsightpy.query import (
+    NAME_COLUMNS,
+    NameStyle,
+    Option,
+    Parts,
+    Question,
+    Scope,
+    SystemReport,
+)
 from nsightpy.query.command import command
 from nsightpy.query.idle_time import IdleReport, idle_report
 from nsightpy.query.request import without_calls, without_launch_call
-from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Said, Table, Value, rank_order
+from nsightpy.results import Field, Row, Said, Table, rank_order
 from nsightpy.results.keys import KERNEL, row_keys
-from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import format_count
 
 PHASES = (
@@ -57,18 +61,14 @@ QUEUES = (
     Field("launch_bound_kernels", heading="launch-bound kernels", importance=9),
 )
 _SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
-# What a picture can show of a curve, and of how many streams of a report.
-PARTS, MOST_SERIES = 1_000, 1_000
-# Process, row without rank, and curve (None: not drawn) of each stream, in the report's own time;
-# how many operations have no known launch; whether calls were recorded, where there is any work.
-_Queue: TypeAlias = tuple[int, tuple[Value, ...], QueueSeries | None]
-_Queues: TypeAlias = tuple[list[_Queue], int, bool]
+# Process and row without rank of each stream, in the report's own time; how many operations have no
+# known launch; whether calls were recorded, where there is any work.
+_Queues: TypeAlias = tuple[list[tuple[int, Row]], int, bool]
 
 
 @command(
     layouts=(PHASES, QUEUES),
     keys=row_keys(KERNEL, "name"),
-    picture="nsightpy.render.plots.queue_plot:queue_figure",
 )
 def launches(
     *,
@@ -86,7 +86,7 @@ def launches(
     queue_mean is over the stream's time from its first launch to its last end, empty_share the part
     of it in which nothing waited. launch_bound: how long, and before how many operations of the
     stream, its device was idle because launches came late, as `nsightpy gaps` counts it.
-    -o FILE.png, .svg or .pdf draws the queues over time. Moments are on the clock that all ranks
+    Moments are on the clock that all ranks
     share.
     """
     if by == "stream":
@@ -107,24 +107,20 @@ def _statistics(
 
 
 def _phase_table(parts: Parts[tuple[list[LaunchStatistics], int]]) -> Table:
-    rows = [
-        (phases.kernel_total_ns, _phases(report, phases))
-        for report, (statistics, _) in parts.results
-        for phases in statistics
-    ]
+    rows = []
+    for report, (statistics, _) in parts.results:
+        for phases in statistics:
+            pid, device, label = phases.key
+            rank = report.rank_of(pid if isinstance(pid, int) else 0)[0]
+            medians = (phases.api_med_ns, phases.queue_med_ns, phases.kernel_med_ns)
+            about = (rank, device, phases.api, phases.count, phases.queued_count, *medians)
+            row: Row = (*about, phases.total_med_ns, phases.queue_max_ns, label)
+            rows.append((phases.kernel_total_ns, row))
     rows.sort(key=lambda row: (-row[0], *((v is not None, str(v)) for v in row[1])))
     unmatched = sum(missing for _, missing in parts.values)
     note = without_launch_call(f"{unmatched:,} kernels", "left out")
     notes = (note,) if unmatched else ()
     return Table("launches", PHASES, tuple(row for _, row in rows), notes=notes)
-
-
-def _phases(report: SystemReport, row: LaunchStatistics) -> tuple[Value, ...]:
-    pid, device, label = row.key
-    rank = report.rank_of(pid if isinstance(pid, int) else 0)[0]
-    medians = (row.api_med_ns, row.queue_med_ns, row.kernel_med_ns, row.total_med_ns)
-    counts = (row.count, row.queued_count)
-    return (rank, device, row.api, *counts, *medians, row.queue_max_ns, label)
 
 
 def _queues(report: SystemReport, scope: Scope) -> _Queues:
@@ -133,15 +129,14 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
         return [], 0, not len(idle.launched)
     work = idle.launched
     counted = np.concatenate([scope.mask(report, frame) for frame in idle.work])
-    queues = stream_queues(work, counted)
     bound = _launch_bound(idle)
-    curves = _curves(work, queues)
-    unlaunched = int(np.count_nonzero(counted & (work.launch == NO_TIME)))
-    rows = [
-        (queue.place[0], _row(queue, bound[:, queue.number]), curves.get(queue.number))
-        for queue in queues
-    ]
-    return rows, unlaunched, True
+    rows: list[tuple[int, Row]] = []
+    for queue in stream_queues(work, counted):
+        empty = queue.empty_ns / queue.window_ns if queue.window_ns else None
+        figures = (queue.operations, queue.window_ns, queue.mean, queue.longest, queue.peak_ns)
+        own = (*figures, empty, *bound[:, queue.number].tolist())
+        rows.append((queue.place[0], (queue.place[1], queue.stream, *own)))
+    return rows, int(np.count_nonzero(counted & (work.launch == NO_TIME))), True
 
 
 def _launch_bound(idle: IdleReport) -> Ints:
@@ -156,45 +151,17 @@ def _launch_bound(idle: IdleReport) -> Ints:
     return bound
 
 
-def _curves(work: LaunchedWork, queues: list[StreamQueue]) -> dict[int, QueueSeries]:
-    """The longest queue in each of many parts of the time, of the busiest streams."""
-    launched = work.launch[work.launch != NO_TIME]
-    low, high = (int(launched.min()), int(work.end.max())) if queues else (0, 0)
-    curves = {}
-    for queue in sorted(queues, key=lambda queue: -queue.operations)[:MOST_SERIES]:
-        begins, longest = longest_in(queue.length, low, high, PARTS)
-        about = (None, queue.place[1], queue.stream, queue.operations)
-        curves[queue.number] = QueueSeries(*about, [*begins.tolist(), high], longest.tolist())
-    return curves
-
-
-def _row(queue: StreamQueue, bound: Ints) -> tuple[Value, ...]:
-    figures = (queue.operations, queue.window_ns, queue.mean, queue.length.peak, queue.peak_ns)
-    empty = queue.empty_ns / queue.window_ns if queue.window_ns else None
-    return (queue.place[1], queue.stream, *figures, empty, *bound.tolist())
-
-
-def _queue_table(parts: Parts[_Queues]) -> QueueLengths:
-    rows: list[tuple[Value, ...]] = []
-    series: list[QueueSeries] = []
+def _queue_table(parts: Parts[_Queues]) -> Table:
+    rows: list[Row] = []
     for report, (queues, *_) in parts.results:
-        for pid, row, curve in queues:
-            rank, where = report.rank_of(pid)[0], str(report.path)
-            longest_at = parts.clock.moment(where, pid, int(row[6] or 0))
-            rows.append((rank, *row[:6], longest_at, *row[7:]))
-            if curve is not None:
-                times = np.asarray(curve.times_ns, dtype=np.int64)
-                moments = parts.clock.aligned(where, pid, times).tolist()
-                series.append(replace(curve, rank=rank, times_ns=moments))
+        for pid, row in queues:
+            longest_at = parts.clock.moment(str(report.path), pid, int(row[6] or 0))
+            rows.append((report.rank_of(pid)[0], *row[:6], longest_at, *row[7:]))
     rows.sort(key=lambda row: (-int(row[3] or 0), *map(rank_order, row[:3])))
-    series.sort(key=lambda q: (*rank_order(q.rank), q.device, -q.operations, q.stream))
-    notes = _queue_notes(parts.values)
-    return QueueLengths("launches", QUEUES, tuple(rows), notes=notes, series=tuple(series))
-
-
-def _queue_notes(parts: list[_Queues]) -> tuple[Said, ...]:
-    silent = sum(not recorded for *_, recorded in parts)
-    unlaunched = sum(lost for _, lost, _ in parts)
-    said: list[Said] = [without_calls("queues", silent, len(parts))] if silent else []
-    lost = without_launch_call(f"{format_count(unlaunched)} operations", "left out")
-    return (*said, lost) if unlaunched else tuple(said)
+    notes: list[Said] = []
+    if silent := sum(not recorded for *_, recorded in parts.values):
+        notes.append(without_calls("queues", silent, len(parts.values)))
+    if unlaunched := sum(lost for _, lost, _ in parts.values):
+        lost = f"{format_count(unlaunched)} operations"
+        notes.append(without_launch_call(lost, "left out"))
+    return Table("launches", QUEUES, tuple(rows), notes=tuple(notes))

@@ -9,9 +9,10 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, Launched, launched
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
@@ -20,6 +21,7 @@ KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
 OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
+NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,23 @@ def read_work(
             for name, wanted in zip(names, columns, strict=True)
         )
     )
+
+
+def launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched] | None:
+    """The calls among which are those that launched the operations, and what each launched; None
+    without any recorded.
+
+    Calls that usually launch something are read first, the others only where that is not enough.
+    """
+    if not report.calls.recorded:
+        return None
+    calls = report.calls.launching(whole=True)
+    done = launched(operations, calls)
+    if len(done.rows) < operations.rows:
+        others = report.calls.launching(others=True, whole=True)
+        calls = Frame.concatenate([calls, others.select(calls)]).ordered()
+        done = launched(operations, calls)
+    return calls, done
 
 
 def memory_events(report: SystemReport, scope: Scope) -> Frame:

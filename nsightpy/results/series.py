@@ -1,4 +1,4 @@
-"""Tables with what is drawn beside them: memory and queues over time, modes of durations."""
+"""Tables with what is drawn beside them: memory over time, modes of durations."""
 
 from __future__ import annotations
 
@@ -55,25 +55,6 @@ class MemoryUsage(Table):
 
     series: tuple[MemorySeries, ...] = ()
     iterations: tuple[MemoryGrowth, ...] = ()
-
-
-@dataclass(frozen=True)
-class QueueSeries:
-    """The queue of one stream: at most `longest[i]` from `times_ns[i]` to `times_ns[i + 1]`."""
-
-    rank: int | None
-    device: int
-    stream: int
-    operations: int
-    times_ns: Sequence[int]
-    longest: Sequence[int]
-
-
-@dataclass(frozen=True, repr=False)
-class QueueLengths(Table):
-    """The table of `nsightpy launches --by stream`, and behind it what is drawn."""
-
-    series: tuple[QueueSeries, ...] = ()
 
 
 def stretches_of(table: Table) -> int:

@@ -6,36 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import given, strategies as st
 
-from nsightpy.analysis.intervals import concurrency, union
-from nsightpy.analysis.work_graph.streams import longest_in
+from nsightpy.analysis.intervals import union
 from nsightpy.commands.gaps import sync_costs
 from nsightpy.frames import Frame, Labels
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
-TIMES = st.tuples(st.integers(0, 40), st.integers(1, 20))
 
 
 def rows(command: str, by: str, path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = rows_of(command, path, "--by", by)
     return found
-
-
-@given(st.lists(TIMES, max_size=12), st.integers(1, 9))
-def test_the_longest_queue_of_each_part_is_that_of_its_moments(
-    waits: list[tuple[int, int]], parts: int
-) -> None:
-    start = np.asarray([begin for begin, _ in waits], dtype=np.int64)
-    end = start + np.asarray([length for _, length in waits], dtype=np.int64)
-    begins, longest = longest_in(concurrency(start, end), 0, 45, parts)
-    edges = [*begins.tolist(), 45]
-    for part in range(parts):
-        moments = range(edges[part], edges[part + 1])
-        waiting = [int(np.count_nonzero((start <= t) & (t < end))) for t in moments]
-        assert longest[part] == max(waiting, default=0)
 
 
 def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:

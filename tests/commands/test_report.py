@@ -13,8 +13,7 @@ from simulator import TrainingJob
 import nsightpy
 from nsightpy.analysis.findings.engine import SECTIONS
 from nsightpy.cli.declared import click_command
-from nsightpy.commands.report.comparison import with_comparison
-from nsightpy.commands.report.sections import ENTRIES, Entry
+from nsightpy.commands.report.sections import ENTRIES, Entry, with_comparison
 from nsightpy.errors import ReportError
 from nsightpy.output.sentences import answer
 from nsightpy.query import engine

@@ -36,20 +36,6 @@ def titles(figure: Figure) -> list[str]:
     return [axes.get_title(loc="left") for axes in figure.axes]
 
 
-def test_queues_of_all_ranks_are_on_one_clock(eight_ranks: Path) -> None:
-    """All ranks begin an iteration together: their longest queues lie within one iteration."""
-    table = nsightpy.launches(eight_ranks, by="stream")
-    work = nsightpy.open(eight_ranks).events("kernels")
-    low, high = work["start_ns"].min(), work["end_ns"].max()
-    for one in table.series:
-        assert one.times_ns[0] > low - 2_000_000
-        assert one.times_ns[-1] < high + 10_000
-    busiest = {row["rank"]: row["queue_max_at_ns"] for row in reversed(table.records())}
-    assert len(busiest) == 8
-    figure = nsightpy.launches_figure(eight_ranks, by="stream")
-    assert len({axes.get_xlim() for axes in figure.axes}) == 1
-
-
 def many_iterations(devices: int, count: int) -> Table:
     """Devices 0, 1, ...: all alike but the last, which computes longer."""
     rows = [
@@ -129,7 +115,6 @@ MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
         ("svg", ["instances", JOB, "--of", "*gemm*"]),
         ("pdf", ["instances", JOB, "--of", "*", "--bins", "20"]),
         ("svg", ["collectives", JOB]),
-        ("png", ["launches", JOB, "--by", "stream"]),
         ("svg", ["iterations", JOB]),
         ("pdf", ["iterations", JOB]),
         *((suffix, ["timeline", JOB, "--from", "560ms", "--to", "565ms"]) for suffix in MAGIC),

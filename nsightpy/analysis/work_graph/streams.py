@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Concurrency, Spans, concurrency, measure_before
+from nsightpy.analysis.intervals import Spans, concurrency, measure_before
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
-from nsightpy.frames import Ints
 
 KERNEL_WAIT_NS = 30_000
 
@@ -28,9 +27,9 @@ KERNEL_WAIT_NS = 30_000
 class StreamQueue:
     """How many operations of one stream waited to run, from its first launch to its last end.
 
-    `stream` is its id, `number` its place in the work's streams. `length`: over time; `mean`: over
-    that window, whose length is window_ns; `peak_ns`: when it was longest, first; empty_ns: for how
-    long nothing waited.
+    `stream` is its id, `number` its place in the work's streams. `longest` is the longest queue,
+    `mean` is over that window, whose length is window_ns; `peak_ns`: when it was longest, first;
+    empty_ns: for how long nothing waited.
     """
 
     place: tuple[int, int]
@@ -38,7 +37,7 @@ class StreamQueue:
     number: int
     operations: int
     window_ns: int
-    length: Concurrency
+    longest: int
     mean: float
     peak_ns: int
     empty_ns: int
@@ -65,30 +64,13 @@ def stream_queues(work: LaunchedWork, counted: NDArray[np.bool_]) -> list[Stream
                 number,
                 len(rows),
                 high - low,
-                length,
+                length.peak,
                 float((waited * lasted).sum() / (high - low)) if high > low else 0.0,
                 peak,
                 high - low - int(lasted[waited > 0].sum()),
             )
         )
     return queues
-
-
-def longest_in(length: Concurrency, low: int, high: int, parts: int) -> tuple[Ints, Ints]:
-    """The begins of so many equal parts of a stretch of time, and the longest queue in each."""
-    begins = low + np.arange(parts, dtype=np.int64) * (high - low) // parts
-    if not len(length.times):
-        return begins, np.zeros_like(begins)
-    ends = np.append(begins[1:], high)
-    first = np.searchsorted(length.times, begins, side="right") - 1
-    after = np.searchsorted(length.times, ends, side="left")
-    longest = np.where(first >= 0, length.counts[np.maximum(first, 0)], 0)
-    some = np.flatnonzero(after > first + 1)
-    if len(some):
-        edges = np.column_stack([first[some] + 1, after[some]]).ravel()
-        within = np.maximum.reduceat(np.append(length.counts, 0), edges)[::2]
-        longest[some] = np.maximum(longest[some], within)
-    return begins, longest
 
 
 @dataclass(frozen=True, slots=True)

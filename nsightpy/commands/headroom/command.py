@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Unpack
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import Spans, clip
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.selection.headroom import APART, LOOSE, StepParts, match, step_parts
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
-from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
 from nsightpy.commands.roofline.command import roofline
-from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.names import brief
-from nsightpy.query import Parts, Question, Scope, SystemReport, answer
+from nsightpy.query import (
+    Common,
+    Communication,
+    Option,
+    Parts,
+    Question,
+    Scope,
+    SystemReport,
+    Top,
+    answer,
+)
 from nsightpy.query.command import command
-from nsightpy.query.options import Common, Communication, Option, Top
+from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.request import Request, running_options
 from nsightpy.query.steps import is_steady, steady_notes
@@ -30,7 +38,6 @@ from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
 from nsightpy.units import counted, format_time
 
-PLACED = ("start_ns", "end_ns", "pid", "device")
 WORTH_A_ROW = 0.01
 _NAME_WIDTH = 60
 
@@ -144,31 +151,12 @@ def _part_of(
         return None if roof is None else roof.distance
 
     clocks = report.frame("devices").ints("clock_hz")
-    parts = step_parts(kernels, _windows(report, scope, states), distance)
+    steady = {pid: Spans.of(state.start_ns, state.end_ns) for pid, state in states.items()}
+    budgets = rank_budgets(report, scope, *read_work(report, scope))
+    windows = {row.place: steady.get(row.pid, row.budget.window) for row in budgets}
+    parts = step_parts(kernels, windows, distance)
     work = recorded(report, scope, whole=whole)
     return Part(parts, int(clocks.max(initial=0)), list(states.values()), work)
-
-
-def _windows(
-    report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
-) -> Mapping[tuple[int, int], Spans]:
-    """Per process and device the time that counts: steady state, else first start to last end."""
-    chosen = scope.windows(report)
-    frames = [scope.within(report, report.frame(name, PLACED)) for name in GPU_FRAMES]
-    done = Frame.concatenate(frames)
-    first, last = scope.bounds(report)
-    windows = {}
-    for pid, device in places_of(done):
-        rows = done.rows_at(pid=pid, device=device)
-        low = int(done.ints("start_ns")[rows].min()) if first is None else first
-        high = int(done.ints("end_ns")[rows].max()) if last is None else last
-        if pid in states:
-            low, high = states[pid].start_ns, states[pid].end_ns
-        if chosen is None:
-            windows[pid, device] = Spans.of(low, max(low, high))
-        elif (pid, device) in chosen:
-            windows[pid, device] = clip(chosen[pid, device], low, high)
-    return windows
 
 
 def headroom_notes(made: Headroom) -> Iterator[str]:

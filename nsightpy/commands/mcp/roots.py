@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import UsageError
-from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.report_sets.report_files import find_snapshots, is_system_report
 from nsightpy.reports.one_file import is_ncu_file
 
@@ -65,9 +64,8 @@ class Roots:
         else:
             matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
         for match in matches:
-            beside = (
-                list(match.iterdir()) if match.is_dir() else [match, *_exports_of(match.resolve())]
-            )
+            export = match.resolve().with_suffix(".sqlite")  # may be read instead of a report
+            beside = list(match.iterdir()) if match.is_dir() else [match, export]
             if not all(self.holds(each) for each in beside):
                 raise self._outside(given)
         return [str(match.resolve()) for match in matches]
@@ -89,11 +87,6 @@ def _literal(path: Path) -> Path:
     parts = list(path.parts)
     first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
     return Path(*parts[:first])
-
-
-def _exports_of(path: Path) -> list[Path]:
-    """What may lie beside a report and be read instead of it."""
-    return [path.with_suffix(".sqlite")] if not has_suffix(path, (".sqlite",)) else []
 
 
 def _is_report(path: Path) -> bool:

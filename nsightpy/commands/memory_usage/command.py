@@ -26,7 +26,16 @@ from nsightpy.commands.memory_usage.table import (
 )
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.query import Common, Option, Parts, Question, Scope, Top, answer
+from nsightpy.query import (
+    Common,
+    Option,
+    Parts,
+    Question,
+    Scope,
+    SystemReport,
+    Top,
+    answer,
+)
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
@@ -36,7 +45,6 @@ from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import Said, View, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import format_count

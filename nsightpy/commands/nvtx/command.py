@@ -22,12 +22,12 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
-from nsightpy.commands.nvtx.launching import NO_CALLS, launching
 from nsightpy.commands.nvtx.metrics import FIELDS as METRIC_FIELDS, metrics_of_ranges
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, is_constant
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
+from nsightpy.query.device_time import NO_CALLS, launching
 from nsightpy.query.request import without_launch_call
 from nsightpy.results import Field, Said, Table, Value, View
 from nsightpy.results.keys import RANGE, row_keys

@@ -13,9 +13,9 @@ from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, project
 from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.nvtx.launching import launching
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
+from nsightpy.query.device_time import launching
 from nsightpy.query.sampled_metrics import NO_SAMPLES, gpus_of
 from nsightpy.results import UNKNOWN, Field, Row, Table
 

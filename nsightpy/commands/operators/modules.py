@@ -27,10 +27,10 @@ from nsightpy.analysis.operators.device_time import (
 from nsightpy.analysis.operators.flop import StepFlop
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key, summed
-from nsightpy.commands.nvtx.launching import NO_CALLS, launching
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import MODULES
+from nsightpy.query.device_time import NO_CALLS, launching
 from nsightpy.query.request import without_launch_call
 from nsightpy.results import Field, Row, Said, Table, View
 from nsightpy.units import format_time

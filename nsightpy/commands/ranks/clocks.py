@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeAlias
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import MPI, ClockFit
+from nsightpy.analysis.clock_alignment.clocks import MPI
 from nsightpy.analysis.collectives.log import Participant
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.peers import peer_rows
@@ -37,6 +37,14 @@ FIELDS = (
     Field("straggler", "bool", importance=2, place=2),
 )
 MOST_NOTES = 3
+# What is said of a clock.
+_FIT = (
+    "offset_ns",
+    "drift_ppm",
+    "method",
+    "instances",
+    *(f"residual_p{p}_ns" for p in ("05", "50", "95")),
+)
 PLACED = ("start_ns", "end_ns", "pid", "device")
 # By process and device.
 Compute: TypeAlias = dict[tuple[int, int], int]
@@ -112,15 +120,11 @@ def _rows(
             unit = units.get(Participant(clock, pid, device))
             head = (rank, str(report.path), report.session.host or None, device, source or None)
             # captures that cannot be of one job have no clock to share
-            fit = _clock_values(alignment.fits[clock]) if parts.ranks.one_job else (None,) * 7
+            known = alignment.fits[clock] if parts.ranks.one_job else None
+            fit = [None if known is None else getattr(known, name) for name in _FIT]
             times = (compute.get((pid, device)), *_wait_values(waits, unit, straggler))
             keyed.append((clock, device, (*head, *fit, *times)))
     return [row for _, _, row in sorted(keyed, key=lambda entry: entry[:2])]
-
-
-def _clock_values(fit: ClockFit) -> Row:
-    residuals = (fit.residual_p05_ns, fit.residual_p50_ns, fit.residual_p95_ns)
-    return (fit.offset_ns, fit.drift_ppm, fit.method, fit.instances, *residuals)
 
 
 def _wait_values(waits: UnitWaits, unit: int | None, straggler: Straggler | None) -> Row:

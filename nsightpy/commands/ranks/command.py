@@ -10,9 +10,17 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.ranks.imbalance import Imbalance, imbalance_of
 from nsightpy.commands.ranks import calls, clocks, stages
-from nsightpy.query import Parts, Question, Scope, SystemReport
+from nsightpy.query import (
+    NAME_COLUMNS,
+    Communication,
+    NameStyle,
+    Option,
+    Parts,
+    Question,
+    Scope,
+    SystemReport,
+)
 from nsightpy.query.command import command
-from nsightpy.query.options import NAME_COLUMNS, Communication, NameStyle, Option
 from nsightpy.results import Field, Note, Said, Table, rows_of
 from nsightpy.results.keys import KERNEL, row_keys
 from nsightpy.units import group_text, listed

@@ -17,7 +17,6 @@ from nsightpy.commands.info import info
 from nsightpy.commands.instances import instances
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.memory_usage.command import memory_usage, of_systems
-from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.sections import (
     BREAKDOWN,
     CAPTURE,
@@ -33,6 +32,7 @@ from nsightpy.commands.report.sections import (
     Inputs,
     section_of_finding,
     shortened,
+    with_comparison,
 )
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.summarize.command import summarize

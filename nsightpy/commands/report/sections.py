@@ -8,20 +8,32 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from nsightpy.command_table import COMMANDS
+from nsightpy.commands.compare.command import compare
+from nsightpy.commands.compare.runs import OneRun, Runs, listed
+from nsightpy.commands.findings.command import typed_again
 from nsightpy.errors import NsightpyError
+from nsightpy.output import sentences
 from nsightpy.query.options import Common
-from nsightpy.query.request import reading_options
+from nsightpy.query.request import reading_options, typed_options
 from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Finding, Table
-from nsightpy.results.page import PagePicture, PageTable, Section
+from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
+from nsightpy.results.page import Page, PagePicture, PageTable, Section
 from nsightpy.results.tracks import Timeline
 
 MOST_ROWS = 100
 MOMENTS = 240
 MOST_NOTES = 12
+COMPARISON = "nsightpy.render.comparison.plot:comparison_figure"
+COMPARED = (
+    "The changes of the parts add up to that of the whole; those of kernels, collectives and "
+    "ranges lie within the parts. 1.1 is 10 % longer. The true ratio lies between least and most "
+    "in 95 % of all cases, as far as the runs show their spread; slower and faster are said where "
+    "all of that lies beyond the limits."
+)
 NOTHING = "The reports hold nothing of it."
 
 
@@ -180,3 +192,57 @@ def shortened(notes: Sequence[object]) -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(map(str, notes)))
     more = len(texts) - MOST_NOTES
     return (*texts[:MOST_NOTES], f"{more} more notes") if more > 1 else texts
+
+
+def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
+    """The page, which is about the first run after, begun with what changed since those before."""
+    sides = [[_run(run, common) for run in runs] for runs in (listed(before), after)]
+    comparison = compare(*sides, **common)
+    names = [
+        f"{sentences.side_name(side)}, {sentences.side_size(side, comparison.unit)}"
+        for side in (comparison.before, comparison.after)
+    ]
+    different = "; ".join(sentences.differences(comparison)) or "nothing that the reports record"
+    facts = zip(("Before", "After", "Differs"), (*names, different), strict=True)
+    return replace(
+        page,
+        inputs=(*comparison.before.names, *page.inputs),
+        verdict=f"{sentences.answer(comparison)}. {page.verdict}",
+        facts=(*facts, *page.facts),
+        sections=(_compared(comparison, common), *page.sections),
+    )
+
+
+def _run(run: OneRun, common: Common) -> OneRun:
+    """A run as compare takes it: of a folder with more than that its reports of the system."""
+    if isinstance(run, RankSet | NcuReport):
+        return run
+    inputs = Inputs.of(run, **common)
+    mixed = inputs.ranks is not None and (inputs.compute or inputs.snapshots)
+    return inputs.ranks if inputs.ranks is not None and mixed else run
+
+
+def _compared(comparison: Comparison, common: Common) -> Section:
+    """The parts, what contributes most, the ranges; the picture from before to after."""
+    tables = (
+        ("parts", f"Parts of the {comparison.unit}", (*comparison.parts, comparison.step)),
+        ("contributors", "Kernels and collectives, by change", sentences.contributors(comparison)),
+        ("ranges", "Code ranges, by change", comparison.ranges),
+    )
+    sides = (typed_again(side.names) for side in (comparison.before, comparison.after))
+    command = ("nsightpy compare", typed_options(common), " -- ".join(sides))
+    return Section(
+        "comparison",
+        "Before and after",
+        says=f"{sentences.answer(comparison)} ({sentences.confidence(comparison)}).",
+        help=COMPARED,
+        tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
+        pictures=(PagePicture("comparison", COMPARISON, comparison, "From before to after"),),
+        notes=shortened(comparison.notes),
+        command=" ".join(filter(None, command)),
+    )
+
+
+def _table(name: str, title: str, rows: Sequence[ComparedQuantity]) -> PageTable:
+    table = Table("compare", COMPARE_FIELDS, tuple(row.row for row in rows))
+    return table_of(f"comparison-{name}", table, title=title)

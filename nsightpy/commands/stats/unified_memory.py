@@ -63,11 +63,6 @@ def _instructions(report: SystemReport, scope: Scope, _: str) -> Frame:
     return faults.take(faults.ints("device") < 0)
 
 
-def _hex(address: Value) -> str | None:
-    """An address as nsys writes it, None where it is not known; above 2^63 they are negative."""
-    return f"0x{int(address) & 2**64 - 1:X}" if address else None
-
-
 def _rate(ranking: Ranking) -> list[Value]:
     """MB/s of migrations, where a size is known."""
     totals = [ranking.figure("total", of) for of in ("moved", "length", *_MIGRATIONS)]
@@ -80,7 +75,12 @@ def _rate(ranking: Ranking) -> list[Value]:
 
 
 def _address(label: str, values: Callable[[Ranking], Sequence[Value]]) -> Column:
-    return Column(nsys_field(label), lambda ranking: [*map(_hex, values(ranking))])
+    """Addresses as nsys writes them, None where not known; above 2^63 they are negative."""
+
+    def shown(ranking: Ranking) -> list[Value]:
+        return [f"0x{int(each) & 2**64 - 1:X}" if each else None for each in values(ranking)]
+
+    return Column(nsys_field(label), shown)
 
 
 def _sizes(before: str = "") -> tuple[Column, ...]:

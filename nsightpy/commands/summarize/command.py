@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from nsightpy.analysis import ranking
 from nsightpy.analysis.findings.engine import has_edit
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.rule import next_command
-from nsightpy.analysis.tally import merge
-from nsightpy.commands.breakdown.command import budget_row
 from nsightpy.commands.findings.command import gained, job_of
 from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
-    categories_section,
-    collectives_section,
-    gap_section,
     header_of,
-    idle_section,
-    memory_section,
     outside_text,
-    ranges_section,
-    ranks_section,
     read_part,
+    sections_of,
     steady_text,
 )
 from nsightpy.query import Option, Parts, Question
@@ -35,8 +25,7 @@ from nsightpy.query.command import command
 from nsightpy.query.device_time import suspect_note
 from nsightpy.query.idle_time import NO_CALLS
 from nsightpy.query.replayed import Replayed, replayed
-from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, rank_order
-from nsightpy.results.keys import KERNEL, row_keys
+from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table
 from nsightpy.results.notes import abstentions, texts
 
 TOP_KERNELS = 5
@@ -71,21 +60,7 @@ def _summary(
     known: Replayed,
 ) -> Summary:
     request, values = parts.request, parts.values
-    devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
-    budgets = [budget_row(d.rank, d.device, d.budget, d.causes or None) for d in devices]
-    statistics = merge([part.kernels for part in values]).statistics()
-    ranked = ranking.ranked("kernels", ranking.KERNELS, {"duration": statistics}).first(kernels)
-    sections = {
-        "ranks": ranks_section([(str(report.path), part) for report, part in parts.results]),
-        "breakdown": Table("breakdown", SECTIONS["breakdown"], tuple(budgets)),
-        "kernels": replace(ranked, identity=row_keys(KERNEL, "Name")),
-        "collectives": collectives_section([part.collectives for part in values]),
-        "memory": memory_section(values),
-        "nvtx": ranges_section([part.ranges for part in values]),
-        "idle": idle_section(facts),
-        "gaps": gap_section(facts),
-        "categories": categories_section(statistics),
-    }
+    sections = sections_of(parts, facts, kernels)
     problems = tuple(gained(findings, known))
     # what gains rest on has no line of the one screen
     replays = known.work is None and any(map(has_edit, problems))

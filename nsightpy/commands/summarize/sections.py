@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
-from nsightpy.analysis.tally import Statistics, Tally, merge, tally
+from nsightpy.analysis.tally import Statistics, Tally, merge
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES
-from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS
+from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS, budget_row
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
-from nsightpy.query import Request, Scope, SystemReport
+from nsightpy.query import Parts, Request, Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
 from nsightpy.query.steps import began_in, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
-from nsightpy.results import FINDING_FIELDS, Field, Table, Value, fields_in, rank_order
-from nsightpy.results.keys import MEMORY, RANGE, row_keys
+from nsightpy.results import FINDING_FIELDS, Field, Row, Table, Value, fields_in, rank_order
+from nsightpy.results.keys import KERNEL, MEMORY, RANGE, row_keys
 
 TOP_RANGES = 4
 # The columns of kernels that the rankings need.
@@ -102,7 +101,7 @@ class Part:
     info: ReportInfo
     extent: Extent
     kernels: Tally
-    memory: tuple[Tally, Tally]
+    memory: list[Tally]
     fastest_memory: int
     collectives: Tally
     ranges: Tally
@@ -130,10 +129,7 @@ def read_part(report: SystemReport, scope: Scope) -> Part:
         info=report_info(report, extent),
         extent=extent,
         kernels=ranking.tally_durations(kernels, ["name"]),
-        memory=(
-            ranking.tally_durations(operations, ["operation"]),
-            ranking.tally_bytes(operations, ["operation"]),
-        ),
+        memory=ranking.tallies(operations, ["operation"], ("duration", "bytes")),
         fastest_memory=fastest_memory(report),
         collectives=_collective_tally(report, kernels),
         ranges=tally_ranges(named),
@@ -146,51 +142,71 @@ def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
     collectives = kernels.take(is_communication(kernels.labels("name")))
     operations = collectives.labels("name").used().renamed(operation_of)
-    groups = group_by(
-        Frame({"operation": operations, "pid": collectives["pid"]}), ("operation", "pid")
-    )
-    where = str(report.path)
-    keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
-    return tally(groups.codes, ranking.durations(collectives), keys)
+    named = Frame({**collectives, "operation": operations})
+    found = ranking.tally_durations(named, ("operation", "pid"))
+    keys = tuple((operation, f"{report.path}:{pid}") for operation, pid in found.keys)
+    return replace(found, keys=keys)
 
 
-def categories_section(statistics: Statistics) -> Table:
+def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[str, Table]:
+    """The sections that are tables; of kernels so many rows."""
+    values = parts.values
+    devices = sorted(facts.devices, key=lambda device: (*rank_order(device.rank), device.device))
+    statistics = merge([part.kernels for part in values]).statistics()
+    ranges = merge([part.ranges for part in values]).statistics()
+    rows: dict[str, Iterable[Row]] = {
+        "ranks": _ranks([(str(report.path), part) for report, part in parts.results]),
+        "breakdown": (budget_row(d.rank, d.device, d.budget, d.causes or None) for d in devices),
+        # no keys: sizes are not known here, so that they would not be those of `collectives`
+        "collectives": _collectives(merge([part.collectives for part in values])),
+        "nvtx": ranges.rows("instances", "total", "median")[:TOP_RANGES],
+        "idle": (
+            (device.rank, device.device, device.budget.idle_ns, *map(device.caused, CAUSES))
+            for device in facts.devices
+            if device.causes
+        ),
+        "gaps": _longest_gap(facts),
+        "categories": _categories(statistics),
+    }
+    made = {name: Table(name, SECTIONS[name], tuple(each)) for name, each in rows.items()}
+    ranked = ranking.ranked("kernels", ranking.KERNELS, {"duration": statistics}).first(kernels)
+    keys = row_keys(RANGE, "range", "domain")
+    made |= {
+        "kernels": replace(ranked, identity=row_keys(KERNEL, "Name")),
+        "memory": _memory(values),
+        "nvtx": replace(made["nvtx"], identity=keys),
+    }
+    return {name: made[name] for name in SECTIONS if name in made}
+
+
+def _categories(kernels: Statistics) -> Iterator[Row]:
     """The time of all kernels by what they compute, most of it first."""
     sums = Counter[str]()
-    for name, total in statistics.rows("total"):
+    for name, total in kernels.rows("total"):
         sums[category_of(str(name))] += total
-    whole = max(sums.total(), 1)
-    ordered = sorted(sums.items(), key=lambda each: (-each[1], each[0]))
-    rows = tuple((category, total, total / whole) for category, total in ordered)
-    return Table("categories", SECTIONS["categories"], rows)
+    for category, total in sorted(sums.items(), key=lambda each: (-each[1], each[0])):
+        yield category, total, total / max(sums.total(), 1)
 
 
-def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
+def _ranks(parts: Sequence[tuple[str, Part]]) -> list[Row]:
     """One row per rank and device."""
-    rows: list[tuple[Value, ...]] = []
+    rows: list[Row] = []
     for path, part in parts:
         for budget in sorted(part.facts.budgets, key=budget_order):
             source = "; ".join(part.info.rank_sources) or None
             rows.append((budget.rank, path, part.info.host or None, budget.device, source))
-    rows.sort(key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
-    return Table("ranks", SECTIONS["ranks"], tuple(rows))
+    return sorted(rows, key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
 
 
-def collectives_section(tallies: Sequence[Tally]) -> Table:
+def _collectives(every: Tally) -> Iterator[Row]:
     """Communication kernels by operation, most time first; ranks: how many took part."""
-    every = merge(tallies)
     ranks = Counter(operation for operation, _ in every.keys)
-    by_operation = replace(every, keys=tuple(key[:1] for key in every.keys))
-    statistics = merge([by_operation]).statistics()
-    rows = tuple(
-        (operation, None, ranks[operation], instances, None, median, total)
-        for operation, instances, median, total in statistics.rows("instances", "median", "total")
-    )
-    # no keys: sizes are not known here, so that they would not be those of `collectives`
-    return Table("collectives", SECTIONS["collectives"], rows)
+    by_operation = merge([replace(every, keys=tuple(key[:1] for key in every.keys))]).statistics()
+    for operation, count, median, total in by_operation.rows("instances", "median", "total"):
+        yield operation, None, ranks[operation], count, None, median, total
 
 
-def memory_section(parts: Sequence[Part]) -> Table:
+def _memory(parts: Sequence[Part]) -> Table:
     """Copies and memory sets by time."""
     time, sizes = (merge([part.memory[which] for part in parts]).statistics() for which in (0, 1))
     fastest = max((part.fastest_memory for part in parts), default=0)
@@ -199,39 +215,17 @@ def memory_section(parts: Sequence[Part]) -> Table:
     return replace(table, identity=row_keys(MEMORY, "Operation"))
 
 
-def ranges_section(tallies: Sequence[Tally]) -> Table:
-    """The NVTX ranges with the most host time."""
-    rows = merge(tallies).statistics().rows("instances", "total", "median")[:TOP_RANGES]
-    keys = row_keys(RANGE, "range", "domain")
-    return Table("nvtx", SECTIONS["nvtx"], tuple(rows), identity=keys)
-
-
-def idle_section(facts: JobEvidence) -> Table:
-    """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
-    rows = tuple(
-        (device.rank, device.device, device.budget.idle_ns, *map(device.caused, CAUSES))
-        for device in facts.devices
-        if device.causes
-    )
-    return Table("idle", SECTIONS["idle"], rows)
-
-
-def gap_section(facts: JobEvidence) -> Table:
+def _longest_gap(facts: JobEvidence) -> Iterator[Row]:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
     longest = [
         (gap.place.duration_ns / device.budget.window_ns, device, gap)
         for device in facts.used
         if (gap := device.longest) is not None
     ]
-    rows = tuple(
-        (
-            *(device.rank, device.device, gap.place.start_ns + device.ahead_ns),
-            *(gap.place.duration_ns, share, gap.cause, gap.host),
-        )
-        for share, device, gap in sorted(longest, key=lambda case: -case[0])[:1]
-        if share >= LEAST_GAP
-    )
-    return Table("gaps", SECTIONS["gaps"], rows)
+    for share, device, gap in sorted(longest, key=lambda case: -case[0])[:1]:
+        if share >= LEAST_GAP:
+            place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
+            yield device.rank, device.device, *place, share, gap.cause, gap.host
 
 
 def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
