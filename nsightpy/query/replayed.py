@@ -66,15 +66,6 @@ class Job:
     hides: str = ""
 
     @property
-    def doubt(self) -> str:
-        """Why no graph is made of its work, for people; empty where one is."""
-        if not self.one_job:
-            return "the captures are of several jobs"
-        if not any(part.operations for _, part in self.results):
-            return self.hides or "there is no GPU work"
-        return ""
-
-    @property
     def rank_parts(self) -> list[tuple[SystemReport, RankPart]]:
         """The clocks, collectives and MPI calls of all reports."""
         return [(report, part.rank_part) for report, part in self.results]
@@ -171,10 +162,10 @@ def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]
 def path_question(then: Callable[[Replayed], A], communication: tuple[str, ...]) -> Question[A]:
     """What `then` makes of the critical path of the steady state, or of the part that is chosen."""
 
-    def asked(parts: Parts[Recorded]) -> A | Question[A]:
+    def combined(parts: Parts[Recorded]) -> A | Question[A]:
         return replayed(job_of_work(parts.ranks, parts.results), parts.scope, communication, then)
 
-    return Question(recorded, asked, ranked=True)
+    return Question(recorded, combined, ranked=True)
 
 
 def replayed(
@@ -194,14 +185,14 @@ def replayed(
     scale = wanted / chosen.iterations if chosen.iterations else 1.0
 
     def joined(parts: Parts[list[WorkFrames]]) -> A:
-        made = [part for of_report in parts.values for part in of_report]
-        if not made:
+        blocks = [part for of_report in parts.values for part in of_report]
+        if not blocks:
             return then(Replayed("the reports with work on a GPU cannot be read whole"))
         alignment = job.alignment
-        graph = WorkGraph.of(made, alignment, host_meetings(job.rank_parts))
+        graph = WorkGraph.of(blocks, alignment, host_meetings(job.rank_parts))
         path = critical_path(graph)
         trust = trust_of(graph, path)
-        reason = job.hides or _doubt(trust)
+        reason = job.hides or REASONS.get(trust.reason, "").format(**vars(trust))
         window = "steady" if chosen.iterations and not scope.is_part else "whole"
         reports = {str(report.path): report for report, _ in parts.results}
         units = {
@@ -211,31 +202,16 @@ def replayed(
         work = None if reason else Replayable(graph, window, scale, units)
         return then(Replayed(reason, work, path, graph, trust, chosen, alignment, units))
 
-    asked = partial(
-        _parts_of,
-        stretches=chosen.stretches,
-        communication=communication,
-        by_variant=by_variant,
-    )
-    return Question(asked, joined)
-
-
-def _parts_of(
-    report: SystemReport,
-    _: Scope,
-    *,
-    stretches: Mapping[str, Sequence[Stretch]],
-    communication: tuple[str, ...],
-    by_variant: bool,
-) -> list[WorkFrames]:
-    wanted = stretches.get(str(report.path), ())
-    return graph_parts(report, wanted, communication, by_variant=by_variant)
+    work = partial(graph_parts, communication=communication, by_variant=by_variant)
+    return Question(partial(work, stretches=chosen.stretches), joined)
 
 
 def _chosen(job: Job, scope: Scope) -> Chosen:
     """The iterations that are looked at, or else the stretch of time."""
-    if job.doubt:
-        return Chosen(reason=job.doubt)
+    if not job.one_job:
+        return Chosen(reason="the captures are of several jobs")
+    if not any(part.operations for _, part in job.results):
+        return Chosen(reason=job.hides or "there is no GPU work")
     if any(part.steps for _, part in job.results):
         numbers = scope.iteration if isinstance(scope.iteration, frozenset) else frozenset({0})
         skips = max(numbers) - min(numbers) >= len(numbers)
@@ -274,8 +250,3 @@ def _iterations(job: Job, *, apart: bool) -> Chosen:
             for low, high in taken
         ]
     return Chosen(stretches, sum(high - low for low, high in taken), count)
-
-
-def _doubt(trust: Trust) -> str:
-    """Why a replay is not sure, for people; empty where it is."""
-    return REASONS[trust.reason].format(**vars(trust)) if trust.reason else ""

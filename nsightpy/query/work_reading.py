@@ -48,19 +48,40 @@ class Recorded:
     operations: int
 
 
-def recorded(report: SystemReport, scope: Scope, *, whole: bool = False) -> Recorded:
+def recorded(
+    report: SystemReport,
+    scope: Scope,
+    *,
+    work: Work | None = None,
+    is_steady: bool | None = None,
+    part: RankPart | None = None,
+) -> Recorded:
     """What a report says of the work in its chosen iterations, steady state or stretch of time.
 
-    `whole`: the steady state is not looked for.
+    `work`, whether it `is_steady` and the rank's `part` are found out where they are not given.
     """
-    work = read_work(report, scope)
-    is_steady = not whole and bool(scope.steady_places(report, work))
-    steps = wanted_steps(report, scope, is_steady=is_steady)
-    stretch = wanted_stretch(report, scope)
-    return Recorded(rank_part(report, scope), steps, stretch, operations_in(work, steps, stretch))
+    work = read_work(report, scope) if work is None else work
+    if is_steady is None:
+        is_steady = bool(scope.steady_places(report, work))
+    steps = _wanted_steps(report, scope, is_steady=is_steady)
+    extent, stretch = report.extent, None
+    if scope.is_timed:
+        low, high = scope.bounds(report)
+        first, last = extent.start_ns or 0, extent.end_ns or 0
+        stretch = first if low is None else low, last if high is None else high
+    inside, count = stretch, 1
+    if steps:
+        low = min(int(start[0]) for start, _ in steps.values())
+        inside = low, max(int(end[-1]) for _, end in steps.values())
+        count = max(len(start) for start, _ in steps.values())
+    starts = np.concatenate([frame.ints("start_ns") for frame in work])
+    if inside is not None:
+        starts = starts[(starts >= inside[0]) & (starts < inside[1])]
+    part = rank_part(report, scope) if part is None else part
+    return Recorded(part, steps, stretch, len(starts) // count)
 
 
-def wanted_steps(
+def _wanted_steps(
     report: SystemReport, scope: Scope, *, is_steady: bool
 ) -> dict[int, tuple[Ints, Ints]]:
     """When the chosen iterations of each process begin and end; the steady ones if `is_steady`.
@@ -79,27 +100,6 @@ def wanted_steps(
     every = scope.iterations(report)
     rows = {pid: places_in(known, scope.iteration or STEADY) for pid, known in every.items()}
     return {pid: (every[pid].start[at], every[pid].end[at]) for pid, at in rows.items() if len(at)}
-
-
-def wanted_stretch(report: SystemReport, scope: Scope) -> Stretch:
-    """The chosen stretch of time in a report's own, in ns; None where none was chosen."""
-    (low, high), extent = scope.bounds(report), report.extent
-    if (low, high) == (None, None):
-        return None
-    first, last = extent.start_ns or 0, extent.end_ns or 0
-    return first if low is None else low, last if high is None else high
-
-
-def operations_in(work: Work, steps: Mapping[int, tuple[Ints, Ints]], stretch: Stretch) -> int:
-    """The operations of one iteration of all processes; without any of a stretch of time."""
-    if steps:
-        low = min(int(start[0]) for start, _ in steps.values())
-        stretch = low, max(int(end[-1]) for _, end in steps.values())
-    if stretch is None:
-        return sum(frame.rows for frame in work)
-    starts = [frame.ints("start_ns") for frame in work]
-    inside = (np.count_nonzero((at >= stretch[0]) & (at < stretch[1])) for at in starts)
-    return int(sum(inside)) // max((len(start) for start, _ in steps.values()), default=1)
 
 
 def work_frames(
@@ -142,14 +142,15 @@ def work_frames(
 
 def graph_parts(
     report: SystemReport,
-    stretches: Sequence[Stretch],
-    communication: tuple[str, ...] = (),
+    _: Scope,
     *,
-    by_variant: bool = False,
+    stretches: Mapping[str, Sequence[Stretch]],
+    communication: tuple[str, ...],
+    by_variant: bool,
 ) -> list[WorkFrames]:
-    """The parts of a report's graph that have work: each stretch is one block."""
+    """The parts of a report's graph that have work: each of its stretches is one block."""
     parts = []
-    for block, stretch in enumerate(stretches):
+    for block, stretch in enumerate(stretches.get(str(report.path), ())):
         part = work_frames(report, communication, stretch, by_variant=by_variant)
         part = part if stretch is None else part.between(*stretch)
         parts.append(replace(part, block=block))

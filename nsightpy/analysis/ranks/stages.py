@@ -13,6 +13,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import UNKNOWN, Mask
+from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.ranks.arrivals import Arrivals
 from nsightpy.analysis.ranks.peers import point_to_point
 from nsightpy.frames import Ints
@@ -60,19 +61,23 @@ def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -
     fits = _is_exchange(alignment, arrivals)
     units, instance = arrivals.unit[fits], arrivals.instance[fits]
     order = np.lexsort((units, instance))
-    pairs = {tuple(pair) for pair in units[order].reshape(-1, 2).tolist()}
     neighbours: dict[int, set[int]] = {}
-    for unit, other in pairs:
+    for unit, other in np.unique(units[order].reshape(-1, 2), axis=0).tolist():
         neighbours.setdefault(unit, set()).add(other)
         neighbours.setdefault(other, set()).add(unit)
     return _chains(neighbours, ranks)
 
 
 def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines:
-    left, chains, torn = set(neighbours), list[tuple[int, ...]](), set[int]()
-    while left:
-        part = _connected(min(left), neighbours)
-        left -= part
+    pairs = [(unit, other) for unit, others in neighbours.items() for other in others]
+    members = np.asarray(pairs, dtype=np.int64).ravel()
+    groups = np.repeat(np.arange(len(pairs)), 2)
+    roots = connected(members, groups, 1 + max(neighbours, default=-1)).tolist()
+    parts: dict[int, set[int]] = {}
+    for unit in neighbours:
+        parts.setdefault(roots[unit], set()).add(unit)
+    chains, torn = list[tuple[int, ...]](), set[int]()
+    for part in parts.values():
         ends = sorted((u for u in part if len(neighbours[u]) == 1), key=lambda u: ranks.get(u, u))
         if len(ends) != 2 or any(len(neighbours[unit]) > 2 for unit in part):
             torn |= part
@@ -84,15 +89,6 @@ def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines
     return Pipelines(
         tuple(sorted(chains, key=lambda chain: ranks.get(chain[0], chain[0]))), frozenset(torn)
     )
-
-
-def _connected(first: int, neighbours: dict[int, set[int]]) -> set[int]:
-    connected, open_ = {first}, [first]
-    while open_:
-        new = neighbours[open_.pop()] - connected
-        connected |= new
-        open_ += new
-    return connected
 
 
 def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:

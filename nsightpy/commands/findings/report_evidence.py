@@ -29,7 +29,7 @@ from nsightpy.query.idle_time import (
 )
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.work_reading import Recorded, operations_in, wanted_steps, wanted_stretch
+from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.reports.system import SystemReport
 
 # The ranges that PyTorch's autograd makes of every operator.
@@ -77,15 +77,10 @@ def report_evidence(
     gaps = {} if followed is None else idle_intervals(followed, windows, source.events)
     devices = {row.place: device_evidence(source, gaps, row) for row in rows}
     matters = bool(source.communicates.any()) and not (scope.alone and _hidden(rows))
-    launch, stretch = source.launch, wanted_stretch(report, scope)
-    steps = wanted_steps(report, scope, is_steady=bool(source.steady))
+    launch, part = source.launch, _rank_part(report, scope, matters)
+    is_steady = bool(source.steady)
     return ReportEvidence(
-        Recorded(
-            _rank_part(report, scope, matters),
-            steps,
-            stretch,
-            operations_in(source.work, steps, stretch),
-        ),
+        recorded(report, scope, work=source.work, is_steady=is_steady, part=part),
         devices,
         rows,
         source.steady,

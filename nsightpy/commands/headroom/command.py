@@ -155,7 +155,7 @@ def _part_of(
     budgets = rank_budgets(report, scope, *read_work(report, scope))
     windows = {row.place: steady.get(row.pid, row.budget.window) for row in budgets}
     parts = step_parts(kernels, windows, distance)
-    work = recorded(report, scope, whole=whole)
+    work = recorded(report, scope, is_steady=False if whole else None)
     return Part(parts, int(clocks.max(initial=0)), list(states.values()), work)
 
 
