@@ -31,7 +31,7 @@ from nsightpy.results.tracks import (  # noqa: E402
     RANGES,
     STREAM,
     Lane,
-    Place,
+    Owner,
     Timeline,
     Track,
 )
@@ -65,7 +65,7 @@ def timeline_of(events: int) -> Timeline:
     """A made-up job: every lane has events of many lengths, one after the other."""
     random = np.random.default_rng(7)
     names = tuple(f"kernel_{number}" for number in range(NAMES))
-    places = tuple(Place(f"r{rank}", "node0", rank, rank, 0) for rank in range(RANKS))
+    owners = tuple(Owner(f"r{rank}", "node0", rank, rank, 0) for rank in range(RANKS))
     end = round(events / RANKS * 0.45 * EVENT_NS)
 
     def lane(kind: str, label: str, category: int, share: float, busy: float) -> Lane:
@@ -78,8 +78,8 @@ def timeline_of(events: int) -> Timeline:
         levels, categories = np.zeros(count, np.int16), np.full(count, category, np.uint8)
         return Lane(kind, label, 7, starts, ends, Labels(codes, names), levels, categories)
 
-    tracks = [Track(place, tuple(lane(*one) for one in LANES)) for place in places]
-    return Timeline(places, 0, end, "made up", lambda _: iter(tracks), lambda: 0, ("made up",))
+    tracks = [Track(owner, tuple(lane(*one) for one in LANES)) for owner in owners]
+    return Timeline(owners, 0, end, "made up", lambda _: iter(tracks), lambda: 0, ("made up",))
 
 
 def opened(page: Browser, path: Path) -> None:

@@ -14,9 +14,8 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from nsightpy import __version__
-from nsightpy.output.cells import cells
+from nsightpy.output.cells import cells, heading
 from nsightpy.output.escape import csv_text, markdown_text
-from nsightpy.output.headings import heading
 from nsightpy.results import (
     UNKNOWN,
     Field,

@@ -115,6 +115,13 @@ def differences(result: Comparison) -> list[str]:
     ]
 
 
+def circumstances(result: Comparison) -> list[tuple[str, str]]:
+    """What is alike and what differs, under its label."""
+    alike, different = "; ".join(same_on_both(result)), "; ".join(differences(result))
+    differs = ("Differs", different or "nothing that the reports record")
+    return [*([("Both", alike)] if alike else []), differs]
+
+
 def subject(result: Comparison) -> str:
     """What the answer is about: The step, The window, The sum of all launches, ..."""
     words = {

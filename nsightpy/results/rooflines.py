@@ -7,7 +7,6 @@ rate, times are ns. What was not measured is None, never 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -315,8 +314,3 @@ def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
         "achieved_occupancy_pct": speed.achieved_occupancy_pct,
         "occupancy_limited_by": list(speed.limiters),
     }
-
-
-def tool_versions(launches: Iterable[RooflineLaunch]) -> tuple[str, ...]:
-    """The ncu versions of launches, each once; without those that are not known."""
-    return tuple(dict.fromkeys(launch.tool_version for launch in launches if launch.tool_version))

@@ -32,7 +32,7 @@ class Field:
     unit: "GB/s", "%", ... decimals: as it is printed; None for whole numbers. Texts and names come
     out of reports, which anybody can write, unless they are `own` words of nsightpy.
 
-    heading: above it, where its name is none (output.headings). importance: 1 is shown in the
+    heading: above it, where its name is none (output.cells). importance: 1 is shown in the
     narrowest terminal; 0 after all others. place: 1, 2, ... stand before the others there, -1
     behind them. width: the fewest cells in
     which a text can still be read.

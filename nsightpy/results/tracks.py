@@ -102,7 +102,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Owner:
     """Whose events a track holds: one device as one process used it; None for a host alone."""
 
     report: str
@@ -121,7 +121,7 @@ class Place:
 class Track:
     """One device's streams, and on the first device of a process its host threads too."""
 
-    place: Place
+    owner: Owner
     lanes: tuple[Lane, ...]
     counters: tuple[Counter, ...] = ()
 
@@ -133,8 +133,8 @@ class Track:
 class Mark:
     """Something to jump to: an iteration of all ranks, or a finding and its worst place.
 
-    Without a start it is about the whole of its place; without a place, about all of them. Of the
-    critical path one is about all of it, the others are when it runs over the work of a place.
+    Without a start it is about the whole of its owner; without an owner, about all of them. Of the
+    critical path one is about all of it, the others are when it runs over the work of an owner.
     """
 
     kind: str
@@ -142,7 +142,7 @@ class Mark:
     text: str
     start_ns: int | None = None
     end_ns: int | None = None
-    place: Place | None = None
+    owner: Owner | None = None
     severity: str = ""
 
 
@@ -153,13 +153,13 @@ ITERATION, FINDING, CRITICAL = "iteration", "finding", "critical path"
 class Timeline:
     """Tracks on one clock, read report by report whenever they are asked for, with detail or not.
 
-    start_ns and end_ns are the window on the clock of the first place: that of its own report.
+    start_ns and end_ns are the window on the clock of the first owner: that of its own report.
     earliest() is not later than any event. `clock` says how the ranks were brought together.
     marks() are found when asked for, path() are those of the critical path among them;
     picture(columns) is the timeline reduced to so many columns.
     """
 
-    places: tuple[Place, ...]
+    owners: tuple[Owner, ...]
     start_ns: int
     end_ns: int
     clock: str
@@ -209,7 +209,7 @@ class Band:
 class Row:
     """One device in a picture, with shares of the window in which it was busy, or only talked."""
 
-    place: Place
+    owner: Owner
     bands: tuple[Band, ...]
     busy_share: float
     exposed_share: float

@@ -9,9 +9,8 @@ import pytest
 from terminal import run_in_terminal
 
 import nsightpy
-from nsightpy.output.cells import cell, cells
+from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width
-from nsightpy.output.headings import heading
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
 from nsightpy.render.text.terminal import console, print_table
 from nsightpy.results import Field, Table, Value, View

@@ -22,7 +22,7 @@ from nsightpy.results.tracks import (
     RANGES,
     STREAM,
     Lane,
-    Place,
+    Owner,
     Timeline,
     Track,
 )
@@ -88,18 +88,18 @@ def lane(starts: list[int], ends: list[int], kind: str = STREAM, category: int =
 
 def timeline_of(tracks: list[Track], start: int, end: int) -> Timeline:
     return Timeline(
-        tuple(track.place for track in tracks),
+        tuple(track.owner for track in tracks),
         start,
         end,
         "made up",
         lambda _: iter(tracks),
         lambda: start,
-        tuple(dict.fromkeys(track.place.report for track in tracks)),
+        tuple(dict.fromkeys(track.owner.report for track in tracks)),
     )
 
 
-def place(rank: int) -> Place:
-    return Place(f"r{rank}.sqlite", "host", 1, rank, 0)
+def owner(rank: int) -> Owner:
+    return Owner(f"r{rank}.sqlite", "host", 1, rank, 0)
 
 
 @given(intervals, st.integers(1, 50))
@@ -107,7 +107,7 @@ def test_columns_add_up_to_the_time_of_the_union(
     found: list[tuple[int, int]], columns: int
 ) -> None:
     starts, ends = arrays(found)
-    track = Track(place(0), (lane(starts.tolist(), ends.tolist()),))
+    track = Track(owner(0), (lane(starts.tolist(), ends.tolist()),))
     made = picture(timeline_of([track], 0, 100), columns)
     (band,) = [band for band in made.rows[0].bands if band.kind == "compute"]
     boxes = 0
@@ -121,7 +121,7 @@ def test_columns_add_up_to_the_time_of_the_union(
 
 
 def test_a_tiny_event_is_seen_and_counted() -> None:
-    track = Track(place(0), (lane([500_000_000, 500_000_010], [500_000_001, 500_000_012]),))
+    track = Track(owner(0), (lane([500_000_000, 500_000_010], [500_000_001, 500_000_012]),))
     made = picture(timeline_of([track], 0, 1_000_000_000), 100)
     (band,) = [band for band in made.rows[0].bands if band.kind == "compute"]
     assert np.flatnonzero(band.shares).tolist() == [50]
@@ -130,7 +130,7 @@ def test_a_tiny_event_is_seen_and_counted() -> None:
 
 
 def test_events_at_the_edges_are_clipped_not_dropped() -> None:
-    track = Track(place(0), (lane([0, 90], [20, 200]),))
+    track = Track(owner(0), (lane([0, 90], [20, 200]),))
     made = picture(timeline_of([track], 10, 100), 90)
     assert made.rows[0].busy_share == pytest.approx(20 / 90)
 
@@ -138,7 +138,7 @@ def test_events_at_the_edges_are_clipped_not_dropped() -> None:
 def test_many_rows_are_stacked_and_exclude_each_other() -> None:
     tracks = [
         Track(
-            place(rank),
+            owner(rank),
             (
                 lane([0, 50], [40, 60]),
                 lane([30], [70], category=COMMUNICATION),
@@ -169,13 +169,13 @@ def test_hostile_names_are_drawn_as_text() -> None:
         np.zeros(4, dtype=np.int16),
         np.zeros(4, dtype=np.uint8),
     )
-    figure = draw(picture(timeline_of([Track(place(0), (own,))], 0, 400), 400))
+    figure = draw(picture(timeline_of([Track(owner(0), (own,))], 0, 400), 400))
     figure.canvas.draw()
 
 
 def test_the_window_is_where_the_ranks_worked_on_one_clock() -> None:
     made = nsightpy.timeline(str(TRAINING))
-    assert [p.label for p in made.places] == [f"rank {n} · GPU {n % 2}" for n in range(4)]
+    assert [p.label for p in made.owners] == [f"rank {n} · GPU {n % 2}" for n in range(4)]
     starts, ends = [], []
     for track in made:
         streams = track.lanes_of(STREAM)
@@ -215,7 +215,7 @@ def test_pictures_agree_with_the_breakdown() -> None:
 
 def test_scope_and_window() -> None:
     made = nsightpy.timeline(str(TRAINING), rank="1,3", from_time="560ms", to_time="570ms")
-    assert [p.rank for p in made.places] == [1, 3]
+    assert [p.rank for p in made.owners] == [1, 3]
     assert (made.start_ns, made.end_ns) == (560_000_000, 570_000_000)
     for track in made:
         for one in track.lanes:
@@ -244,7 +244,7 @@ def test_the_critical_path_is_marked_on_whom_it_runs_over() -> None:
     assert (whole.start_ns, whole.end_ns) == (pytest.approx(first, abs=1e5), ends[-1])
     assert ends[-1] == pytest.approx(last, abs=1e6)
     # two of the three others wait for the straggler all the time
-    long = [leg for leg in legs if leg.place is not None and leg.place.rank == 2]
+    long = [leg for leg in legs if leg.owner is not None and leg.owner.rank == 2]
     assert sum((leg.end_ns or 0) - (leg.start_ns or 0) for leg in long) > 0.9 * (last - first)
     assert made.picture is not None
     assert made.picture(100).path == (whole, *legs)
@@ -262,7 +262,7 @@ def test_iterations_that_cannot_be(tmp_path: Path, more: tuple[str, ...], code: 
 def test_one_report_of_two_ranks_has_a_track_for_each(tmp_path: Path) -> None:
     PRESETS["one_report_2rank"].write(tmp_path)
     made = nsightpy.timeline(tmp_path)
-    assert [p.rank for p in made.places] == [0, 1]
+    assert [p.rank for p in made.owners] == [0, 1]
     for track in made:
         assert track.lanes_of(RANGES)
         assert all(one.launch_tid is not None for one in track.lanes_of(STREAM))

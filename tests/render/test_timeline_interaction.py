@@ -21,7 +21,7 @@ from nsightpy.results.tracks import (
     Counter,
     Lane,
     Mark,
-    Place,
+    Owner,
     Timeline,
     Track,
 )
@@ -173,10 +173,10 @@ def test_the_address_restores_the_view(training: Path, chromium: Browser) -> Non
         " choose({ track: state.tracks[1], lane: state.tracks[1].lanes[2], row: 7 }))"
     )
     settled(chromium, "location.hash.includes('sel=1.2.7')")
-    place = chromium.run("location.hash")
+    owner = chromium.run("location.hash")
     facts = "[view.start, view.end, state.stretch, facts().chosen, state.chosen.row]"
     before = chromium.run(facts)
-    chromium.open(training, place)
+    chromium.open(training, owner)
     assert chromium.run(facts) == before
     chromium.open(training, "#t=560000000-570000000")
     assert chromium.run("[view.start, view.end]") == [560_000_000, 570_000_000]
@@ -307,7 +307,7 @@ def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Bro
 
 
 def test_hostile_marks_and_counters_stay_text(tmp_path: Path, chromium: Browser) -> None:
-    place = Place("r.sqlite", "host", 1, None, 0)
+    owner = Owner("r.sqlite", "host", 1, None, 0)
     times = np.arange(3, dtype=np.int64) * 1000
     zeros = np.zeros(3, dtype=np.int16)
     lane = Lane(
@@ -320,12 +320,12 @@ def test_hostile_marks_and_counters_stay_text(tmp_path: Path, chromium: Browser)
         zeros,
         zeros.astype(np.uint8),
     )
-    track = Track(place, (lane,), (Counter(HOSTILE, "bytes", times, times),))
+    track = Track(owner, (lane,), (Counter(HOSTILE, "bytes", times, times),))
     marks = tuple(
-        Mark(kind, HOSTILE, HOSTILE, 0, 900, place, HOSTILE) for kind in (FINDING, ITERATION)
+        Mark(kind, HOSTILE, HOSTILE, 0, 900, owner, HOSTILE) for kind in (FINDING, ITERATION)
     )
     made = Timeline(
-        (place,), 0, 3000, "clock", lambda _: iter([track]), lambda: 0, ("r",), [], lambda: marks
+        (owner,), 0, 3000, "clock", lambda _: iter([track]), lambda: 0, ("r",), [], lambda: marks
     )
     page = tmp_path / "hostile.html"
     with page.open("wb") as file:

@@ -19,7 +19,7 @@ from simulator.presets import PRESETS
 import nsightpy
 from nsightpy.frames import Labels
 from nsightpy.render.timeline.page import write_page
-from nsightpy.results.tracks import STREAM, Lane, Place, Timeline, Track
+from nsightpy.results.tracks import STREAM, Lane, Owner, Timeline, Track
 from tests.support.browser import Browser, find_chromium
 from tests.support.reports import ROOT, ask
 
@@ -69,7 +69,7 @@ def test_every_event_is_in_the_page(training: Path) -> None:
     events = 0
     for track in nsightpy.timeline(str(TRAINING)):
         for lane in track.lanes:
-            meta, columns = found.pop((track.place.label, lane.label))
+            meta, columns = found.pop((track.owner.label, lane.label))
             assert (columns["start"] == lane.starts).all()
             assert (columns["start"] + columns["duration"] == lane.ends).all()
             names = [head["names"][code] for code in columns["name"].tolist()]
@@ -100,7 +100,7 @@ def test_the_page_may_load_nothing(training: Path) -> None:
 
 def hostile_timeline() -> Timeline:
     starts = np.arange(len(HOSTILE), dtype=np.int64) * 1000
-    place = Place("<b>r</b>.sqlite", "</script><i>host", 1, None, 0)
+    owner = Owner("<b>r</b>.sqlite", "</script><i>host", 1, None, 0)
     lane = Lane(
         STREAM,
         "stream 7",
@@ -112,10 +112,10 @@ def hostile_timeline() -> Timeline:
         np.zeros(len(starts), dtype=np.uint8),
         details=Labels.of(HOSTILE),
     )
-    track = Track(place, (lane,))
+    track = Track(owner, (lane,))
     inputs = ("</title><script>alert(1)</script>.sqlite",)
     notes = ["</script><script>document.title='owned'</script>"]
-    return Timeline((place,), 0, 6000, "clock", lambda _: iter([track]), lambda: 0, inputs, notes)
+    return Timeline((owner,), 0, 6000, "clock", lambda _: iter([track]), lambda: 0, inputs, notes)
 
 
 def hostile_page(folder: Path) -> Path:

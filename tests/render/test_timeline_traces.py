@@ -22,7 +22,7 @@ from nsightpy.results.tracks import (
     Counter as TrackCounter,
     Lane,
     Mark,
-    Place,
+    Owner,
     Timeline,
     Track,
 )
@@ -121,20 +121,20 @@ def crossing_timeline() -> Timeline:
     names = Labels.of([*HOSTILE, "plain", "plain"])
     kinds = np.zeros(6, dtype=np.uint8)
     lane = Lane(STREAM, "stream 7", 7, starts, ends, names, levels, kinds, details=names)
-    place = Place("r.sqlite", 'host"<', 1, None, 0)
+    owner = Owner("r.sqlite", 'host"<', 1, None, 0)
     held = TrackCounter("memory, live", "bytes", starts[:3], ends[:3])
     sampled = TrackCounter("SM active", "%", starts[:2], ends[:2])
-    track = Track(place, (lane,), (held, sampled))
+    track = Track(owner, (lane,), (held, sampled))
     iterations = tuple(
         Mark(ITERATION, f"iteration {number}", "steady", 10 * number, 10 * number + 15)
         for number in range(3)
     )
     findings = (
-        Mark(FINDING, HOSTILE[0], HOSTILE[1], 12, 12, place),
+        Mark(FINDING, HOSTILE[0], HOSTILE[1], 12, 12, owner),
         Mark(FINDING, "about all of it", ""),
     )
     return Timeline(
-        *((place,), 5, 40, "clock", lambda _: iter([track]), lambda: 5, ("r.sqlite",)),
+        *((owner,), 5, 40, "clock", lambda _: iter([track]), lambda: 5, ("r.sqlite",)),
         marks=lambda: (*findings, *iterations),
     )
 
@@ -163,7 +163,7 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
         (1, "GPU 0 memory, live"): [(0, 20), (5, 25), (7, 14)],
         (1, "GPU 0 SM active"): [(0, 20), (5, 25)],
     }
-    # what overlaps stands on threads of its own; without a start there is no place to mark
+    # what overlaps stands on threads of its own; without a start there is no owner to mark
     assert [(one.name, one.start, one.end) for one in sorted(trace.marks)] == [
         ("iteration 0", 0, 10),
         ("iteration 2", 15, 30),

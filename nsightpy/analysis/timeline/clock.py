@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment import clocks
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.frames import Ints
-from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
+from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Owner
 from nsightpy.units import format_count, format_time
 
 # By report, process, device and stream: when collectives began, in the report's own time and
@@ -31,10 +31,10 @@ def collectives_of(alignment: Alignment) -> Collectives:
     """When each stream's matched collectives began, and their instances."""
     ledger, numbers = alignment.ledger, alignment.instances.number
     found: dict[tuple[str, int, int, int], tuple[Ints, Ints]] = {}
-    for place, unit in enumerate(ledger.units):
+    for number, unit in enumerate(ledger.units):
         fit = alignment.fits[unit.clock]
-        of_unit = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
-        starts = ledger.starts[of_unit] - alignment.ledger_ahead_ns(place)
+        of_unit = np.flatnonzero((ledger.unit == number) & (numbers >= 0))
+        starts = ledger.starts[of_unit] - alignment.ledger_ahead_ns(number)
         for stream in np.unique(ledger.stream[of_unit]).tolist():
             on_stream = ledger.stream[of_unit] == stream
             key = (fit.report, unit.pid, unit.device, int(stream))
@@ -42,9 +42,9 @@ def collectives_of(alignment: Alignment) -> Collectives:
     return found
 
 
-def with_collectives(lane: Lane, place: Place, collectives: Collectives) -> Lane:
+def with_collectives(lane: Lane, owner: Owner, collectives: Collectives) -> Lane:
     """A stream's lane, in the report's own time, with the instances of its collectives."""
-    instances = collectives.get((place.report, place.pid, place.device or 0, lane.number))
+    instances = collectives.get((owner.report, owner.pid, owner.device or 0, lane.number))
     if instances is None:
         return lane
     starts, numbers = instances

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.results import Table, Value
-from nsightpy.results.tracks import CRITICAL, FINDING, ITERATION, Mark, Place
+from nsightpy.results.tracks import CRITICAL, FINDING, ITERATION, Mark, Owner
 from nsightpy.units import format_time
 
 # (report, process, device)
@@ -47,30 +47,30 @@ def _iteration(number: int, spans: Sequence[tuple[int, int, str]], sources: Sequ
 
 
 def path_marks(
-    places: Sequence[Place], units: Sequence[Unit], legs: Sequence[tuple[int, int, int]], text: str
+    owners: Sequence[Owner], units: Sequence[Unit], legs: Sequence[tuple[int, int, int]], text: str
 ) -> list[Mark]:
     """The critical path as a whole, then each of its legs: over which unit from when to when."""
-    by_unit = {(place.report, place.pid, place.device): place for place in places}
+    by_unit = {(owner.report, owner.pid, owner.device): owner for owner in owners}
     drawn = [leg for leg in legs if units[leg[0]] in by_unit][:MOST]
     if not drawn:
         return []
     marks = [Mark(CRITICAL, "critical path", text, drawn[0][1], drawn[-1][2])]
     for unit, start, end in drawn:
-        place = by_unit[units[unit]]
-        marks.append(Mark(CRITICAL, place.label, format_time(end - start), start, end, place))
+        owner = by_unit[units[unit]]
+        marks.append(Mark(CRITICAL, owner.label, format_time(end - start), start, end, owner))
     return marks
 
 
-def finding_marks(places: Sequence[Place], findings: Table) -> list[Mark]:
+def finding_marks(owners: Sequence[Owner], findings: Table) -> list[Mark]:
     """The rows of the findings command, each at its worst place.
 
     Their times are on the common clock, as those of the timeline are.
     """
-    return [_finding(places, record) for record in findings.records()]
+    return [_finding(owners, record) for record in findings.records()]
 
 
-def _finding(places: Sequence[Place], record: dict[str, Value]) -> Mark:
-    place = _place(places, record["rank"], record["device"])
+def _finding(owners: Sequence[Owner], record: dict[str, Value]) -> Mark:
+    owner = _owner(owners, record["rank"], record["device"])
     start, length = record["start_ns"], record["duration_ns"]
     span: tuple[int | None, int | None] = (None, None)
     if isinstance(start, int):
@@ -80,16 +80,16 @@ def _finding(places: Sequence[Place], record: dict[str, Value]) -> Mark:
     text = f"{record['evidence']}{gain}"
     if record["next_command"]:
         text = f"{text}. Next: {record['next_command']}"
-    return Mark(FINDING, str(record["finding"]), text, *span, place, str(record["severity"]))
+    return Mark(FINDING, str(record["finding"]), text, *span, owner, str(record["severity"]))
 
 
-def _place(places: Sequence[Place], rank: Value, device: Value) -> Place | None:
-    """Whose finding it is; None where that is not one place."""
+def _owner(owners: Sequence[Owner], rank: Value, device: Value) -> Owner | None:
+    """Whose finding it is; None where that is not one owner."""
     fitting = [
-        place
-        for place in places
-        if (rank is None or place.rank == rank) and (device is None or place.device == device)
+        owner
+        for owner in owners
+        if (rank is None or owner.rank == rank) and (device is None or owner.device == device)
     ]
-    if rank is None and device is None and len(places) > 1:
+    if rank is None and device is None and len(owners) > 1:
         return None
     return fitting[0] if len(fitting) == 1 or (fitting and rank is not None) else None

@@ -81,25 +81,25 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
     No event is left out but NVTX ranges nested deeper than is drawn; those are counted.
     """
     grid = _Grid(timeline.start_ns, timeline.end_ns, columns)
-    stacked = len(timeline.places) > MOST_UNSTACKED
+    stacked = len(timeline.owners) > MOST_UNSTACKED
     rows: dict[int, Row] = {}
     parts: dict[int, list[tuple[int, int, int]]] = {}
     left_out = 0
     for track in timeline.tracks(False):
-        place = timeline.places.index(track.place)
+        row_number = timeline.owners.index(track.owner)
         row, missing = _row(track, grid, stacked)
-        rows[place] = row
+        rows[row_number] = row
         left_out += missing
         for lane in track.lanes_of(STREAM):
             for number, start, end in _collectives(lane, grid):
-                parts.setdefault(number, []).append((place, start, end))
+                parts.setdefault(number, []).append((row_number, start, end))
     shared = [sorted(part) for part in parts.values() if len(part) > 1]
     shared.sort(key=lambda part: (-max(end - start for _, start, end in part), part))
     return Picture(
         start_ns=grid.start,
         end_ns=grid.end,
         columns=columns,
-        rows=tuple(rows[place] for place in sorted(rows)),
+        rows=tuple(rows[each] for each in sorted(rows)),
         stacked=stacked,
         joins=() if stacked else tuple(Join(tuple(part)) for part in shared[:MOST_JOINS]),
         collectives=len(shared),
@@ -130,7 +130,7 @@ def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
         bands = [band for band in bands if band.events or band.kind != CATEGORIES[GRAPH]]
         bands.append(Band(IDLE, grid.shares(idle), None, 0, 0))
     whole = max(grid.end - grid.start, 1)
-    row = Row(track.place, (*ranges, *bands), busy.total / whole, exposed.total / whole)
+    row = Row(track.owner, (*ranges, *bands), busy.total / whole, exposed.total / whole)
     return row, left_out
 
 

@@ -14,7 +14,7 @@ from nsightpy.analysis.time_budget import TimeBudget, activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
 from nsightpy.analysis.work_graph.streams import StreamWaits, stream_waits
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
-from nsightpy.output.headings import cause_words
+from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.device_time import RankedBudget, budget_order, doubtful_names, suspect_note

@@ -162,7 +162,7 @@ def _marked(tracks: Timeline | NsightpyError, summary: Summary) -> Timeline | No
     """The timeline with the findings among its marks; None where there is nothing to draw."""
     if isinstance(tracks, NsightpyError):
         return None
-    marks = finding_marks(tracks.places, findings_table(summary.findings))
+    marks = finding_marks(tracks.owners, findings_table(summary.findings))
     return replace(tracks, marks=lambda: (*marks, *tracks.marks()))
 
 

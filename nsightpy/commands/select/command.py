@@ -37,7 +37,7 @@ from nsightpy.results.keys import VARIANT, row_keys
 @command(
     *FIELDS,
     keys=row_keys(VARIANT, "name", "grid", "block"),
-    text="nsightpy.render.text.plan:print_plan",
+    text="nsightpy.render.text.terminal:print_plan",
 )
 def select(
     *,

@@ -28,7 +28,7 @@ from nsightpy.report_sets.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
 from nsightpy.results.notes import texts
-from nsightpy.results.tracks import Mark, Place, Timeline
+from nsightpy.results.tracks import Mark, Owner, Timeline
 from nsightpy.units import listed
 
 # In this order in what is drawn.
@@ -39,12 +39,12 @@ _PLACED = ("start_ns", "end_ns", "pid", "device")
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The places of one report and the bounds of what they did, in its own time.
+    """The owners of one report and the bounds of what they did, in its own time.
 
     `iterations` by process, where some of them were chosen.
     """
 
-    places: tuple[tuple[int, int | None], ...]
+    owners: tuple[tuple[int, int | None], ...]
     start_ns: int
     end_ns: int
     iterations: dict[int, Iterations] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def timeline(
 
 
 def _survey(report: SystemReport, scope: Scope) -> Survey | None:
-    """The places of a report in scope; None when there are none."""
+    """The owners of a report in scope; None when there are none."""
     chosen, scope = scope.iteration, _at_all_times(scope)
     iterations = {} if chosen is None else scope.iterations(report)
     frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
@@ -106,16 +106,16 @@ def _drawn(
         narrowed = scope.ranks is not None or scope.devices is not None
         hint = "check --rank and --device." if narrowed else "nsightpy info says what was recorded."
         raise MissingDataError(inputs, "holds no GPU work: there is nothing to draw", hint)
-    places = tuple(place for place, _ in placed)
+    owners = tuple(owner for owner, _ in placed)
     window = _window(request, clock, placed)
     by_path = {str(report.path): report for report, _ in parts.results}
     notes = list(texts([*parts.ranks.notes, *request.said, *clock.notes], request.kind))
     if scope.nvtx is not None:
         notes.append(f"Of the GPU's work only what was launched inside ranges {scope.nvtx!r}.")
-    alone = len(places) == len(parts.ranks) == 1 or not parts.ranks.one_job
+    alone = len(owners) == len(parts.ranks) == 1 or not parts.ranks.one_job
     reader = TrackReader(
-        [by_path[path] for path in dict.fromkeys(place.report for place in places)],
-        places,
+        [by_path[path] for path in dict.fromkeys(owner.report for owner in owners)],
+        owners,
         _at_all_times(scope),
         calls,
         communication,
@@ -126,16 +126,16 @@ def _drawn(
         skip=parts.ranks.on_error == "skip" and len(by_path) > 1,
     )
     moments = [
-        clock.moment(place.report, place.pid, time_ns)
-        for place, survey in placed
+        clock.moment(owner.report, owner.pid, time_ns)
+        for owner, survey in placed
         for time_ns in (survey.start_ns, survey.end_ns)
     ]
     marks = partial(_marks, request, reader, communication)
     drawn = Timeline(
-        places=places,
+        owners=owners,
         start_ns=min(moments) if window[0] is None else window[0],
         end_ns=max(moments) if window[1] is None else window[1],
-        clock=_caption(request, places),
+        clock=_caption(request, owners),
         tracks=reader.tracks,
         earliest=reader.earliest,
         inputs=parts.ranks.inputs,
@@ -146,32 +146,32 @@ def _drawn(
     return replace(drawn, picture=partial(picture, drawn))
 
 
-def _placed(parts: Parts[Survey | None]) -> list[tuple[Place, Survey]]:
-    """Every place with its report's survey, in the order of the picture.
+def _placed(parts: Parts[Survey | None]) -> list[tuple[Owner, Survey]]:
+    """Every owner with its report's survey, in the order of the picture.
 
     Ranks ascending, unknown ones last, then reports, processes and devices.
     """
     repeated = parts.ranks.repeated
     placed = [
         (
-            Place(str(report.path), report.session.host, pid, report.rank_of(pid)[0], device),
+            Owner(str(report.path), report.session.host, pid, report.rank_of(pid)[0], device),
             survey,
         )
         for report, survey in parts.results
         if survey is not None and report.path not in repeated
-        for pid, device in survey.places
+        for pid, device in survey.owners
     ]
 
-    def order(pair: tuple[Place, Survey]) -> tuple[Any, ...]:
-        place = pair[0]
-        return (*rank_order(place.rank), natural(place.report), place.pid, place.device or 0)
+    def order(pair: tuple[Owner, Survey]) -> tuple[Any, ...]:
+        owner = pair[0]
+        return (*rank_order(owner.rank), natural(owner.report), owner.pid, owner.device or 0)
 
     return sorted(placed, key=order)
 
 
-def _caption(request: Request, places: Sequence[Place]) -> str:
+def _caption(request: Request, owners: Sequence[Owner]) -> str:
     """How the ranks were brought together."""
-    units = {(place.report, place.pid) for place in places}
+    units = {(owner.report, owner.pid) for owner in owners}
     if len(units) == 1:
         return "the report's own clock"
     if not request.ranks.one_job:
@@ -181,7 +181,7 @@ def _caption(request: Request, places: Sequence[Place]) -> str:
 
 
 def _window(
-    request: Request, clock: CommonClock, placed: Sequence[tuple[Place, Survey]]
+    request: Request, clock: CommonClock, placed: Sequence[tuple[Owner, Survey]]
 ) -> tuple[int | None, int | None]:
     """The stretch of time that is drawn, on the clock of all ranks; None: to the end.
 
@@ -192,7 +192,7 @@ def _window(
         return window
     if window != (None, None):
         raise UsageError("--iteration already says from when to when: leave out --from, --to")
-    units = {(place.report, place.pid): survey.iterations for place, survey in placed}
+    units = {(owner.report, owner.pid): survey.iterations for owner, survey in placed}
     found = [(*unit, by_pid[unit[1]]) for unit, by_pid in units.items() if unit[1] in by_pid]
     windows = [
         (
@@ -218,7 +218,7 @@ def _marks(
     questions: dict[str, Question[Any]] = {
         "findings": checks.findings.question(communication=communication),
         "iterations": Question(_iterations, partial(_on_one_clock, reader=reader), identified=True),
-        "critical path": path_question(partial(_path, places=reader.places), communication),
+        "critical path": path_question(partial(_path, owners=reader.owners), communication),
     }
     try:
         found = answers(request, [questions[name] for name in wanted])
@@ -229,11 +229,11 @@ def _marks(
         if isinstance(answer, NsightpyError):
             reader.notes.append(f"Not marked: {name}: {answer}")
         else:
-            marks += finding_marks(reader.places, answer) if name == "findings" else answer
+            marks += finding_marks(reader.owners, answer) if name == "findings" else answer
     return tuple(marks)
 
 
-def _path(known: Replayed, *, places: Sequence[Place]) -> list[Mark]:
+def _path(known: Replayed, *, owners: Sequence[Owner]) -> list[Mark]:
     """The critical path of the steady state, or of the drawn window; nothing without one."""
     graph, path = known.graph, known.path
     if graph is None or path is None:
@@ -242,7 +242,7 @@ def _path(known: Replayed, *, places: Sequence[Place]) -> list[Mark]:
     if known.alignment is not None:
         later = known.alignment.base_ns - CommonClock.of(known.alignment).zero_ns
     moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
-    return path_marks(places, graph.work.units, moved, known.path_text or "")
+    return path_marks(owners, graph.work.units, moved, known.path_text or "")
 
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
@@ -252,7 +252,7 @@ def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
 
 def _on_one_clock(parts: Parts[dict[int, Iterations]], reader: TrackReader) -> list[Mark]:
     """The iterations of the drawn processes as marks, those that the window holds some of."""
-    units = {(place.report, place.pid) for place in reader.places}
+    units = {(owner.report, owner.pid) for owner in reader.owners}
     processes = []
     for report, by_pid in parts.results:
         for pid, found in by_pid.items():

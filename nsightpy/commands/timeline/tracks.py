@@ -19,7 +19,7 @@ from nsightpy.query import Scope, SystemReport
 from nsightpy.query.device_time import memory_events
 from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import SHARES, gpus_of
-from nsightpy.results.tracks import Counter, Lane, Place, Track
+from nsightpy.results.tracks import Counter, Lane, Owner, Track
 
 _SPAN = ("start_ns", "end_ns")
 _STREAM = (*_SPAN, "pid", "device", "stream", "correlation_id")
@@ -44,7 +44,7 @@ class TrackReader:
     """
 
     reports: Sequence[SystemReport]
-    places: Sequence[Place]
+    owners: Sequence[Owner]
     scope: Scope
     calls: bool
     communication: tuple[str, ...]
@@ -57,7 +57,7 @@ class TrackReader:
     def tracks(self, detail: bool) -> Iterator[Track]:
         """The tracks; with `detail` grids, sizes, launches, API calls, operators and counters."""
         for report in self.reports:
-            places = [place for place in self.places if place.report == str(report.path)]
+            owners = [owner for owner in self.owners if owner.report == str(report.path)]
             try:
                 lanes = self._lanes(report, detail)
             except ReportError as error:
@@ -68,31 +68,31 @@ class TrackReader:
             finally:
                 report.close()
             seen: set[int] = set()
-            for place in places:
-                yield self._track(place, lanes, is_first=place.pid not in seen)
-                seen.add(place.pid)
+            for owner in owners:
+                yield self._track(owner, lanes, is_first=owner.pid not in seen)
+                seen.add(owner.pid)
 
     def earliest(self) -> int:
         """A time that is not later than any event."""
         bounds = {str(report.path): report.bounds(gpu=True) for report in self.reports}
         starts = (
-            self.clock.moment(place.report, place.pid, extent[0])
-            for place in self.places
-            if (extent := bounds[place.report])
+            self.clock.moment(owner.report, owner.pid, extent[0])
+            for owner in self.owners
+            if (extent := bounds[owner.report])
         )
         return min(starts, default=0)
 
-    def _track(self, place: Place, lanes: Lanes, *, is_first: bool) -> Track:
+    def _track(self, owner: Owner, lanes: Lanes, *, is_first: bool) -> Track:
         """What was read of one device; on the first one of a process its host threads, too."""
         streams, hosts, counters = lanes
-        move = partial(self.clock.aligned, place.report, place.pid)
-        key = (place.pid, place.device)
+        move = partial(self.clock.aligned, owner.report, owner.pid)
+        key = (owner.pid, owner.device)
         shown = [
-            with_collectives(lane, place, self.collectives)
+            with_collectives(lane, owner, self.collectives)
             for pid, device, lane in streams
             if (pid, device) == key
         ]
-        shown += [lane for pid, lane in hosts if is_first and pid == place.pid]
+        shown += [lane for pid, lane in hosts if is_first and pid == owner.pid]
         moved = (lane.moved(move).within(*self.window) for lane in shown)
         counted = (
             counter.moved(move).within(*self.window)
@@ -100,7 +100,7 @@ class TrackReader:
             if (pid, device) == key
         )
         return Track(
-            place,
+            owner,
             tuple(lane for lane in moved if len(lane)),
             tuple(counter for counter in counted if len(counter.times)),
         )
@@ -149,8 +149,8 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
     if not samples.rows:
         return
     owners: dict[int, tuple[int, int]] = {}
-    for place, gpu in sorted(gpus_of(report).items()):
-        owners.setdefault(gpu, place)
+    for owner, gpu in sorted(gpus_of(report).items()):
+        owners.setdefault(gpu, owner)
     names = samples.labels("metric").merged()
     for code, name in enumerate(names.values):
         if not any(re.fullmatch(pattern, name) for pattern in SHARES.values()):

@@ -64,10 +64,8 @@ def _circumstances(result: Comparison) -> Iterator[str]:
     for label, side in (("Before", result.before), ("After", result.after)):
         size = sentences.side_size(side, result.unit)
         yield f"- {label}: {code(sentences.side_name(side))}, {size}"
-    alike, different = sentences.same_on_both(result), sentences.differences(result)
-    if alike:
-        yield f"- Both: {_words('; '.join(alike))}"
-    yield f"- Differs: {_words('; '.join(different)) or 'nothing that the reports record'}"
+    for label, text in sentences.circumstances(result):
+        yield f"- {label}: {_words(text)}"
 
 
 def _table(section: Section) -> Iterator[str]:

@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightpy.output import sentences
-from nsightpy.output.cells import cell
-from nsightpy.output.headings import cause_words
+from nsightpy.output.cells import cause_words, cell
 from nsightpy.render.plots.charts import draw_spread
 from nsightpy.render.plots.drawing import (
     FAINT,

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nsightpy.output import sentences
-from nsightpy.output.cells import cell
+from nsightpy.output.cells import cause_words, cell
 from nsightpy.output.escape import printable
-from nsightpy.output.headings import cause_words
 from nsightpy.render.text.layout import Shown
 from nsightpy.results import Field, Value
 from nsightpy.results.comparison import (

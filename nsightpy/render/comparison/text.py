@@ -51,11 +51,8 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
         return
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
-    alike, different = sentences.same_on_both(result), sentences.differences(result)
-    if alike:
-        yield _labelled("Both", "; ".join(alike), width)
-    nothing = "nothing that the reports record"
-    yield _labelled("Differs", "; ".join(different) or nothing, width)
+    for label, text in sentences.circumstances(result):
+        yield _labelled(label, text, width)
     yield from _wrapped(
         "Answer", sentences.answer(result), width, STYLES.get(result.step.verdict, "bold")
     )

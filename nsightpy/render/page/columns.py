@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.output.cells import ABSENT, cells
-from nsightpy.output.headings import heading
+from nsightpy.output.cells import ABSENT, cells, heading
 from nsightpy.render.text.shortening import distinct_names, shorten
-from nsightpy.render.text.views import by_importance, in_order
+from nsightpy.render.text.terminal import by_importance, in_order
 from nsightpy.results import Field, Table, Value
 
 MOST_COLUMNS = 8  # the others are shown on demand

@@ -5,14 +5,13 @@ Numbers stand for kernels, in the order of their time, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
     INK,
     QUIET,
@@ -23,13 +22,11 @@ from nsightpy.render.plots.drawing import (
     styled,
 )
 from nsightpy.render.roofline.plane import draw_plane, spots_of
+from nsightpy.render.roofline.text import machine_lines
 from nsightpy.render.text.shortening import distinct_names, short_name
 from nsightpy.results.rooflines import (
-    Machine,
     Roofline,
-    RooflineLaunch,
     RooflineVariant,
-    tool_versions,
 )
 
 WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
@@ -53,8 +50,7 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
     heading, footer = title or reports_name(result.inputs, 80), SIGNS
     if not planes:
-        gpus_and_tool = (*map(printable, gpus), _version(result.launches))
-        footer = f"{', '.join(filter(None, gpus_and_tool))}\n{_no_roofline(result)}"
+        footer = "\n".join((*machine_lines(result.launches), _no_roofline(result)))
     elif result.ceilings:
         footer += "; solid: measured, dashed: theoretical"
     figure, panels = new_panels(heading, heights or [BAR], WIDTH, footer, shared=False)
@@ -67,12 +63,6 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     if bars:
         _draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
     return figure
-
-
-def _version(launches: Iterable[RooflineLaunch]) -> str:
-    """Which ncu profiled these launches; "" where the files do not say."""
-    versions = tool_versions(launches)
-    return f"ncu {versions[0]}" + (" and others" if len(versions) > 1 else "") if versions else ""
 
 
 def _no_roofline(result: Roofline) -> str:
@@ -93,9 +83,7 @@ def _key(
     signs: Sequence[Line2D],
 ) -> None:
     """GPU, clock and ncu version, what the signs mean, which number is which kernel."""
-    machine = variants[0].first.machine
-    launches = (launch for variant in variants for launch in variant.launches)
-    about = [_clock([variant.first.machine for variant in variants]), _version(launches)]
+    (about,) = machine_lines([each for variant in variants for each in variant.launches])
     whole = sum(variant.total_ns or 0 for variant in variants) or 1
     named = variants[:MOST_NAMED]
     names = distinct_names([variant.first.name for variant in named], NAME_WIDTH)
@@ -109,19 +97,10 @@ def _key(
         rows.append(_line("grey: no work was counted, no point", QUIET))
     if more := len(variants) - len(named):
         rows.append(_line(f"and {more} more, drawn without a number", QUIET))
-    title = f"{printable(machine.name)}\n{', '.join(filter(None, about))}"
+    title = about.replace(", ", "\n", 1)
     rows = [*signs, _line(""), *rows]
     colors = [INK] * len(signs) + [str(row.get_color()) for row in rows[len(signs) :]]
     key_beside(axes, written=True, handles=rows, title=title, labelcolor=colors)
-
-
-def _clock(machines: Sequence[Machine]) -> str:
-    clocks = [machine.clock_hz / 1e6 for machine in machines if machine.clock_hz]
-    if not clocks:
-        return "SM clock not known"
-    low, high = round(min(clocks)), round(max(clocks))
-    shown = f"{low}" if low == high else f"{low} to {high}"
-    return f"peaks at {shown} MHz ({machines[0].clock} SM clock)"
 
 
 def _draw_speed(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]]) -> None:

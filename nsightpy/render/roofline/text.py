@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import wrapped
 from nsightpy.render.text.shortening import distinct_names
 from nsightpy.render.text.terminal import print_table
-from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant, tool_versions
+from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant
 from nsightpy.units import counted, percent, significant
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     """Print machines, table and verdicts in the console's width."""
     from rich.text import Text
 
-    for machine in _machines(result):
+    for machine in machine_lines(result.all_launches):
         for text in wrapped(machine, out.width, rest="  "):
             out.print(Text(text, style="bold"))
     print_table(result, out, rows)
@@ -56,22 +56,24 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
         out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))
 
 
-def _machines(result: Roofline) -> Iterator[str]:
-    """Each GPU with its clocks and how many launches ran on it."""
-    counts: dict[str, list[RooflineLaunch]] = {}
-    for launch in result.all_launches:
-        counts.setdefault(launch.machine.name, []).append(launch)
-    for name, launches in counts.items():
-        clocks = [launch.machine.clock_hz for launch in launches if launch.machine.clock_hz]
-        parts = [printable(name)]
-        if clocks:
-            low, high = round(min(clocks) / 1e6), round(max(clocks) / 1e6)
-            shown = str(low) if low == high else f"{low} to {high}"
-            parts.append(f"SM clock {shown} MHz ({launches[0].machine.clock})")
-        if versions := tool_versions(launches):
-            parts.append(f"ncu {', '.join(map(printable, versions))}")
-        parts.append(f"{counted(len(launches), 'launch', 'launches')}")
-        yield ", ".join(parts)
+def machine_lines(launches: Sequence[RooflineLaunch]) -> Iterator[str]:
+    """Each GPU with its clocks, the ncu that profiled it, and how many launches ran on it."""
+    gpus: dict[str, list[RooflineLaunch]] = {}
+    for launch in launches:
+        gpus.setdefault(launch.machine.name, []).append(launch)
+    for name, every in gpus.items():
+        clocks = [round(each.machine.clock_hz / 1e6) for each in every if each.machine.clock_hz]
+        low, high = min(clocks, default=0), max(clocks, default=0)
+        shown = str(low) if low == high else f"{low} to {high}"
+        clock = f"SM clock {shown} MHz ({every[0].machine.clock})" if clocks else ""
+        ncu = ", ".join(dict.fromkeys(each.tool_version for each in every if each.tool_version))
+        parts = (
+            name,
+            clock,
+            f"ncu {ncu}" if ncu else "",
+            counted(len(every), "launch", "launches"),
+        )
+        yield printable(", ".join(filter(None, parts)))
 
 
 def _facts(variant: RooflineVariant, whole_ns: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import WIDEST_NOTE, wrapped
-from nsightpy.render.text.views import first_rows
+from nsightpy.render.text.terminal import first_rows
 from nsightpy.results import Table, Value
 from nsightpy.results.findings import worth
 from nsightpy.units import format_time

@@ -19,8 +19,7 @@ from nsightpy.render.text.summary_bars import (
     outside_capture,
     report_names,
 )
-from nsightpy.render.text.terminal import people_columns
-from nsightpy.render.text.views import by_importance
+from nsightpy.render.text.terminal import by_importance, people_columns
 from nsightpy.results import Summary, Table, number
 from nsightpy.results.findings import finding_record, unsaid, worth
 

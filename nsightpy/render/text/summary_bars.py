@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from nsightpy.output.cells import cause_words
 from nsightpy.output.escape import printable
-from nsightpy.output.headings import cause_words
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results import Table, Value, ns_of, number
 from nsightpy.units import format_time, percent, significant

@@ -10,17 +10,19 @@ from functools import partial
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
-from nsightpy.output.cells import cell, cells
+from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width, printable
-from nsightpy.output.headings import heading
 from nsightpy.render.text import layout
-from nsightpy.render.text.views import by_importance, first_rows, in_order, view_of
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import UNKNOWN, Field, Row, Table, Value, View
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 WIDEST_CARD, MOST_CARDS = 100, 4
+# What --by splits by tells rows apart: it follows the most important column.
+_SPLITS = ("rank", "device", "process", "stream", "grid", "memory", "shape", "thread")
+IN_THE_COMMANDS = ("mangled", "launch_count", "command")  # columns of a plan
 
 
 def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
@@ -131,3 +133,53 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
                 out.print(Text(f"{name:<{label_width}}", style="dim") + Text(part))
     if more:
         out.print(more, style="dim")
+
+
+def print_plan(plan: Table, out: Console, rows: int | None) -> None:
+    """Print what `select` chose, and a command that measures each, whole."""
+    shown = [n for n, field in enumerate(plan.fields) if field.name not in IN_THE_COMMANDS]
+    cut = tuple(tuple(row[n] for n in shown) for row in plan.rows)
+    print_table(replace(plan, fields=tuple(plan.fields[n] for n in shown), rows=cut), out, rows)
+    out.file.write("".join(f"\n{line}\n" for line in plan.column("command")))
+
+
+def view_of(table: Table) -> View:
+    """How the rows of a table are shown."""
+    return View() if table.view is None else table.view
+
+
+def in_order(fields: Sequence[Field]) -> list[Field]:
+    """The fields from left to right."""
+    left = sorted((field for field in fields if field.place > 0), key=lambda field: field.place)
+    right = [field for field in fields if field.place < 0]
+    return [*left, *(field for field in fields if field.place == 0), *right]
+
+
+def by_importance(fields: Sequence[Field]) -> list[str]:
+    """Names of columns, the most important first; of the others what a row is about."""
+    listed = sorted((f for f in fields if f.importance), key=lambda field: field.importance)
+    others = sorted((f for f in fields if not f.importance), key=lambda f: f.kind != "name")
+    splits = [field for field in others if field.name in _SPLITS]
+    rest = [field for field in others if field.name not in _SPLITS]
+    return [field.name for field in (*listed[:1], *splits, *listed[1:], *rest)]
+
+
+def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
+    """At most so many rows, and what is to be said of the others; without a number all of them."""
+    shown = len(table.rows) if most is None else min(most, len(table.rows))
+    total = len(table.rows) if table.total_rows in (None, UNKNOWN) else table.total_rows or 0
+    left = counted(total - shown, "more row")
+    more = f"and {left}: --top 0 shows them" if total > shown else ""
+    if shown == len(table.rows):
+        return table.rows, more
+    worst = next((field for field in table.fields if field.name == view_of(table).worst), None)
+    if worst is None:
+        return table.rows[:shown], more
+    index = table.fields.index(worst)
+    chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][index]))[:shown]
+    which = f" (shown: where {heading(worst)} is largest)"
+    return [table.rows[row] for row in sorted(chosen)], more + which
+
+
+def _size(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else float("-inf")

@@ -28,7 +28,7 @@ from nsightpy.results.tracks import (
     Counter,
     Lane,
     Mark,
-    Place,
+    Owner,
     Timeline,
     Track,
 )
@@ -99,7 +99,7 @@ class _Data:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._names, self._details = _Table(), _Table()
-        self._tracks: dict[Place, dict[str, Any]] = {}
+        self._tracks: dict[Owner, dict[str, Any]] = {}
 
     def blocks(self) -> Iterator[tuple[int, Markup]]:
         """The number of each track that has any events, and its columns."""
@@ -109,8 +109,8 @@ class _Data:
             lanes = sorted(track.lanes, key=_order)
             meta = [_lane(lane, planes, self._names, self._details) for lane in lanes]
             counters = [_counter(counter, planes) for counter in track.counters]
-            process = (track.place.report, track.place.pid)
-            self._tracks[track.place] = {
+            process = (track.owner.report, track.owner.pid)
+            self._tracks[track.owner] = {
                 **_who(track),
                 "process": processes.setdefault(process, len(processes)),
                 "block": block,
@@ -123,12 +123,12 @@ class _Data:
     def head(self) -> Markup:
         """The tracks, their names and the marks, after all blocks."""
         timeline = self._timeline
-        shown = [place for place in timeline.places if place in self._tracks]
+        shown = [owner for owner in timeline.owners if owner in self._tracks]
         head = {
             "caption": f"times in ms of the first report; {timeline.clock}",
             "window": [timeline.start_ns, timeline.end_ns],
             "notes": [printable(note) for note in timeline.notes],
-            "tracks": [self._tracks[place] for place in shown],
+            "tracks": [self._tracks[owner] for owner in shown],
             "names": self._names.texts,
             "short": _short(self._names),
             "details": self._details.texts,
@@ -201,14 +201,14 @@ def _counter(counter: Counter, planes: _Planes) -> dict[str, Any]:
     }
 
 
-def _mark(mark: Mark, shown: list[Place]) -> dict[str, Any]:
+def _mark(mark: Mark, shown: list[Owner]) -> dict[str, Any]:
     return {
         "kind": mark.kind,
         "label": printable(mark.label),
         "text": printable(mark.text),
         "start": mark.start_ns,
         "end": mark.end_ns,
-        "track": shown.index(mark.place) if mark.place in shown else None,
+        "track": shown.index(mark.owner) if mark.owner in shown else None,
         "severity": mark.severity,
     }
 
@@ -219,8 +219,8 @@ def _order(lane: Lane) -> tuple[int, int, int, str]:
 
 
 def _who(track: Track) -> dict[str, Any]:
-    place = track.place
-    return {"label": place.label, "host": printable(place.host), "rank": place.rank}
+    owner = track.owner
+    return {"label": owner.label, "host": printable(owner.host), "rank": owner.rank}
 
 
 def _short(names: _Table) -> list[str]:

@@ -16,7 +16,6 @@ from matplotlib.patches import StepPatch
 from numpy.typing import NDArray
 
 from nsightpy.names import function_name
-from nsightpy.output.escape import printable
 from nsightpy.render.plots.charts import samples
 from nsightpy.render.plots.drawing import (
     INK,
@@ -28,6 +27,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
+from nsightpy.render.text.shortening import short_name
 from nsightpy.results.tracks import Band, Boxes, Picture, Row, Timeline
 from nsightpy.units import format_count, format_time, time_unit_for
 
@@ -202,12 +202,12 @@ def _draw_joins(axes: Axes, picture: Picture, slots: Sequence[_Slot], scale: int
 
 def _draw_path(axes: Axes, picture: Picture, slots: Sequence[_Slot], scale: int) -> None:
     """The critical path as a line below the rows over whose work it runs."""
-    below = {slot.row.place: slot.bottom + 0.03 for slot in slots}
+    below = {slot.row.owner: slot.bottom + 0.03 for slot in slots}
     for mark in picture.path:
         start = max(mark.start_ns or 0, picture.start_ns)
         end = min(mark.end_ns or 0, picture.end_ns)
-        if mark.place in below and start < end:
-            axes.hlines(below[mark.place], start / scale, end / scale, **PATH)
+        if mark.owner in below and start < end:
+            axes.hlines(below[mark.owner], start / scale, end / scale, **PATH)
 
 
 def _draw_labels(axes: Axes, picture: Picture, slots: Sequence[_Slot], inner: float) -> None:
@@ -218,7 +218,7 @@ def _draw_labels(axes: Axes, picture: Picture, slots: Sequence[_Slot], inner: fl
         middles.append((own[0].top + own[-1].bottom) / 2)
         exposed = f"\n{100 * row.exposed_share:.0f} % exposed" * (not picture.stacked)
         busy.append(f"{100 * row.busy_share:.0f} % busy{exposed}")
-        names.append(row.place.label if picture.stacked else row.place.label.replace(" · ", "\n"))
+        names.append(row.owner.label if picture.stacked else row.owner.label.replace(" · ", "\n"))
     size = SMALL - 1 if picture.stacked else SMALL
     axes.set_yticks(middles, names, fontsize=size, color=INK)
     right = axes.secondary_yaxis("right")
@@ -255,10 +255,5 @@ def caption(picture: Picture) -> list[str]:
 
 def _fitted(name: str, space: int) -> str:
     """The name in that many characters; nothing where so little would be left that it says none."""
-    if name.startswith("[CUDA "):
-        name = name.removeprefix("[CUDA ").removeprefix("memcpy ").removesuffix("]")
-    text = printable(function_name(name)) if len(name) > space else printable(name)
-    text = text.rpartition("::")[2] or text if len(text) > space else text
-    if len(text) <= space:
-        return text
-    return f"{text[: space - 1]}…" if space >= LEAST_LETTERS else ""
+    text = short_name(function_name(name) if len(name) > space else name, space)
+    return text if "…" not in text or space >= LEAST_LETTERS else ""

@@ -54,25 +54,25 @@ class Directory:
     @property
     def processes(self) -> dict[tuple[str, int], TraceProcess]:
         """By report and pid, in the order of the timeline."""
-        firsts: dict[tuple[str, int], tracks.Place] = {}
-        for place in self.timeline.places:
-            firsts.setdefault((place.report, place.pid), place)
+        firsts: dict[tuple[str, int], tracks.Owner] = {}
+        for owner in self.timeline.owners:
+            firsts.setdefault((owner.report, owner.pid), owner)
         return {
-            key: TraceProcess(number, _name(place), number)
-            for number, (key, place) in enumerate(firsts.items(), start=1)
+            key: TraceProcess(number, _name(owner), number)
+            for number, (key, owner) in enumerate(firsts.items(), start=1)
         }
 
     def threads(self, track: tracks.Track) -> list[TraceThread]:
         """The threads of a track, host threads first; events that cross get their own threads."""
-        place = track.place
-        key = (place.report, place.pid)
+        owner = track.owner
+        key = (owner.report, owner.pid)
         process = self.processes[key].number
         lanes = sorted(track.lanes, key=lambda lane: (_SORT[lane.kind], lane.number, lane.label))
         traced = []
         for lane in lanes:
             name = lane.label
-            if lane.kind == tracks.STREAM and place.device is not None:
-                name = f"GPU {place.device} {name}"
+            if lane.kind == tracks.STREAM and owner.device is not None:
+                name = f"GPU {owner.device} {name}"
             for part, rows in enumerate(_split(lane)):
                 tid = next(self._tids)
                 piece = lane if rows is None else lane.take(rows)
@@ -113,9 +113,9 @@ class Directory:
 
     def counter(self, track: tracks.Track, label: str) -> tuple[int, int, str]:
         """The process of a counter of a track, a number for it, and its name there."""
-        place = track.place
-        process = self.processes[place.report, place.pid].number
-        device = "" if place.device is None else f"GPU {place.device} "
+        owner = track.owner
+        process = self.processes[owner.report, owner.pid].number
+        device = "" if owner.device is None else f"GPU {owner.device} "
         return process, next(self._tids), f"{device}{label}"
 
     def _launches(
@@ -135,7 +135,7 @@ def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.La
     """Marks that do not overlap as the events of a lane."""
     starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
     ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
-    owners = ["" if mark.place is None else f"{mark.place.label}: " for mark in marks]
+    owners = ["" if mark.owner is None else f"{mark.owner.label}: " for mark in marks]
     texts = (f"{owner}{mark.text}".strip() for owner, mark in zip(owners, marks, strict=True))
     return tracks.Lane(
         tracks.RANGES,
@@ -157,7 +157,7 @@ def _split(lane: tracks.Lane) -> list[NDArray[np.bool_] | None]:
     return [lane.levels == level for level in range(lane.depth)]
 
 
-def _name(place: tracks.Place) -> str:
-    rank = f"rank {place.rank}" if place.rank is not None else "process"
-    where = f" on {place.host}" if place.host else ""
-    return f"{rank}{where}, pid {place.pid}"
+def _name(owner: tracks.Owner) -> str:
+    rank = f"rank {owner.rank}" if owner.rank is not None else "process"
+    where = f" on {owner.host}" if owner.host else ""
+    return f"{rank}{where}, pid {owner.pid}"
