@@ -41,8 +41,8 @@ class Finding:
     would give the time back. `id` is one of the stable names in docs/findings.md, `window` what
     the figures are about (whole or steady), start and duration the worst place, in ns. `gain_ns` is
     what a replay without the cause is shorter by, `part_of` the id of the finding whose time this
-    one names again. `minor`: mending it is not known to gain anything that matters. `about` is the
-    kind and name of the kernel (results.keys) that it names.
+    one names again. `passing`: it may never matter again; `minor`: mending it is not known to gain
+    anything that matters. `about` is the kind and name of the kernel (results.keys) that it names.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Finding:
     part_of: str = ""
     minor: bool = False
     share: float | None = None
-    evidence: Mapping[str, Value] = field(default_factory=dict)
+    passing: bool = False
     about: tuple[str, str] | None = None
 
     @property

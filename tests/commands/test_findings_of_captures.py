@@ -113,7 +113,10 @@ def programs(folder: Path) -> Iterable[Machine]:
     machine = Machine(folder / "e.sqlite")
     machine.export.diagnostic(5, "CUDA events were lost.", severity=3)
     machine.thread().kernel("only", 9 * MS)
-    return (uneven, waits, pages, jobs, machine)
+    silent = Machine(folder / "f.sqlite")
+    for start in range(MS, 30 * MS, MS):
+        silent.export.kernel(start, start + 600 * US, "step")
+    return (uneven, waits, pages, jobs, machine, silent)
 
 
 def slow_network() -> TrainingJob:

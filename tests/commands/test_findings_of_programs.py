@@ -247,8 +247,6 @@ def test_causes_of_programs(
     if write is questions:
         assert "thread was in calls of cudaGetDevice" in str(rows["host-gap"]["evidence"])
         assert "in cudaGetDevicePropert" in str(gaps(program.export.path).records()[0])
-    if write is checkpoints:
-        assert "a blocking call (a copy to pageable memory)" in str(rows["host-gap"]["evidence"])
 
 
 def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:
@@ -310,7 +308,7 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
         export.kernel(start, start + 600 * US, "step", grid=WIDE)
     rows = {str(row["id"]): row for row in findings(export.write()).records()}
     incomplete = rows["capture-incomplete"]
-    assert "No CUDA API calls were recorded" in str(incomplete["evidence"])
+    assert "no API calls were recorded" in str(incomplete["evidence"])
     assert (incomplete["start_ns"], incomplete["duration_ns"]) == (1_600_000, 400 * US)
     assert not {"launch-bound", "host-gap", "sync-drain"} & set(rows)
 

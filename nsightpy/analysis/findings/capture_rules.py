@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
+from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.rule import (
     ERROR,
     INFO,
@@ -13,16 +13,11 @@ from nsightpy.analysis.findings.rule import (
     next_command,
     percent_text,
 )
-from nsightpy.analysis.findings.thresholds import (
-    HEALTHY_SHARE,
-    LEAST_SHARE,
-    NEAR_CAPACITY,
-    WARNING_SHARE,
-)
+from nsightpy.analysis.findings.thresholds import HEALTHY_SHARE, LEAST_SHARE, NEAR_CAPACITY
 from nsightpy.results import Finding, notes
-from nsightpy.units import format_bytes, format_count, format_time, listed
+from nsightpy.units import format_bytes, listed
 
-# What makes figures wrong; calls of CUDA explain idle time only.
+# What makes figures wrong, and what is missing.
 LOST = (notes.LOST, notes.LOST_RANGES, notes.FAILED)
 LOSSES = (
     *(*LOST, notes.LEFT_OUT),
@@ -35,10 +30,7 @@ _AGREES_WITH_HEALTH = {"dominating-kernel", "fp32-gemm", "unfused-elementwise", 
 
 @dataclass(frozen=True)
 class CaptureRule:
-    """One conclusion about all captures of a question: `text` says it, and is empty without.
-
-    `row` is the device whose unexplained idle time it is about, if any.
-    """
+    """One conclusion about all captures of a question: `text` says it, and is empty without."""
 
     id: str
     name: str
@@ -46,25 +38,17 @@ class CaptureRule:
     text: Callable[[JobEvidence], str]
     passed: str = ""
     next: Callable[[JobEvidence], str] = lambda _: "info"
-    row: Callable[[JobEvidence], Evidence | None] = lambda _: None
 
     def finding(self, job: JobEvidence) -> Finding:
         """What is said of these captures."""
-        row = self.row(job)
-        share = LEAST_SHARE if row is None else row["unknown"].alone_ns / row.window_ns
-        finding = Finding(
-            self.name,
-            self.severity,
-            self.text(job),
+        # what makes figures wrong comes first, what is missing after what matters more
+        wrong = self.severity != WARNING or job.texts(*LOST)
+        return Finding(
+            *(self.name, self.severity, self.text(job)),
             next_command=next_command(job, self.next(job)),
             id=self.id,
-            share=None if self.severity != WARNING or job.texts(*LOST) else share,
+            share=None if wrong else LEAST_SHARE,
         )
-        if row is None or (worst := row["unknown"].worst) is None:
-            return finding
-        start_ns, duration_ns = worst.start_ns + row.ahead_ns, worst.duration_ns
-        place = replace(finding, start_ns=start_ns, duration_ns=duration_ns)
-        return replace(place, rank=row.rank, device=row.device)
 
 
 def _no_work(job: JobEvidence) -> str:
@@ -75,26 +59,9 @@ def _no_work(job: JobEvidence) -> str:
     return "; ".join([*why[:1], *errors[: _MOST - 1]]) if why else ""
 
 
-def _unexplained(job: JobEvidence) -> Evidence | None:
-    """The device with the most idle time that no recorded call explains; None without any."""
-    rows = [row for row in job.used if row["unknown"].alone_ns >= WARNING_SHARE * row.window_ns]
-    return max(rows, key=lambda row: row["unknown"].alone_ns / row.window_ns, default=None)
-
-
 def _incomplete(job: JobEvidence) -> str:
     """Losses that change a conclusion; where there is no GPU work, its finding says them."""
-    if job.texts(notes.NO_WORK):
-        return ""
-    row = _unexplained(job)
-    problems = job.texts(*LOSSES, *([notes.NO_CALLS] if row else []))
-    if row:
-        time = row["unknown"].alone_ns
-        why = f"{format_count(job.unlaunched)} of {format_count(job.kernels)} kernels have no"
-        problems.append(
-            f"why {row.name} was idle for {format_time(time)}, {percent_text(time / row.window_ns)}"
-            f" of its window, is not known{f': {why} recorded launch' if job.unlaunched else ''}"
-        )
-    return listed(problems, _MOST, "; ")
+    return "" if job.texts(notes.NO_WORK) else listed(job.texts(*LOSSES), _MOST, "; ")
 
 
 def _no_steady_state(job: JobEvidence) -> str:
@@ -143,7 +110,6 @@ CAPTURE_RULES = (
         WARNING,
         _incomplete,
         passed="nothing is lost that changes a conclusion",
-        row=_unexplained,
     ),
     CaptureRule(
         "near-capacity",
@@ -158,7 +124,7 @@ CAPTURE_RULES = (
         INFO,
         _no_steady_state,
         passed="steps repeat, or a part of the time was asked for",
-        next=lambda job: "nvtx" if job.has_ranges else "kernels",
+        next=lambda job: "nvtx" if any(row.has_ranges for row in job.devices) else "kernels",
     ),
 )
 
@@ -178,13 +144,10 @@ def healthy(job: JobEvidence, findings: Sequence[Finding]) -> list[Finding]:
         for row in job.used
     ):
         return []
-    others = ", the least of all" if len(job.used) > 1 else ""
     text = (
-        f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
-        "themselves can become faster"
+        f"the GPU is busy for {percent_text(share)} of {least.span}: only the kernels themselves "
+        "can become faster"
     )
-    if any(finding.id == "opaque-graphs" for finding in findings):
-        text += "; what runs inside the CUDA graphs is not known"
     kernels = any(row["kernels"].count for row in job.used)
     command = "select" if least.gpu.ncu and kernels else "kernels"
     return [Finding("GPU busy", INFO, text, next_command=next_command(job, command), id="healthy")]

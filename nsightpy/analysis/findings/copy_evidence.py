@@ -50,7 +50,7 @@ def with_copies(row: Evidence, operations: Frame, kernels: Spans) -> Evidence:
         for name, mask in masks.items()
     }
     by_way = {
-        f"exposed-{way}": (spans_of(operations.take(mask & masks["pageable"])) & alone).total
+        way: (spans_of(operations.take(mask & masks["pageable"])) & alone).total
         for way, mask in ways.items()
     }
     groups["pageable"] = replace(groups["pageable"], by_name=by_way)
@@ -63,10 +63,8 @@ def graph_group(graphs: Frame, window: Spans) -> Group:
     lasted = measure_before(window, end) - measure_before(window, start)
     if not lasted.any():
         return NONE
-    at = int(np.argmax(lasted))
-    busy = (union(start, end) & window).total
-    place = Place(int(start[at]), int(end[at] - start[at]))
-    return Group(busy, busy, count=int(np.count_nonzero(lasted)), worst=place)
+    busy, worst = (union(start, end) & window).total, Place.worst(start, end, lasted)
+    return Group(busy, busy, count=int(np.count_nonzero(lasted)), worst=worst)
 
 
 def _around_work(kernels: Spans) -> Spans:
@@ -87,7 +85,7 @@ def _group(copies: Frame, window: Spans, alone: Spans, edges: Spans) -> Group:
     start, end = copies.ints("start_ns"), copies.ints("end_ns")
     busy, exposed = spans_of(copies) & window, spans_of(copies) & alone
     inside = measure_before(window, end) - measure_before(window, start)
-    worst = int(np.argmax(measure_before(exposed, end) - measure_before(exposed, start)))
+    cost = measure_before(exposed, end) - measure_before(exposed, start)
     sizes = np.maximum(copies.ints("bytes"), 0)
     return Group(
         busy_ns=busy.total,
@@ -97,5 +95,5 @@ def _group(copies: Frame, window: Spans, alone: Spans, edges: Spans) -> Group:
         count=copies.rows,
         bytes=round((sizes * (inside / (end - start))).sum()),
         detail=int(np.count_nonzero(host_memory(copies).equals([PAGEABLE]))),
-        worst=Place(int(start[worst]), int(end[worst] - start[worst])),
+        worst=Place.worst(start, end, cost),
     )

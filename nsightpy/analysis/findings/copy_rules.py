@@ -26,8 +26,7 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> tuple[Rule, R
             f"{{group.count:copies}} {where} ({{group.bytes:bytes}}<all|, pageable memory><some|, "
             "{group.detail:count} of them pageable>) ran with no kernel beside them<inside|, "
             f"{{causes[{name}]:time}} of it inside the calls before they began>: {{loss}}; {less}"
-            "<edge|; what is copied once, before or after the kernels, matters once><rare|"
-            f"; where they happen once, they matter once><iterations|{beside}>"
+            f"<iterations|{beside}|; what is copied once, matters once>"
         ),
         next="memory",
         passed=f"copies {where} are hidden",
@@ -38,8 +37,6 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> tuple[Rule, R
             "all": lambda row: row[way].detail == row[way].count,
             "some": lambda row: row[way].count > row[way].detail > 0,
             "inside": lambda row: row.caused(name) > row[way].alone_ns / 10,
-            "edge": lambda row: not row.iterations and row[way].once,
-            "rare": lambda row: not (row.iterations or row[way].once),
         },
         most=lambda row: _severity(row, row[way]),
         edit=gains.copies,

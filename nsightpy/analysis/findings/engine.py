@@ -19,7 +19,7 @@ from nsightpy.analysis.findings.kernel_rules import KERNEL_RULES
 from nsightpy.analysis.findings.rank_rules import COLLECTIVE_RULES, RANK_RULES
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
 from nsightpy.analysis.findings.thresholds import LEAST_SHARE, MUST_SHARE, ONE_FACT
-from nsightpy.results import Finding, Value
+from nsightpy.results import Finding
 from nsightpy.results.keys import KERNEL
 
 # One entry for each conclusion. What comes first is the cause of what comes later.
@@ -67,9 +67,9 @@ def judge(job: JobEvidence) -> list[Finding]:
     return _ordered([*findings, *healthy(job, findings)])
 
 
-def with_gains(findings: Sequence[Finding], work: Replayable) -> list[Finding]:
-    """The findings with what mending them is worth, in that order."""
-    return _ordered([_with_gain(finding, work) for finding in findings])
+def with_gains(findings: Sequence[Finding], work: Replayable | None) -> list[Finding]:
+    """The findings with what mending them is worth, in that order, where `work` can be replayed."""
+    return _ordered([_with_gain(finding, work) for finding in findings] if work else findings)
 
 
 def has_edit(finding: Finding) -> bool:
@@ -91,11 +91,8 @@ def _worst(rule: Rule, job: JobEvidence) -> Found | None:
 
 def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:
     time_ns, share, group = rule.cost_ns(row), rule.share(row), rule.group(row)
-    evidence: dict[str, Value] = {"lost_ns": time_ns, "window_ns": rule.whole_ns(row)}
-    if row.iterations:
-        evidence["iterations"] = row.iterations
-    evidence |= {name: True for name in ("moment", "waits_for_launches") if getattr(row, name)}
     command = rule.next if isinstance(rule.next, str) else rule.next(row, job)
+    bound = rule.bound and not (rule.kernel or rule.fact)
     about = (KERNEL, group.name) if rule.kernel and group.name in group.by_name else None
     return Finding(
         rule.name,
@@ -103,16 +100,17 @@ def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:
         rule.sentence(row),
         rank=row.rank,
         device=row.device,
-        recoverable_ns=round(time_ns / (row.iterations or 1)) if rule.bound else None,
-        recoverable_share=share if rule.bound else None,
-        next_command=next_command(job, command, row if rule.alone else None, whole=rule.fact),
+        recoverable_ns=round(time_ns / (row.iterations or 1)) if bound else None,
+        recoverable_share=share if bound else None,
+        next_command=next_command(job, command, row, whole=rule.fact),
         id=rule.id,
         window=row.window,
         start_ns=None if group.worst is None else group.worst.start_ns + row.ahead_ns,
         duration_ns=None if group.worst is None else group.worst.duration_ns,
         share=share,
-        evidence=evidence,
         about=about,
+        # kernels of one moment may never run again
+        passing=(row.moment and rule.edit is None) or (rule.kernel and row.waits_for_launches),
     )
 
 
@@ -142,22 +140,17 @@ def _once(found: Sequence[Found]) -> list[Finding]:
 
 
 def _lead(one: Found, leads: Sequence[Found]) -> Found | None:
-    """The finding that names nearly all of the time of another one; None for none."""
-    shared = [(_shared(one.parts, [lead]), lead) for lead in leads]
-    most, lead = max(shared, key=lambda case: case[0], default=(0, None))
-    if not most:
+    """The finding that names most of the time of another one, where nearly all of it is named."""
+    if _shared(one, leads) < ONE_FACT * sum(one.parts.values()):
         return None
-    # copies of pageable memory are those of several directions
-    several = [other for time, other in shared if time and other.rule.next == one.rule.next]
-    most = max(most, _shared(one.parts, several))
-    return lead if most >= ONE_FACT * sum(one.parts.values()) else None
+    return max(leads, key=lambda lead: _shared(one, [lead]), default=None)
 
 
-def _shared(parts: Mapping[str, int], others: Sequence[Found]) -> int:
-    """The time of some parts that others name."""
+def _shared(one: Found, leads: Sequence[Found]) -> int:
+    """The time of a finding that others name."""
     return sum(
-        min(time, max((other.parts.get(name, 0) for other in others), default=0))
-        for name, time in parts.items()
+        min(time, max((lead.parts.get(name, 0) for lead in leads), default=0))
+        for name, time in one.parts.items()
     )
 
 
@@ -213,7 +206,4 @@ def _minor(finding: Finding) -> bool:
     rule = _BY_NAME.get(finding.name)
     if rule is None or rule.fact or finding.severity == ERROR:
         return False
-    # kernels of one moment may never run again
-    passing = "moment" in finding.evidence and rule.edit is None
-    slight = rule.kernel and "waits_for_launches" in finding.evidence
-    return passing or slight or _gain(rule, finding) < LEAST_SHARE
+    return finding.passing or _gain(rule, finding) < LEAST_SHARE

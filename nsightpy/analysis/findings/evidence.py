@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from nsightpy.analysis.findings.thresholds import (
     BEGUN,
     LEAST_TENSOR_SMS,
@@ -18,6 +20,7 @@ from nsightpy.analysis.findings.thresholds import (
     VOLTA,
 )
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
+from nsightpy.frames import Ints
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
 
@@ -28,6 +31,14 @@ class Place:
 
     start_ns: int
     duration_ns: int
+
+    @classmethod
+    def worst(cls, starts: Ints, ends: Ints, cost: Ints | None = None) -> Place | None:
+        """The one of some intervals that costs most, or lasts longest; None without any."""
+        if not len(starts):
+            return None
+        at = int(np.argmax(ends - starts if cost is None else cost))
+        return cls(int(starts[at]), int(ends[at] - starts[at]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +110,7 @@ NONE = Group()
 # What each group of a row holds. Large copies are those of 16 KiB or more.
 GROUPS: Mapping[str, str] = {
     "kernels": "compute kernels",
-    "top": "the kernels of the name with the most work",
-    "family": "the kernels made of the lambdas of one function, of that with the most work",
+    "top": "the kernels of the name, or of the lambdas of the function, with the most work",
     "short": "kernels under 10 us; what they and the waits for their launches cost",
     "small-grid": "kernels with too few blocks or threads for the multiprocessors",
     "tiny-blocks": "kernels with blocks of at most a warp",
@@ -126,6 +136,7 @@ GROUPS: Mapping[str, str] = {
     "imbalance": "idle time in which threads waited for other devices of the process",
     "queued": "idle time of what was launched 1 ms or more before it began",
     "unknown": "idle time that no recorded call explains, before the last launched operation",
+    "longest": "the longest idle interval, with its main cause, and what the host did in it",
     "loading": "time since code was first loaded, to the steady iterations or the first work",
     "slow-collectives": "what collectives took beyond the median of their kind",
     "slow-link": "what large collectives took beyond what their link needs",
@@ -133,15 +144,6 @@ GROUPS: Mapping[str, str] = {
     "late": "what others waited for this rank, which came late a few times",
     "uneven": "compute beyond the mean of several devices, as far as another one waits meanwhile",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LongestGap:
-    """The longest idle interval of a device: where, its main cause, and what the host did."""
-
-    place: Place
-    cause: str
-    host: str
 
 
 @dataclass(frozen=True)
@@ -153,13 +155,13 @@ class Evidence:
     idle time by cause (work_graph CAUSES; empty: not known), `names` how many kernels differ,
     `begun_ns` when a tenth of their work was done, from the window's begin. `in_graphs`: most
     kernels share their launching call with another one; `beside`: most of host-gap lies in
-    intervals that another cause has more of. `host` says for people what the host did in host gaps,
-    `blocked_by` the blocking call in which most of them opened. Of its steady `iterations` (None:
-    not known) `outside` says what is before them. `first_ns` is when the first operation began,
-    `whole_ns` the time from it to the end of the last one, `lead_ns` that from the process's first
-    API call to the first operation (None without calls), `capture_ns` how long the whole capture
-    lasted. `peak_bytes` is the largest size of live memory (0: not recorded), of `memory_bytes`;
-    `traced`: by PyTorch's profiler; `costly`: what the profiler adds to each operator, for people.
+    intervals that another cause has more of. `host` says for people what the host did in host gaps.
+    Of its steady `iterations` (None: not known) `outside` says what is before them. `first_ns` is
+    when the first operation began, `whole_ns` the time from it to the end of the last one,
+    `lead_ns` that from the process's first API call to the first operation (None without calls),
+    `capture_ns` how long the whole capture lasted. `peak_bytes` is the largest size of live memory
+    (0: not recorded), of `memory_bytes`; `traced`: by PyTorch's profiler; `costly`: what the
+    profiler adds to each operator, for people.
     """
 
     rank: int | None
@@ -173,8 +175,6 @@ class Evidence:
     in_graphs: bool = False
     beside: bool = False
     host: str = ""
-    blocked_by: str = ""
-    longest: LongestGap | None = None
     iterations: int | None = None
     outside: str = ""
     first_ns: int = 0
@@ -271,21 +271,15 @@ class Evidence:
 class JobEvidence:
     """All reports of a question, and the files and options that a next command is about.
 
-    `problems` is what is said of the captures; `unlaunched` of the `kernels` have no recorded
-    launch. `host` says what the threads of captures without GPU work did, as CPU samples show;
-    `is_part`: a stretch of the time was asked for, `of_iterations`: iterations were.
+    `problems` is what is said of the captures. `host` says what the threads of captures without GPU
+    work did, as CPU samples show; `is_part`: a stretch of the time was asked for.
     """
 
     devices: Sequence[Evidence]
     report: str = "REPORT"
     problems: Sequence[Note] = field(default_factory=tuple)
-    kernels: int = 0
-    unlaunched: int = 0
     options: str = ""
-    of_iterations: bool = False
     is_part: bool = False
-    has_ranges: bool = True
-    has_calls: bool = True
     has_collectives: bool = False
     host: str = ""
     notes: tuple[Said, ...] = ()

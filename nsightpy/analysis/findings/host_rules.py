@@ -5,7 +5,12 @@ from __future__ import annotations
 from nsightpy.analysis.findings import gains
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
-from nsightpy.analysis.findings.thresholds import FEW_LAUNCHES, LEAST_SHARE, MUST_SHARE
+from nsightpy.analysis.findings.thresholds import (
+    FEW_LAUNCHES,
+    LEAST_SHARE,
+    MUST_SHARE,
+    WARNING_SHARE,
+)
 from nsightpy.analysis.work_graph import edits
 from nsightpy.analysis.work_graph.host_activity import ON_CPU
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION
@@ -15,19 +20,6 @@ from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 def _put_off(row: Evidence) -> int:
     """Work outside CUDA that could be done beside what blocking calls wait for, in ns."""
     return row["sync-drain"].by_name.get("host-gap", 0)
-
-
-def _run_ahead_lost(row: Evidence) -> bool:
-    """Whether a good part of what blocking calls cost is launch-bound time."""
-    parts = row["sync-drain"].by_name
-    return not _put_off(row) and parts["launch-bound"] > parts["sync-drain"] / 10
-
-
-def _early(row: Evidence) -> bool:
-    """Whether most of what did not begin is one interval where the window begins."""
-    overdue, begin = row["queued"], row.budget.start_ns + LEAST_SHARE * row.window_ns
-    late = overdue.worst is None or overdue.worst.start_ns > begin
-    return not late and 2 * overdue.longest_ns > overdue.alone_ns
 
 
 def _unknown_host(row: Evidence) -> bool:
@@ -49,8 +41,6 @@ WHOLE_RULES = (
         of="graphs",
         most=lambda _: ERROR,
         least=MUST_SHARE,
-        bound=False,
-        alone=False,
         fact=True,
     ),
     Rule(
@@ -63,16 +53,12 @@ WHOLE_RULES = (
             "kernels' work is done><outside| ({outside})>: totals over the capture mislead"
             "<iterations||; record what repeats, after a warm-up>"
         ),
-        next=lambda row, job: (
-            "iterations" if row.iterations else "api" if job.has_calls else "kernels"
-        ),
+        next=lambda row, _: "iterations" if row.iterations else "api" if row.causes else "kernels",
         passed="most of the capture is steady work",
         of=lambda row: row.startup,
         when={"late": lambda row: row.late_ns >= LEAST_SHARE * row.window_ns},
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
-        bound=False,
-        alone=False,
         fact=True,
         every=True,
     ),
@@ -102,7 +88,6 @@ HOST_RULES = (
         matters=lambda row: row.short if row.iterations is None else row.startup.alone_ns,
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
-        bound=False,
         fact=True,
         variant=True,
     ),
@@ -111,9 +96,8 @@ HOST_RULES = (
         "GPU idle: host busy elsewhere",
         text=(
             "nothing was launched while the launching thread was <group.name|in calls of "
-            "{group.name}|outside CUDA> for <long|1 ms|100 us> or more at a time<blocked_by|, "
-            "after a blocking call ({blocked_by}) that let the queue run empty>: {loss}<host|: "
-            "{host}><unknown|; ranges in the code (NVTX) or CPU sampling of Nsight Systems "
+            "{group.name}|outside CUDA> for <long|1 ms|100 us> or more at a time: {loss}"
+            "<host|: {host}><unknown|; ranges in the code (NVTX) or CPU sampling of Nsight Systems "
             "(`nsys profile -t cuda,nvtx,osrt -s cpu`) would say what><untold|; ranges in the code "
             "(torch.profiler.record_function) would say what>"
         ),
@@ -141,7 +125,13 @@ HOST_RULES = (
         ),
         next="gaps",
         passed="no blocking call drains the queue",
-        when={"later": _put_off, "ahead": _run_ahead_lost},
+        when={
+            "later": _put_off,
+            "ahead": lambda row: (
+                row["sync-drain"].by_name["launch-bound"]
+                > row["sync-drain"].by_name["sync-drain"] / 10
+            ),
+        },
         most=lambda row: INFO if _put_off(row) else WARNING,
         edit=lambda _, work: edits.waits(work.graph),
         pace=True,
@@ -175,16 +165,26 @@ HOST_RULES = (
     ),
     Rule(
         "capture-incomplete",
+        "GPU idle: not explained",
+        text=(
+            "why {name} was idle is not known: {loss}<causes||; no API calls were recorded "
+            "(`nsys profile -t cuda`)><group.also|; {group.also}>"
+        ),
+        next="info",
+        of="unknown",
+        matters=lambda row: row["unknown"].alone_ns >= WARNING_SHARE * row.window_ns,
+        bound=False,
+    ),
+    Rule(
+        "capture-incomplete",
         "GPU idle: launched, not begun",
         text=(
             "work had been launched for 1 ms or more and did not begin, with nothing else on the "
             "GPU: {loss}; what it waited for is not in the capture: an event, work from before the "
-            "capture, or another process on this GPU<early|; most of it is where the capture begins"
-            ": record from earlier on>"
+            "capture, or another process on this GPU"
         ),
         next="gaps",
         of="queued",
-        when={"early": _early},
         most=lambda _: INFO,
     ),
 )

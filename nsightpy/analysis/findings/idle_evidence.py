@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from nsightpy.analysis.findings.evidence import Evidence, Group, LongestGap, Place
+from nsightpy.analysis.findings.evidence import Evidence, Group, Place
 from nsightpy.analysis.findings.thresholds import WARNING_SHARE
 from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
 from nsightpy.analysis.work_graph.host_activity import HostEvents, activity, described, most_in
@@ -26,8 +25,6 @@ from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints
 
-# The name of calls that are not read one by one: those of less than 100 us.
-SHORT_COPY = "a copy to pageable memory"
 # What compiles, as ranges or CPU samples say.
 COMPILERS = "compilers"
 
@@ -38,72 +35,52 @@ def with_idle(
     """A device's row with why it was idle; `calls` are the notable ones of its process."""
     names, groups = _calls(gaps, calls), {}
     for number, (cause, time) in enumerate(gaps.totals.items()):
-        worst = _place(gaps, gaps.times[:, number]) if time else None
+        worst = _worst(gaps, gaps.times[:, number]) if time else None
         groups[cause] = Group(alone_ns=time, name=names.get(cause, ""), worst=worst)
     overdue = gaps.times[gaps.length >= HOST_GAP_NS, QUEUED].sum()
     ended = gaps.times[gaps.after == NO_ROW, UNKNOWN].sum()
     groups["queued"] = replace(groups["queued"], alone_ns=int(overdue))
     groups["unknown"] = replace(groups["unknown"], alone_ns=gaps.totals["unknown"] - int(ended))
-    host_gap = gaps.times[:, HOST_GAP]
-    beside = 2 * host_gap[gaps.times.argmax(axis=1) != HOST_GAP].sum() > host_gap.sum()
     # communication that ran alone is of the same finding
     alone, in_mpi = row["exposed-communication"], groups["exposed-communication"]
-    places = filter(None, (alone.worst, in_mpi.worst))
     groups["exposed-communication"] = replace(
         in_mpi,
         alone_ns=row.budget.exposed_communication_ns + in_mpi.alone_ns,
-        worst=max(places, key=lambda place: place.duration_ns, default=None),
+        worst=max(alone, in_mpi, key=lambda group: group.longest_ns).worst,
     )
-    groups["sync-drain"] = _drained(row, launched, gaps, calls, groups, beside=bool(beside))
-    return row.having(
+    if len(gaps):
+        at = int(np.argmax(gaps.length))
+        cause = CAUSES[int(np.argmax(gaps.times[at]))]
+        host = activity(launched, gaps, at, row.budget.window, events)
+        groups["longest"] = Group(name=cause, also=host, worst=_worst(gaps, gaps.length))
+    lost = gaps.times[:, HOST_GAP]
+    row = row.having(
         groups,
         causes=gaps.totals,
-        beside=bool(beside),
-        longest=_longest(row, launched, gaps, events),
+        beside=bool(2 * lost[gaps.times.argmax(axis=1) != HOST_GAP].sum() > lost.sum()),
         host=_host(row, launched, gaps, events),
-        blocked_by=_blocked_by(gaps, calls),
     )
+    return row.having({"sync-drain": _drained(row, launched, gaps, calls)})
 
 
 def without_causes(row: Evidence, idle: Spans) -> Evidence:
     """The same where no calls were recorded: when the device was idle longest."""
-    if not len(idle):
-        return row
-    longest = int(np.argmax(idle.ends - idle.starts))
-    start = int(idle.starts[longest])
-    place = Place(start, int(idle.ends[longest]) - start)
-    gap = LongestGap(place, "unknown", "not known: no API calls were recorded")
-    unknown = Group(alone_ns=row.budget.idle_ns, worst=place)
-    return row.having({"unknown": unknown}, longest=gap)
+    host, worst = "not known: no API calls were recorded", Place.worst(idle.starts, idle.ends)
+    longest = Group(name="unknown", also=host, worst=worst)
+    unknown = Group(alone_ns=row.budget.idle_ns, worst=worst)
+    return row.having({"unknown": unknown, "longest": longest})
 
 
-def _place(gaps: IdleIntervals, cost: Ints) -> Place:
-    """The interval that costs most."""
-    worst = int(np.argmax(cost))
-    return Place(int(gaps.opened[worst]), int(gaps.length[worst]))
+def _worst(gaps: IdleIntervals, cost: Ints) -> Place | None:
+    return Place.worst(gaps.opened, gaps.closed, cost)
 
 
-def _drained(
-    row: Evidence,
-    launched: LaunchedWork,
-    gaps: IdleIntervals,
-    calls: Frame,
-    groups: Mapping[str, Group],
-    *,
-    beside: bool,
-) -> Group:
-    """Idle time that blocking calls brought about.
-
-    Host gaps after them are part of it where that is nearly all there is, and they are not `beside`
-    other causes.
-    """
-    direct = groups["sync-drain"]
+def _drained(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, calls: Frame) -> Group:
+    """Idle time that blocking calls brought about; host gaps after them where that is little."""
+    direct, least = row["sync-drain"], WARNING_SHARE * row.window_ns
     parts = {"sync-drain": direct.alone_ns, "launch-bound": gaps.run_ahead_lost_ns}
-    least, blocking = (
-        WARNING_SHARE * row.window_ns,
-        np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY)),
-    )
-    if sum(parts.values()) < least and not beside:
+    if sum(parts.values()) < least and not row.beside:
+        blocking = np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY))
         put_off = _put_off(gaps, launched, calls.take(blocking))
         parts["host-gap"] = put_off if put_off >= least else 0
     return replace(
@@ -162,17 +139,6 @@ def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
     return names.values[int(np.argmax(np.bincount(names.codes, cost[call >= 0])))]
 
 
-def _blocked_by(gaps: IdleIntervals, calls: Frame) -> str:
-    """The blocking call in which most of the host gaps opened; empty where most did not."""
-    lost = gaps.times[:, HOST_GAP]
-    drained = (gaps.held > 0) & (lost > 0)
-    if 2 * lost[drained].sum() <= lost.sum():
-        return ""
-    opened = gaps.opened[drained]
-    name, share = most_in(union(opened - 1, opened), calls)
-    return name if share >= 0.5 else SHORT_COPY
-
-
 def _host(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: HostEvents) -> str:
     """What the thread with the longest host gaps did in them, for people; empty where unknown."""
     lost = gaps.times[:, HOST_GAP] > 0
@@ -183,14 +149,3 @@ def _host(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: Ho
         own = events.of_thread(int(launched.chain.tid(thread)))
         texts.append((time.total, described(time, own, row.budget.window)))
     return max(texts)[1] if texts else ""
-
-
-def _longest(
-    row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: HostEvents
-) -> LongestGap | None:
-    """The longest idle interval, and what the host did in it; None without any."""
-    if not len(gaps):
-        return None
-    at = int(np.argmax(gaps.length))
-    host = activity(launched, gaps, at, row.budget.window, events)
-    return LongestGap(_place(gaps, gaps.length), CAUSES[int(np.argmax(gaps.times[at]))], host)

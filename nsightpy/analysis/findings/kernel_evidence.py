@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,16 +78,17 @@ def with_kernels(row: Evidence, kernels: Frame, communicates: Mask, others: Span
     running = Running(start, end, kernels.labels("name").merged(), window, work)
     computing, apart = (work > 0) & ~communicates, (work > 0) & communicates
     alone = window - union(start[computing], end[computing]) - others
+    exposed = union(start[apart], end[apart]) & alone
+    worst = Place.worst(exposed.starts, exposed.ends)
     groups = {
         "collectives": running.group(apart, alone),
-        "exposed-communication": _longest(union(start[apart], end[apart]) & alone),
+        "exposed-communication": Group(alone_ns=exposed.total, worst=worst),
     }
     if not computing.any():
         return row.having(groups)
     work = np.where(computing, work, 0)
     by_name = np.bincount(running.names.codes, work.astype(np.float64), len(running.names.values))
     masks = _masks(running, kernels, computing, gpu)
-    masks["top"] = computing & (running.names.codes == np.argmax(by_name))
     # what larger kernels run beside is not left unused
     larger = computing & ~masks["small-grid"]
     unused = window - union(start[larger], end[larger])
@@ -99,7 +99,7 @@ def with_kernels(row: Evidence, kernels: Frame, communicates: Mask, others: Span
         groups[name] = running.group(mask, free, detail.get(name))
     # the waits for their launches are not known yet
     groups["short"] = replace(groups["short"], alone_ns=0, by_name={})
-    groups["family"] = _family(running, computing, by_name)
+    groups["top"] = _top(running, computing, by_name)
     for name in ("top", "small-grid"):
         latency = _latency(running, blocks, computing, groups[name], gpu)
         groups[name] = replace(groups[name], also=latency)
@@ -186,17 +186,14 @@ def _attentions(running: Running, computing: Mask) -> Mask:
     return mask
 
 
-def _family(running: Running, computing: Mask, by_name: NDArray[Any]) -> Group:
-    """The kernels made of the lambdas of one function that have the most work; its name."""
-    matches = [_LAMBDA.search(name) for name in running.names.values]
-    functions = ["" if match is None else match[1] for match in matches]
-    work = Counter[str]()
-    for function, time in zip(functions, by_name.tolist(), strict=True):
-        work[function] += time
-    best = max(work, key=lambda function: (bool(function), work[function], function))
-    of_best = np.asarray(functions) == best
-    group = running.group(computing & of_best[running.names.codes], running.window)
-    return replace(group, name=best) if best else NONE
+def _top(running: Running, computing: Mask, by_name: NDArray[Any]) -> Group:
+    """The kernels of the name, or of the lambdas of the function, that have the most work."""
+    matches = [(_LAMBDA.search(name), name) for name in running.names.values]
+    made_in = np.asarray([name if match is None else match[1] for match, name in matches])
+    _, codes = np.unique(made_in, return_inverse=True)
+    best = np.argmax(np.bincount(codes, by_name)) == codes
+    group = running.group(computing & best[running.names.codes], running.window)
+    return replace(group, name=str(made_in[best][0]))
 
 
 def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu: Gpu) -> str:
@@ -215,16 +212,6 @@ def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu:
         f"it takes as long with {sizes[-1]:,} blocks ({format_time(many)}) as with {sizes[0]:,} "
         f"({format_time(few)}), so that a batch, or a fusion, of several costs next to nothing"
     )
-
-
-def _longest(spans: Spans) -> Group:
-    """Some time as a group, with its longest stretch as the worst place."""
-    if not len(spans):
-        return NONE
-    at = int(np.argmax(spans.ends - spans.starts))
-    start = int(spans.starts[at])
-    place = Place(start, int(spans.ends[at]) - start)
-    return Group(busy_ns=spans.total, alone_ns=spans.total, count=len(spans), worst=place)
 
 
 def short_cost_ns(kernels: Frame, communicates: Mask, window: Spans, gaps: IdleIntervals) -> int:

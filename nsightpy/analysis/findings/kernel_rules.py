@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, JobEvidence
+from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.rule import INFO, WARNING, Rule
 from nsightpy.analysis.findings.thresholds import (
     AMPERE,
@@ -25,14 +25,6 @@ def _severity_of(row: Evidence, part_ns: int) -> str:
     return INFO if part_ns < DOMINANT_SHARE * row["kernels"].work_ns else _severity(row)
 
 
-def _dominating(row: Evidence) -> Group:
-    """The kernels that decide how long the window takes; NONE without any."""
-    if row.names < 2 and row.moment:
-        return NONE
-    groups = (row["top"], row["family"])
-    return next((g for g in groups if g.busy_ns >= DOMINANT_SHARE * row.window_ns), NONE)
-
-
 def _shown_by(row: Evidence, _: JobEvidence) -> str:
     return "operators" if row.traced else "kernels"
 
@@ -50,7 +42,6 @@ KERNEL_RULES = (
         passed="matrix products use tensor cores, or are few",
         when={"ampere": lambda row: row.gpu.compute_major >= AMPERE},
         most=_severity,
-        bound=False,
         saved=LIKELY_SAVED,
         kernel=True,
     ),
@@ -65,7 +56,6 @@ KERNEL_RULES = (
         next="kernels --by grid",
         passed="blocks have several warps",
         most=lambda row: _severity_of(row, row["tiny-blocks"].named_ns),
-        bound=False,
         saved=LIKELY_SAVED,
         kernel=True,
     ),
@@ -81,7 +71,6 @@ KERNEL_RULES = (
         next="kernels --by grid",
         passed="grids fill the multiprocessors",
         most=lambda row: _severity_of(row, row["small-grid"].work_ns),
-        bound=False,
         saved=LIKELY_SAVED,
         kernel=True,
     ),
@@ -136,13 +125,16 @@ KERNEL_RULES = (
         ),
         next=lambda row, _: "select" if row.gpu.ncu else "kernels",
         passed="no kernel has a quarter of the window",
-        of=_dominating,
+        of="top",
+        matters=lambda row: (
+            row["top"].busy_ns >= DOMINANT_SHARE * row.window_ns
+            and not (row.names < 2 and row.moment)
+        ),
         when={
-            "one": lambda row: _dominating(row) is row["top"],
+            "one": lambda row: row["top"].name in row["top"].by_name,
             "unaligned": lambda row: row["top"].name in row["unaligned"].by_name,
         },
         most=lambda row: INFO if row.names <= FEW_NAMES else _severity(row),
-        bound=False,
         saved=PERHAPS_SAVED,
         kernel=True,
     ),

@@ -78,9 +78,8 @@ def _comparable(rows: Sequence[Evidence]) -> list[float]:
 
 def _longest_wait(waiting: Evidence, row: Evidence) -> Place | None:
     """The longest time in which a device had nothing to do or waited for another, in its time."""
-    gap = waiting.longest
-    places = [waiting["exposed-communication"].worst, None if gap is None else gap.place]
-    longest = max(filter(None, places), key=lambda place: place.duration_ns, default=None)
+    places = filter(None, (waiting[of].worst for of in ("exposed-communication", "longest")))
+    longest = max(places, key=lambda place: place.duration_ns, default=None)
     if longest is None:
         return None
     return Place(longest.start_ns + waiting.ahead_ns - row.ahead_ns, longest.duration_ns)

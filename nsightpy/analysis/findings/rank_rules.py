@@ -36,7 +36,6 @@ RANK_RULES = (
         next="ranks",
         passed="no rank keeps the others waiting",
         edit=gains.straggler,
-        alone=False,
     ),
     Rule(
         "straggler",
@@ -47,7 +46,6 @@ RANK_RULES = (
         ),
         next="ranks",
         of="late",
-        alone=False,
         variant=True,
     ),
     Rule(
@@ -58,7 +56,6 @@ RANK_RULES = (
         passed="devices compute about as long",
         of="uneven",
         least=MUST_SHARE,
-        alone=False,
     ),
     Rule(
         "imbalance",
@@ -70,7 +67,6 @@ RANK_RULES = (
         ),
         next="breakdown",
         least=MUST_SHARE,
-        alone=False,
         variant=True,
     ),
 )
@@ -82,7 +78,6 @@ COLLECTIVE_RULES = (
         next="collectives",
         ns=lambda row: min(row["slow-link"].alone_ns, row.budget.exposed_communication_ns),
         edit=lambda _, work: gains.network(work.graph),
-        alone=False,
     ),
     Rule(
         "exposed-communication",
@@ -102,7 +97,6 @@ COLLECTIVE_RULES = (
             "unbucketed": _unbucketed,
         },
         edit=lambda _, work: gains.network(work.graph),
-        alone=False,
     ),
     Rule(
         "overlap-slowdown",
@@ -126,6 +120,5 @@ COLLECTIVE_RULES = (
         passed="no collective takes far longer than its kind",
         # what compute hides costs nothing
         matters=lambda row: row.budget.exposed_communication_ns >= LEAST_SHARE * row.window_ns,
-        alone=False,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from string import Formatter
@@ -22,6 +23,8 @@ WINDOWED = (
     *("api", "breakdown", "collectives", "gaps", "kernels", "launches", "memory"),
     *("nvtx", "ranks"),
 )
+# Commands that are about all ranks at once.
+OF_ALL = ("breakdown", "collectives", "info", "iterations", "ranks")
 # A part that is said where something is true, and what is said else: <host|: {host}>.
 _PART = re.compile(r"<([^<>|]+)\|([^<>|]*)(?:\|([^<>|]*))?>")
 
@@ -41,6 +44,7 @@ def next_command(
     It is about the window that findings speak of, or about the `whole` capture.
     """
     command, _, more = asked.partition(" ")
+    row = None if command in OF_ALL else row
     if command in ("kernels", "launches") and not any(one["kernels"].count for one in job.used):
         command, more = "breakdown", ""
     parts = ["nsightpy", command, job.report]
@@ -50,7 +54,8 @@ def next_command(
         parts += [] if row.rank is None else [f"--rank {row.rank}"]
         parts += [] if alone and row.rank is not None else [f"--device {row.device}"]
     steady = bool(job.used) and all(one.window == "steady" for one in job.used)
-    if steady and command in WINDOWED and not (whole or job.of_iterations):
+    chosen = any(option.startswith("--iteration=") for option in shlex.split(job.options))
+    if steady and command in WINDOWED and not (whole or chosen):
         parts.append("--iteration steady")
     return " ".join(filter(None, parts))
 
@@ -64,13 +69,13 @@ class Rule:
     of the group else, where that `matters`. `text` holds figures of the evidence in braces with
     their unit, those of the group as {group.count}, and {loss}: the time, its share of the window
     and per iteration; <condition|text|otherwise> is said where a figure, or a condition of `when`,
-    is true. `next` is the command to go on with, about that device `alone` or all; `passed` says
-    the opposite. `most` is the highest severity, from the share `least` on. Findings that name the
-    same time (`by_name` of the group) are one fact, which the first of the most severe rules tells.
-    Where removing the cause does not give the time back (`bound` False) `saved` is the part that
-    mending usually does; `edit` is what a replay takes away. `pace`: it is about the host's pace,
-    which means little while code is loaded; `fact`: it is nothing to mend; `variant`: said only
-    where no rule above with its id is; `every`: of whole captures and true of all devices.
+    is true. `next` is the command to go on with; `passed` says the opposite. `most` is the highest
+    severity, from the share `least` on. Findings that name the same time (`by_name` of the group)
+    are one fact, which the first of the most severe rules tells. `saved` is the part of the time
+    that mending usually gives back; it is no bound of a gain where the rule is about a `kernel`, or
+    a `fact` (nothing to mend), or `bound` is False. `edit` is what a replay takes away. `pace`: it
+    is about the host's pace, which means little while code is loaded; `variant`: said only where no
+    rule above with its id is; `every`: of whole captures and true of all devices.
     """
 
     id: str
@@ -88,7 +93,6 @@ class Rule:
     edit: Callable[[Finding, Replayable], list[Edit]] | None = None
     bound: bool = True
     saved: float = 1.0
-    alone: bool = True
     pace: bool = False
     fact: bool = False
     variant: bool = False
@@ -115,7 +119,8 @@ class Rule:
 
     def parts(self, row: Evidence) -> Mapping[str, int]:
         """What the time of a device consists of, by name."""
-        return self.group(row).by_name or {self.id: self.cost_ns(row)}
+        time = self.of if isinstance(self.of, str) and self.of else self.id
+        return self.group(row).by_name or {time: self.cost_ns(row)}
 
     def sentence(self, row: Evidence) -> str:
         """The sentence about a device, its figures filled in."""
@@ -152,13 +157,8 @@ class _Sentences(Formatter):
         "share": percent_text,
         "kernel": brief_kernel,
         "times": lambda count: "once" if count == 1 else f"{format_count(count)} times",
-        "copies": lambda count: counted(count, "copy", "copies"),
-        "kernels": lambda count: counted(count, "kernel"),
-        "launches": lambda count: counted(count, "launch", "launches"),
-        "blocks": lambda count: counted(count, "block"),
-        "threads": lambda count: counted(count, "thread"),
-        "collectives": lambda count: counted(count, "collective"),
     }
+    one_of: Mapping[str, str] = {"copies": "copy", "launches": "launch"}
 
     def __init__(self, row: Evidence, figures: Mapping[str, Any]) -> None:
         self.row, self.figures = row, figures
@@ -168,5 +168,8 @@ class _Sentences(Formatter):
         return self.figures[str(key)] if key in self.figures else getattr(self.row, str(key))
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """A figure in its unit."""
-        return self.units[format_spec](value)
+        """A figure in its unit, or how many there are of what."""
+        if format_spec in self.units:
+            return self.units[format_spec](value)
+        one = self.one_of.get(format_spec, format_spec.removesuffix("s"))
+        return counted(value, one, format_spec)

@@ -21,17 +21,13 @@ from nsightpy.analysis.ranks.links import LARGE_BYTES
 from nsightpy.commands.findings.rank_evidence import with_waits
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.errors import ReportError
+from nsightpy.query import Communication, Option, Parts, Question, Request, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
-from nsightpy.query.engine import Parts, Question
 from nsightpy.query.launching_lines import usual_line
-from nsightpy.query.options import Communication, Option
 from nsightpy.query.replayed import Job, Replayed, replayed
-from nsightpy.query.request import Request
-from nsightpy.query.scope import Scope
 from nsightpy.readers.nccl_tests import read_link_rates
 from nsightpy.report_sets.report_files import find_reports
-from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Finding, Table, findings_table
 from nsightpy.results.findings import unsaid
 from nsightpy.units import listed
@@ -103,7 +99,7 @@ def _judged(
     facts, job, problems = job_of(parts.request, parts.results, link_rates)
 
     def told(known: Replayed) -> Table:
-        findings = gained(problems, known)
+        findings = with_gains(problems, known.work)
         if changes:
             findings = [asked(changes, known.work, known.reason), *findings]
         nothing = [NOTHING] if facts.devices and not findings else []
@@ -114,11 +110,6 @@ def _judged(
     if not changes and not any(map(has_edit, problems)):
         return told(Replayed())
     return replayed(job, parts.scope, communication, told)
-
-
-def gained(problems: Sequence[Finding], known: Replayed) -> list[Finding]:
-    """The findings in the order of what mending them is worth, where that is known."""
-    return list(problems) if known.work is None else with_gains(problems, known.work)
 
 
 def job_of(
@@ -134,16 +125,11 @@ def job_of(
     devices, alignment, notes = with_waits(request.ranks, results, link_rates)
     facts = JobEvidence(
         devices=with_peers(list(devices.values())),
-        kernels=sum(part.kernels for part in parts),
         report=typed_again(request.ranks.inputs),
         problems=[note for note in request.ranks.notes if note.kind],
-        unlaunched=sum(part.unlaunched for part in parts),
         options=request.options,
-        of_iterations=request.scope.iteration is not None,
         is_part=request.scope.is_part,
-        has_ranges=any(part.has_ranges for part in parts),
         host=listed((part.host for part in parts if part.host), most=3, mark="; "),
-        has_calls=any(part.has_calls for part in parts),
         has_collectives=any(part.recorded.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
@@ -162,7 +148,7 @@ def _with_line(finding: Finding, results: Sequence[tuple[SystemReport, ReportEvi
     reports = [
         report
         for report, part in results
-        if any((row.rank, row.device) == (finding.rank, finding.device) for row in part.budgets)
+        if any((d.rank, d.device) == (finding.rank, finding.device) for d in part.devices.values())
     ]
     line = next(filter(None, (usual_line(report, finding.about[1]) for report in reports)), "")
     return replace(finding, text=f"{finding.text}; most of it from {line}") if line else finding

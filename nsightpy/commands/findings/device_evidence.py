@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,8 @@ from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
 from nsightpy.names import measured_by_ncu
+from nsightpy.query import Scope
 from nsightpy.query.device_time import RankedBudget, memory_events
-from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import HOST_FRAMES, SystemReport
 from nsightpy.units import format_time
@@ -41,7 +42,7 @@ GPU_COLUMNS = ("pid", "device", "sm_count", "compute_major", "name", "memory_byt
 class DeviceSource:
     """One report's work with its calls (None: not recorded), and what its host did beside.
 
-    `costly` is what the profiler adds to each operator, for people.
+    `traits` are fields of the evidence that are the same of all its devices.
     """
 
     report: SystemReport
@@ -49,10 +50,10 @@ class DeviceSource:
     work: Work
     communicates: NDArray[np.bool_]
     followed: LaunchedWork | None
+    gaps: Mapping[tuple[int, int], IdleIntervals]
     events: Mapping[int, HostEvents]
     steady: Mapping[tuple[int, int], SteadyState]
-    has_ranges: bool = False
-    costly: str = ""
+    traits: Mapping[str, Any]
 
     @cached_property
     def captured_ns(self) -> int:
@@ -80,13 +81,6 @@ class DeviceSource:
                 peaks[pid, device] = max(peaks.get((pid, device), 0), held)
         return peaks
 
-    @property
-    def launch(self) -> Ints | None:
-        """When each kernel was launched, ns."""
-        if self.followed is None:
-            return None
-        return self.followed.launch[: self.work.kernels.rows]
-
     def calls(self, pid: int) -> tuple[int | None, Frame]:
         """When a process first called the API (None: never), and its notable calls."""
         if self.followed is None:
@@ -97,43 +91,50 @@ class DeviceSource:
         return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
 
 
-def device_evidence(
-    source: DeviceSource, gaps: Mapping[tuple[int, int], IdleIntervals], budget: RankedBudget
-) -> Evidence:
+def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     """The row of one device."""
     place, window = budget.place, budget.budget.window
     on_device = source.work.kernels.rows_at(pid=place[0], device=place[1])
-    kernels, operations, graphs = (frame.at(pid=place[0], device=place[1]) for frame in source.work)
+    frames = [frame.at(pid=place[0], device=place[1]) for frame in source.work]
+    kernels, operations, graphs = frames
     apart = source.communicates[on_device]
     # by the device alone where processes are not distinguished
     gpu, memory = source.gpus.get(place) or source.gpus.get((0, place[1])) or (Gpu(), 0)
     row = Evidence(
-        budget.rank,
-        budget.device,
-        budget.budget,
+        *(budget.rank, budget.device, budget.budget),
         gpu=replace(gpu, ncu=measured_by_ncu(gpu.name, source.report.tool_version)),
-        in_graphs=_in_graphs(source.launch, on_device),
+        groups={
+            "graphs": graph_group(graphs, window),
+            "slowed": _slowed(kernels, apart, budget.budget),
+        },
         peak_bytes=source.peaks.get(place, 0),
         memory_bytes=memory,
-        has_ranges=source.has_ranges,
-        traced=source.report.kind == "torch",
-        costly=source.costly,
+        **source.traits,
     )
     others = union_of([spans_of(operations), spans_of(graphs)])
     row = with_kernels(row, kernels, apart, others)
     row = with_copies(row, operations, spans_of(kernels) | spans_of(graphs))
-    row = row.having(
-        {"graphs": graph_group(graphs, window), "slowed": _slowed(kernels, apart, row.budget)}
-    )
-    row = _with_begin(row, source, (kernels, operations, graphs), budget.pid)
-    if source.followed is None or place not in gaps:
+    row = _with_begin(row, source, frames, place)
+    gaps = source.gaps.get(place)
+    if source.followed is None or gaps is None:
         return without_causes(row, window - (spans_of(kernels) | others))
     # rows of the gaps are those of all kernels
     elsewhere = source.communicates | ~on_device
-    cost = short_cost_ns(source.work.kernels, elsewhere, window, gaps[place])
+    cost = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
     row = row.having({"short": replace(row["short"], alone_ns=cost)})
-    _, calls = source.calls(budget.pid)
-    return with_idle(row, source.followed, gaps[place], calls, source.events[budget.pid])
+    row = with_idle(row, source.followed, gaps, source.calls(place[0])[1], source.events[place[0]])
+    return _with_launches(row, source.followed.launch[: len(on_device)][on_device])
+
+
+def _with_launches(row: Evidence, launch: Ints) -> Evidence:
+    """A device's row with what is known of when its kernels were launched."""
+    lacking = int(np.count_nonzero(launch == NO_TIME))
+    same_call = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
+    also = f"{lacking:,} of {len(launch):,} kernels have no recorded launch" if lacking else ""
+    return row.having(
+        {"unknown": replace(row["unknown"], also=also)},
+        in_graphs=2 * int(np.count_nonzero(same_call)) > len(launch),
+    )
 
 
 def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Group:
@@ -153,23 +154,16 @@ def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Gro
     )
 
 
-def _in_graphs(launch: Ints | None, on_device: NDArray[np.bool_]) -> bool:
-    """Whether most kernels were launched by the call that launched the one before, too."""
-    if launch is None:
-        return False
-    launch = launch[on_device]
-    shared = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
-    return 2 * int(np.count_nonzero(shared)) > len(launch)
-
-
-def _with_begin(row: Evidence, source: DeviceSource, frames: Sequence[Frame], pid: int) -> Evidence:
+def _with_begin(
+    row: Evidence, source: DeviceSource, frames: Sequence[Frame], place: tuple[int, int]
+) -> Evidence:
     """A device's row with what is known of its iterations, and of what came before them."""
-    bounds, steady = bounds_of(frames), source.steady.get((pid, row.device))
+    bounds, steady = bounds_of(frames), source.steady.get(place)
     if bounds is None:
         return row
     first, last = bounds
-    called, calls = source.calls(pid)
-    queued = _queued(source, (pid, row.device), first)
+    called, calls = source.calls(place[0])
+    queued = 0 if source.followed is None else _queued(source.followed, place, first)
     lead = None if called is None else max(first - queued - called, 0)
     whole = max(last - first, row.window_ns)
     return row.having(
@@ -183,14 +177,11 @@ def _with_begin(row: Evidence, source: DeviceSource, frames: Sequence[Frame], pi
     )
 
 
-def _queued(source: DeviceSource, place: tuple[int, int], first: int) -> int:
+def _queued(launched: LaunchedWork, place: tuple[int, int], first: int) -> int:
     """How long the first operation of a device had been launched before it began, in ns.
 
     The device did what was launched before the capture.
     """
-    if source.followed is None:
-        return 0
-    launched = source.followed
     by = launched.launched_by
     of_place = launched.place == launched.places.index(place)
     rows = of_place & (launched.start == first) & (by >= 0)
@@ -207,10 +198,9 @@ def _loading(calls: Frame, called: int | None, before: int) -> Group:
     loads = calls.take(makes_context | (kinds_of_calls(calls.labels("name")) == MODULE)).ordered()
     if not loads.rows or loads.ints("start_ns")[0] >= before:
         return NONE
-    place = Place(int(loads.ints("start_ns")[0]), before - int(loads.ints("start_ns")[0]))
-    lost = place.duration_ns
-    name = loads.labels("name")[0]
-    return Group(alone_ns=lost, name=name, worst=place, by_name={"start-up": lost})
+    began, call = int(loads.ints("start_ns")[0]), loads.labels("name")[0]
+    lost = before - began
+    return Group(alone_ns=lost, name=call, worst=Place(began, lost), by_name={"start-up": lost})
 
 
 def _outside(frames: Sequence[Frame], before: int, window_ns: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +20,9 @@ from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.command import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
+from nsightpy.query import SystemReport
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, align_parts, once
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time, listed, significant
 
 UNKNOWN_LINK = (
@@ -53,21 +52,30 @@ def with_waits(
         for place, device in known.devices.items()
     }
     if not rank_set.one_job:
-        return _named_by_report(facts), None, ()
+        # a device is that of a report, whatever its rank
+        named = (
+            (p, replace(row, label=f"{Path(p[0]).stem}, {row.name}")) for p, row in facts.items()
+        )
+        return dict(named), None, ()
     parts = once(rank_set, [(report, known.recorded.rank_part) for report, known in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, None, ()
     alignment = align_parts(parts)
     if len(rank_set) > 1:
-        facts = _on_common_clock(facts, CommonClock.of(alignment))
+        clock = CommonClock.of(alignment)
+        for (path, pid, device), row in facts.items():
+            begin = row.budget.start_ns
+            ahead = clock.moment(path, pid, begin) - begin
+            facts[path, pid, device] = replace(row, ahead_ns=ahead)
     if not communicate:
         return facts, alignment, ()
     names, arrivals = UnitNames.of(alignment), arrivals_of(alignment)
-    places = [_device(alignment, unit) for unit in range(len(alignment.ledger.units))]
+    units = [(alignment.clocks[unit.clock], unit) for unit in alignment.ledger.units]
+    places = [(clock.report, unit.pid, unit.device) for clock, unit in units]
     rows = [facts.get(place) for place in places]
     inside, kinds = _inside(alignment, rows), grouped_collectives(alignment, arrivals)
-    hosts = [alignment.clocks[unit.clock].host for unit in alignment.ledger.units]
+    hosts = [clock.host for clock, _ in units]
     gpus = ["" if row is None else row.gpu.name for row in rows]
     slow_links, unknown = slow_groups(kinds, hosts, gpus, link_rates)
     for name, groups in (
@@ -80,32 +88,6 @@ def with_waits(
                 facts[place] = facts[place].having({name: group})
     models = listed(sorted(model or "a GPU without a name" for model in unknown), most=3)
     return facts, alignment, (UNKNOWN_LINK.format(models),) if unknown else ()
-
-
-def _named_by_report(facts: Mapping[Device, Evidence]) -> dict[Device, Evidence]:
-    """The facts of captures of several jobs: a device is that of a report, whatever its rank."""
-    alone = Counter(path for path, _, _ in facts)
-    return {
-        place: replace(
-            device,
-            label=f"{Path(place[0]).stem}{'' if alone[place[0]] == 1 else f', {device.name}'}",
-        )
-        for place, device in facts.items()
-    }
-
-
-def _on_common_clock(
-    facts: Mapping[Device, Evidence], clock: CommonClock
-) -> dict[Device, Evidence]:
-    """The facts with how far each device's own time is from the clock of all ranks."""
-    return {
-        (path, pid, device): replace(
-            device_facts,
-            ahead_ns=clock.moment(path, pid, device_facts.budget.start_ns)
-            - device_facts.budget.start_ns,
-        )
-        for (path, pid, device), device_facts in facts.items()
-    }
 
 
 def _slow(
@@ -185,11 +167,6 @@ def _late(alignment: Alignment, arrivals: Arrivals, inside: Mask) -> tuple[str, 
         worst=_awaited(alignment, arrivals, int(np.argmax(saved))),
     )
     return "straggler", {late.unit: group}
-
-
-def _device(alignment: Alignment, unit: int) -> Device:
-    participant = alignment.ledger.units[unit]
-    return alignment.clocks[participant.clock].report, participant.pid, participant.device
 
 
 def _inside(alignment: Alignment, devices: Sequence[Evidence | None]) -> Mask:

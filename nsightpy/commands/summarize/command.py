@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-from nsightpy.analysis.findings.engine import has_edit
+from nsightpy.analysis.findings.engine import has_edit, with_gains
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.rule import next_command
-from nsightpy.commands.findings.command import gained, job_of
+from nsightpy.commands.findings.command import job_of
 from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
@@ -61,7 +61,7 @@ def _summary(
 ) -> Summary:
     request, values = parts.request, parts.values
     sections = sections_of(parts, facts, kernels)
-    problems = tuple(gained(findings, known))
+    problems = tuple(with_gains(findings, known.work))
     # what gains rest on has no line of the one screen
     replays = known.work is None and any(map(has_edit, problems))
     doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
@@ -70,7 +70,7 @@ def _summary(
         *request.said,
         *(error.left_out for error in parts.failures),
         *map(suspect_note, doubtful),
-        *(NO_CALLS for part in values if part.facts.devices and not part.facts.has_calls),
+        *(NO_CALLS for device in facts.devices if not device.causes),
         *facts.notes,
         *(known.notes if replays else ()),
         *sections["memory"].notes,

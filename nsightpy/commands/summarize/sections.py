@@ -22,7 +22,7 @@ from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query import Parts, Request, Scope, SystemReport
-from nsightpy.query.device_time import MEMORY_COLUMNS, budget_order, doubtful_names, read_work
+from nsightpy.query.device_time import MEMORY_COLUMNS, doubtful_names, read_work
 from nsightpy.query.steps import began_in, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.results import FINDING_FIELDS, Field, Row, Table, Value, fields_in, rank_order
@@ -192,9 +192,9 @@ def _ranks(parts: Sequence[tuple[str, Part]]) -> list[Row]:
     """One row per rank and device."""
     rows: list[Row] = []
     for path, part in parts:
-        for budget in sorted(part.facts.budgets, key=budget_order):
+        for device in part.facts.devices.values():
             source = "; ".join(part.info.rank_sources) or None
-            rows.append((budget.rank, path, part.info.host or None, budget.device, source))
+            rows.append((device.rank, path, part.info.host or None, device.device, source))
     return sorted(rows, key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
 
 
@@ -218,14 +218,14 @@ def _memory(parts: Sequence[Part]) -> Table:
 def _longest_gap(facts: JobEvidence) -> Iterator[Row]:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
     longest = [
-        (gap.place.duration_ns / device.budget.window_ns, device, gap)
-        for device in facts.used
-        if (gap := device.longest) is not None
+        (place.duration_ns / row.window_ns, row, place)
+        for row in facts.used
+        if (place := row["longest"].worst) is not None
     ]
-    for share, device, gap in sorted(longest, key=lambda case: -case[0])[:1]:
+    for share, row, place in sorted(longest, key=lambda case: -case[0])[:1]:
         if share >= LEAST_GAP:
-            place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
-            yield device.rank, device.device, *place, share, gap.cause, gap.host
+            where = (row.rank, row.device, place.start_ns + row.ahead_ns, place.duration_ns)
+            yield *where, share, row["longest"].name, row["longest"].also
 
 
 def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
