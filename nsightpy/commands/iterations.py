@@ -13,7 +13,6 @@ import numpy as np
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
-    SlowIteration,
     iteration_budgets,
     slow_iterations,
 )
@@ -262,30 +261,29 @@ def _levels_note(iterations: Iterations) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them; several ranks' same one once."""
-    same: dict[tuple[int, str], list[tuple[SlowIteration, DeviceIterations]]] = {}
+    same: dict[tuple[int, str], list[tuple[float, DeviceIterations, int]]] = {}
     for device in devices:
         for slow in slow_iterations(device.steady, device.budgets):
-            same.setdefault((slow.iteration, slow.part), []).append((slow, device))
+            known = same.setdefault((slow.iteration, slow.part), [])
+            known.append((slow.ratio, device, slow.grew_ns))
     texts = []
-    for group in same.values():
-        slow = max((slow for slow, _ in group), key=lambda slow: slow.ratio)
+    for (number, part), group in same.items():
+        ratio, slowest, grew = max(group, key=lambda each: each[0])
+        length = format_time(int(slowest.budgets.duration[number]))
         text = (
-            f"{_who([device for _, device in group])}, iteration {slow.iteration}: "
-            f"{'up to ' if len(group) > 1 else ''}{format_time(slow.duration_ns)}, "
-            f"{slow.ratio:.2f} x the median; {slow.part} grew by {format_time(slow.grew_ns)}."
+            f"{_who([device for _, device, _ in group])}, iteration {number}: "
+            f"{'up to ' if len(group) > 1 else ''}{length}, {ratio:.2f} x the median; "
+            f"{part} grew by {format_time(grew)}."
         )
-        texts.append((slow.ratio, text))
+        texts.append((ratio, text))
     return [text for _, text in sorted(texts, key=lambda each: -each[0])[:MOST_RANKS]]
 
 
 def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:
     """Why nothing was found, each reason once with the ranks it is about."""
-    texts: dict[Said, list[str]] = {}
+    texts: dict[Said, dict[str, None]] = {}
     for rank, text in why:
-        texts.setdefault(text, []).append("?" if rank is None else str(rank))
-    return [
-        text
-        if len({rank for rank, _ in why}) == 1
-        else replace(as_note(text), whose=f"rank {', '.join(ranks)}")
-        for text, ranks in texts.items()
-    ]
+        texts.setdefault(text, {})["?" if rank is None else str(rank)] = None
+    if len({rank for rank, _ in why}) == 1:
+        return list(texts)
+    return [replace(as_note(text), whose=f"rank {', '.join(of)}") for text, of in texts.items()]

@@ -109,3 +109,15 @@ def test_kinds_of_programs_have_the_iterations_that_they_may_have(kind: str) -> 
     expected, parts = KINDS[kind]
     found = Program().run(*parts).found()
     assert len(found) in expected, [(len(one), one.text, one.why) for one in found.levels]
+
+
+def test_loops_of_which_none_is_the_program_are_listed() -> None:
+    found = Program().run(*KINDS["three unrelated loops"][1]).found()
+    assert len(found) == 0
+    assert [len(one) for one in found.levels] == [20, 20, 20]
+
+
+def test_a_pass_has_more_kinds_of_kernels_than_a_block() -> None:
+    """Thirty images that a network of convolutions is asked about, without a wait."""
+    block = " ".join(f"conv_{place} cudnn_bn relu" for place in range(12))
+    assert len(Program().run((30, block, "fc_gemm")).found()) == 30

@@ -9,7 +9,6 @@ import numpy as np
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import (
-    DEVIATION,
     MOST_SLOW,
     REPEATS,
     SLOW_DEVIATIONS,
@@ -48,7 +47,6 @@ class SlowIteration:
     """A steady iteration far above the median: which part grew most against it, by how many ns."""
 
     iteration: int
-    duration_ns: int
     ratio: float
     part: str
     grew_ns: int
@@ -69,18 +67,18 @@ def iteration_budgets(iterations: Iterations, done: Activity) -> IterationBudget
 def slow_iterations(steady: Ints, budgets: IterationBudgets) -> list[SlowIteration]:
     """The slowest of the steady iterations (places) that stand out, slowest first.
 
-    One stands out from 5 % and three deviations (1.4826 x the median deviation) above the median.
+    One stands out from 5 % and three standard deviations (4.45 median deviations) above the median.
     """
     every = budgets.duration
     median = float(np.median(every[steady])) if len(steady) >= REPEATS else 0.0
     if not median:  # most begin and end at once: none is so many times as long
         return []
-    deviation = DEVIATION * float(np.median(np.abs(every[steady] - median)))
+    deviation = float(np.median(np.abs(every[steady] - median)))
     slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
     found = []
     for place in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
         parts = budgets.parts.items()
         grew = {name: int(part[place] - np.median(part[steady])) for name, part in parts}
-        most, length = max(grew, key=lambda name: grew[name]), int(every[place])
-        found.append(SlowIteration(place, length, length / median, most, grew[most]))
+        most = max(grew, key=lambda name: grew[name])
+        found.append(SlowIteration(place, float(every[place]) / median, most, grew[most]))
     return found

@@ -29,6 +29,7 @@ from nsightpy.analysis.iterations.thresholds import (
     ABOUT,
     CLOSE,
     DIFFERENT,
+    DIFFERENT_ALONE,
     FEW,
     MOST,
     MOST_PARTS,
@@ -100,25 +101,20 @@ def levels_of_ranges(groups: Sequence[RangeGroup], work: LaunchedWork) -> list[L
     What the profiler counts goes before what the program does, outer ranges before inner ones.
     Steps of an inference engine count when they are few: what repeats in them are their layers.
     """
-    alike: dict[tuple[object, ...], list[RangeGroup]] = {}
+    alike: dict[tuple[int, int, int, object], list[RangeGroup]] = {}
     for group in groups:
         if len(group) >= (1 if group.role is Role.ENGINE else REPEATS):
             kind = group.role if group.role in NO_STEPS else group.role in STEPS
             alike.setdefault((group.level, -len(group), group.thread, kind), []).append(group)
-    found = [
-        (level, members[0].level)
-        for members in alike.values()
-        if (level := _taking_turns(members, work))
-        and min(level.coverage, level.regular) >= (ABOUT if level.role in STEPS else MOST)
-    ]
-    found.sort(
-        key=lambda each: (
-            "ProfilerStep" not in each[0].source,
-            len(each[0]) < REPEATS,
-            *(each[1], -each[0].coverage),
-        )
-    )
-    return [level for level, _ in found]
+    found: list[tuple[tuple[object, ...], Level]] = []
+    for (depth, *_), members in alike.items():
+        level = _taking_turns(members, work)
+        least = ABOUT if members[0].role in STEPS else MOST
+        if level is not None and min(level.coverage, level.regular) >= least:
+            counted = "ProfilerStep" in level.source
+            order = (not counted, len(level) < REPEATS, depth, -level.coverage, len(found))
+            found.append((order, level))
+    return [level for _, level in sorted(found, key=lambda each: each[0])]
 
 
 def _taking_turns(members: Sequence[RangeGroup], work: LaunchedWork) -> Level | None:
@@ -147,9 +143,12 @@ def find_levels(
     alone = work.on_busiest_device()
     layered = _has_layers(alone)
     found = _repeated(alone)
-    if not found and layered:
+    if layered and not any(level.coverage >= MOST for level in found):
         # libraries choose products by shape: names but for numbers, by which layers are more alike
         found = _repeated(replace(alone, name=alone.name.renamed(vocabulary.numbers_folded)))
+    found = [level for level in found if level.coverage >= MOST] or [
+        level for level in found if len(level) >= FEW
+    ]
     levels = [
         _judged(level, groups, layered) for level in (*levels_of_ranges(groups, work), *found)
     ]
@@ -166,20 +165,14 @@ def _has_layers(work: LaunchedWork) -> bool:
 
 
 def _repeated(work: LaunchedWork) -> list[Level]:
-    """What holds most of the work in units that are alike: after each run, after each wait."""
+    """What holds much of the work in units that are alike: after each run, after each wait."""
     runs = recurring(work.name.codes)
     marked = [level_of_marks(SEQUENCE, work, places_of(work.name.codes, run)) for run in runs]
     # the first work launched after each wait of the host
-    waits = np.unique(np.searchsorted(work.issued, work.waits))
-    waits = np.unique(np.append(0, waits[waits < len(work)])).astype(np.int64)
-    marked += [level_of_marks(WAITS, work, waits)] if 2 * len(waits) <= len(work) else []
-    return [
-        level
-        for level in marked
-        if len(level) >= REPEATS
-        and level.coverage >= (MOST if len(level) >= FEW else MOSTLY)
-        and level.regular >= MOST
-    ]
+    waits = np.unique(np.append(0, np.searchsorted(work.issued, work.waits)))
+    marked.append(level_of_marks(WAITS, work, waits[waits < len(work)]))
+    repeated = (level for level in marked if len(level) >= REPEATS and level.regular >= MOST)
+    return [level for level in repeated if level.coverage >= ABOUT]
 
 
 def _judged(level: Level, groups: Sequence[RangeGroup], layered: bool) -> Level:
@@ -188,6 +181,8 @@ def _judged(level: Level, groups: Sequence[RangeGroup], layered: bool) -> Level:
         return replace(level, evidence=NAMED)
     if level.role in NO_STEPS:
         return replace(level, why=f"named as {level.role.value}")
+    if level.coverage < MOST:
+        return replace(level, why="it holds less than half of the work")
     evidence, why = _of_network(level, groups) if layered else _of_solver(level)
     return replace(level, evidence=0 if why else evidence + bool(level.role), why=why)
 
@@ -207,8 +202,9 @@ def _of_network(level: Level, groups: Sequence[RangeGroup]) -> tuple[int, str]:
             if inside.mean() >= MOSTLY and len(np.unique(place[inside])) <= MOST * len(start):
                 return NOTHING, f"layers: several lie in one range {group.name!r}"
     attends = bool(level.usual.named(vocabulary.ATTENTION).any())
-    different = len(np.unique(level.usual.name.codes)) >= DIFFERENT
-    if (full and different) or (level.waited and not attends):
+    different = len(np.unique(level.usual.name.codes))
+    large = different >= (DIFFERENT if attends else DIFFERENT_ALONE)
+    if (full and large) or (level.waited and not attends):
         return LIKELY, ""
     return NOTHING, "" if level.role else "nothing shows that it is more than a layer"
 

@@ -30,8 +30,9 @@ LEVELS = 24
 # Units whose kernels are compared: a share is known to a tenth then.
 SAMPLED = 24
 
-# Different kernels: no layer has as many (unfused ones have 25, with their backward pass 40).
-DIFFERENT = 45
+# Different kernels: no layer has as many (unfused ones have 25, with their backward pass 40), and
+# none without attention (three convolutions, normalised and activated, have 9).
+DIFFERENT, DIFFERENT_ALONE = 45, 12
 # Parts of a step: sweeps, stages, micro-batches, networks are two to four; solvers check every
 # fifth iteration or later.
 MOST_PARTS = 4
@@ -44,9 +45,8 @@ UNLIKE = 4.0
 SLOWER = 0.02
 # Part of the later iterations that are nearly all of them: one of twenty may be slow.
 USUALLY = 0.95
-# Iterations that stand out: share of the median, and standard deviations above it (by the median
-# deviation, of which a normal distribution has 1.4826). 5 % is what people look into, three
-# deviations are passed by one of 700.
-SLOW_SHARE, SLOW_DEVIATIONS, DEVIATION = 0.05, 3.0, 1.4826
+# Iterations that stand out: share of the median and median deviations above it. 5 % is what people
+# look into; 4.45 are three standard deviations of a normal distribution, which one of 700 passes.
+SLOW_SHARE, SLOW_DEVIATIONS = 0.05, 4.45
 # Levels, slow iterations of a device, and ranks one by one, that are listed for people.
 LISTED, MOST_SLOW, MOST_RANKS = 6, 3, 4

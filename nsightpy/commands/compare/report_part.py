@@ -13,7 +13,7 @@ from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_ti
 from nsightpy.analysis.comparison.matching import without_numbers
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import Iterations
-from nsightpy.analysis.iterations.thresholds import REPEATS
+from nsightpy.analysis.iterations.thresholds import MOST, REPEATS
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
@@ -149,7 +149,11 @@ def _steps(iterations: Iterations, scope: Scope) -> Times | None:
 
 def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
     """The same of what is no step and repeats in most of the work; the capture cuts the last."""
-    others = [other for other in iterations.others if not other.role and len(other) > REPEATS]
+    others = [
+        other
+        for other in iterations.others
+        if not other.role and len(other) > REPEATS and other.coverage >= MOST
+    ]
     level = max(others, key=lambda other: other.coverage, default=None)
     if scope.iteration is not None or level is None or not (level.end > level.start).all():
         return None
