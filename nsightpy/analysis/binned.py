@@ -1,17 +1,14 @@
-"""What happened in stretches of time: shares and means, and what GPU metrics said.
+"""What happened in each of many stretches of time that follow one another: shares and means.
 
 Stretch i lies between edges[i] and edges[i + 1], in ns. Where nothing is known a figure is NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, measure_before
-from nsightpy.frames import Floats, Frame, Ints
+from nsightpy.frames import Floats, Ints
 
 # A sample speaks for the time since the one before, at most for so many usual intervals.
 MOST_INTERVALS = 2.0
@@ -75,41 +72,3 @@ def _before(starts: Ints, ends: Ints, values: Floats, times: Ints) -> Floats:
 def _ratio(part: Floats, whole: Ints | Floats) -> Floats:
     some = whole > 0
     return np.where(some, part / np.where(some, whole, 1), np.nan)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricSummary:
-    """The samples of one metric of one GPU inside a window, in the metric's unit."""
-
-    gpu_id: int
-    metric: str
-    samples: int
-    total: int
-    minimum: int
-    maximum: int
-
-    @property
-    def mean(self) -> float | None:
-        """The mean of the samples: that of the time, as they are taken at a fixed rate."""
-        return self.total / self.samples if self.samples else None
-
-
-def summaries(samples: Frame, windows: dict[int, Spans]) -> Iterator[MetricSummary]:
-    """Every metric of each GPU inside its window, by GPU and name; none without samples there.
-
-    samples: the gpu_metrics frame. A sample lies in a span when start <= time < end.
-    """
-    names = samples.labels("metric").merged()
-    for gpu, window in sorted(windows.items()):
-        mine = (samples.ints("gpu_id") == gpu) & window.holds(samples.ints("time_ns"))
-        chosen, values = names.codes[mine], samples.ints("value")[mine]
-        for code in np.unique(chosen).tolist():
-            sampled = values[chosen == code]
-            yield MetricSummary(
-                gpu,
-                names.values[code],
-                len(sampled),
-                int(sampled.sum()),
-                int(sampled.min()),
-                int(sampled.max()),
-            )

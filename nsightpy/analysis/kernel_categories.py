@@ -35,18 +35,14 @@ _TEMPLATES = (
     ),
     Names("gemm", "CUTLASS", r"cutlass\w*(?:::|\d+)(?:device_)?[kK]ernel\w*(?:<|I)"),
     Names(
-        "copies",
-        "PyTorch",
-        r"elementwise_kernel\w*<.*direct_copy_|apply_kernel<.*(?:Copy<|CopyF)",
+        "copies", "PyTorch", r"elementwise_kernel\w*<.*direct_copy_|apply_kernel<.*(?:Copy<|CopyF)"
     ),
     Names("quantise and cast", "PyTorch", r"elementwise_kernel\w*<.*float\d+\w*_copy_"),
     Names("reduction", "PyTorch", r"multi_tensor_apply_kernel<.*(?:L2|Lp|Max)Norm"),
     # the operators on lists of tensors that PyTorch's and Apex' optimizers are made of
     Names("optimizer", "PyTorch, Apex", r"multi_tensor_apply_kernel"),
     Names(
-        "embedding and gather",
-        "PyTorch",
-        r"(?:index|gather)_elementwise_kernel|gpu_index_kernel",
+        "embedding and gather", "PyTorch", r"(?:index|gather)_elementwise_kernel|gpu_index_kernel"
     ),
     Names(
         "elementwise",
@@ -54,9 +50,7 @@ _TEMPLATES = (
         r"^(?:void )?at::native::[^<(]*(?:elementwise|pointwise)_\w*kernel",
     ),
     Names(
-        "sort and scan",
-        "rocPRIM",
-        r"(?i)rocprim.*(?:scan|sort|select|partition|by_key|histogram)",
+        "sort and scan", "rocPRIM", r"(?i)rocprim.*(?:scan|sort|select|partition|by_key|histogram)"
     ),
     Names("reduction", "rocPRIM", r"(?i)rocprim.*reduce"),
     Names(
@@ -92,9 +86,7 @@ _FUNCTIONS = (
         r"fused_recurrent|chunk_\w*_(?:fwd|bwd)_kernel|wkv\d",
     ),
     Names(
-        "sampling",
-        "FlashInfer, SGLang",
-        r"flashinfer::sampling|Sampling(?:From|Kernel)|RenormProb",
+        "sampling", "FlashInfer, SGLang", r"flashinfer::sampling|Sampling(?:From|Kernel)|RenormProb"
     ),
     Names(
         "normalisation",
@@ -111,9 +103,7 @@ _FUNCTIONS = (
         r"sv|sm)(?![a-z])|(?<!\d)spgemm|sddmm|amgx",
     ),
     Names(
-        "FFT",
-        "cuFFT, rocFFT, VkFFT",
-        r"fft|[sd]pRadix\d|bluestein|(?<![a-z])(?:r2c|c2r)(?![a-z])",
+        "FFT", "cuFFT, rocFFT, VkFFT", r"fft|[sd]pRadix\d|bluestein|(?<![a-z])(?:r2c|c2r)(?![a-z])"
     ),
     Names(
         "embedding and gather",

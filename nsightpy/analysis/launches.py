@@ -26,15 +26,17 @@ _TABLE_SLACK = 8
 Number = TypeVar("Number", np.int32, np.int64)
 
 
-def launch_rows(kernels: Frame, calls: Frame) -> Ints:
-    """For each kernel, the row of the call that launched it; -1 where none was recorded.
+def launch_rows(work: Frame, calls: Frame) -> NDArray[np.int32]:
+    """The row of the call that launched each operation; NO_LAUNCH where none was recorded.
 
     One call may own many kernels (CUDA graphs). Of two rows for one launch the first runtime or
-    driver row counts. Both frames need pid and correlation_id, the calls event_class too.
+    driver row counts; without event_class all rows are. Both frames need pid and correlation_id.
     """
-    launching = np.flatnonzero(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
+    launching = np.arange(calls.rows, dtype=np.int32)
+    if "event_class" in calls:
+        launching = launching[np.isin(calls.ints("event_class"), LAUNCH_CLASSES)]
     keys = (calls.ints("pid")[launching], calls.ints("correlation_id")[launching])
-    wanted = (kernels.ints("pid"), kernels.ints("correlation_id"))
+    wanted = (work.ints("pid"), work.ints("correlation_id"))
     return matched(keys, launching, wanted, NO_LAUNCH)
 
 
@@ -51,22 +53,8 @@ def graph_calls(calls: Frame) -> Frame:
     return calls.take(np.isin(named.codes, codes))
 
 
-def call_rows(work: Frame, calls: Frame) -> NDArray[np.int32]:
-    """The row of the call that launched each operation; NO_LAUNCH where none was recorded.
-
-    Both frames need pid and correlation_id; the calls are runtime and driver calls only, by start,
-    so that of two rows for one launch the first counts.
-    """
-    return matched(
-        (calls.ints("pid"), calls.ints("correlation_id")),
-        np.arange(calls.rows, dtype=np.int32),
-        (work.ints("pid"), work.ints("correlation_id")),
-        NO_LAUNCH,
-    )
-
-
 def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> NDArray[Number]:
-    """A column of calls for each operation, from `call_rows`; `missing` where there is no call."""
+    """A column of calls for each operation, from `launch_rows`; `missing` without one."""
     unknown = rows == NO_LAUNCH
     lost = bool(unknown.any())
     if is_constant(values) and not lost:
@@ -79,12 +67,12 @@ def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> 
 
 def launch_starts(work: Frame, calls: Frame) -> Ints:
     """When the call that launched each operation began, ns; NO_TIME where none was recorded."""
-    return of_calls(calls.ints("start_ns"), call_rows(work, calls), NO_TIME)
+    return of_calls(calls.ints("start_ns"), launch_rows(work, calls), NO_TIME)
 
 
 def launch_lengths(work: Frame, calls: Frame) -> Ints:
     """How long the call took that launched each operation, ns; 0 where none was recorded."""
-    return of_calls(calls.ints("end_ns") - calls.ints("start_ns"), call_rows(work, calls), 0)
+    return of_calls(calls.ints("end_ns") - calls.ints("start_ns"), launch_rows(work, calls), 0)
 
 
 def matched(

@@ -33,44 +33,33 @@ _POINTS = 20_000  # of the grid at most
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One mode: its median, what it reaches from and to (ns), how many values it holds."""
+    """One mode: its median, its least value (ns), how many values it holds."""
 
     median_ns: float
     low_ns: int
-    high_ns: int
     count: int
-    share: float
 
 
 def find_modes(values: Ints, counts: Ints) -> list[Mode]:
-    """The modes of distinct ascending values, each occurring so many times; shares add up to 1."""
-    whole = int(counts.sum())
+    """The modes of distinct ascending values, each occurring so many times."""
     logs = np.log2(np.maximum(values, 1).astype(np.float64))
-    edges = [0, *sorted(_valleys(logs, counts, 0, whole)), len(values)]
+    least = max(FEWEST, LEAST_SHARE * int(counts.sum()))
     modes = []
-    for low, high in pairwise(edges):
-        if high > low:
-            count = int(counts[low:high].sum())
+    undivided = [(0, len(values))] if len(values) else []
+    while undivided:
+        low, high = undivided.pop()
+        place = _deepest(logs[low:high], counts[low:high], least)
+        if place is None:
             middle = _quantile(values[low:high].astype(np.float64), counts[low:high], 0.5)
-            ends = int(values[low]), int(values[high - 1])
-            modes.append(Mode(middle, *ends, count, count / whole))
+            modes.append(Mode(middle, int(values[low]), int(counts[low:high].sum())))
+        else:
+            undivided += [(low + place, high), (low, low + place)]
     return modes
 
 
-def _valleys(logs: Floats, counts: Ints, offset: int, whole: int) -> list[int]:
-    """Where the values divide: the place of the first value of each mode but the first."""
-    place = _deepest(logs, counts, whole)
-    if place is None:
-        return []
-    left = _valleys(logs[:place], counts[:place], offset, whole)
-    right = _valleys(logs[place:], counts[place:], offset + place, whole)
-    return [*left, offset + place, *right]
-
-
-def _deepest(logs: Floats, counts: Ints, whole: int) -> int | None:
+def _deepest(logs: Floats, counts: Ints, least: float) -> int | None:
     """Where the deepest valley divides the values; None where they are one mode."""
     number = int(counts.sum())
-    least = max(FEWEST, LEAST_SHARE * whole)
     if number < 2 * least or logs[-1] - logs[0] < APART:
         return None
     width = _width(logs, counts, number)
@@ -88,17 +77,15 @@ def _deepest(logs: Floats, counts: Ints, whole: int) -> int | None:
         # an empty valley is as deep everywhere: its middle divides
         place = int(np.searchsorted(logs, grid[low[valley]]))
         sides = seen[place], number - seen[place]
-        if min(sides) >= least and _differ(logs, counts, place):
+        if min(sides) < least:
+            continue
+        parts = ((logs[:place], counts[:place]), (logs[place:], counts[place:]))
+        lower, upper = (_quantile(*part, 0.5) for part in parts)
+        if upper - lower >= APART:
             near = 4 * width * np.array([density[low[valley]], beside[valley]])
             if near[1] - near[0] >= DEVIATIONS * np.sqrt(near.sum()):
                 return place
     return None
-
-
-def _differ(logs: Floats, counts: Ints, place: int) -> bool:
-    """Whether the medians of the two sides differ by enough to be told apart."""
-    low = _quantile(logs[:place], counts[:place], 0.5)
-    return _quantile(logs[place:], counts[place:], 0.5) - low >= APART
 
 
 def _width(logs: Floats, counts: Ints, number: int) -> float:
@@ -118,16 +105,14 @@ def _density(logs: Floats, counts: Ints, width: float) -> tuple[Floats, Floats]:
 
     Each value is spread out as a normal distribution of that width.
     """
+    from scipy.ndimage import gaussian_filter1d
+
     first, last = float(logs[0]) - 4 * width, float(logs[-1]) + 4 * width
     step = max(width / _STEPS, (last - first) / _POINTS)
     size = int((last - first) / step) + 2
-    cells = np.bincount(np.rint((logs - first) / step).astype(np.int64), counts, minlength=size)
-    reach = int(4 * width / step) + 1
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
-    kernel /= kernel.sum() * step
-    spread = np.convolve(cells, kernel)[reach : reach + len(cells)]
-    grid: Floats = first + step * np.arange(len(cells), dtype=np.float64)
-    return grid, np.asarray(spread, dtype=np.float64)
+    cells = np.bincount(np.rint((logs - first) / step).astype(np.int64), counts, size)
+    spread = gaussian_filter1d(cells, width / step, mode="constant") / step
+    return first + step * np.arange(len(cells), dtype=np.float64), spread
 
 
 def _quantile(values: Floats, counts: Ints, share: float) -> float:

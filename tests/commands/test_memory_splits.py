@@ -79,7 +79,7 @@ def test_no_rate_beyond_the_memory_itself(
     export.memcpy(7_000, 8_000, 1_000, "DtoH", launch=(98, 99))
     table = memory(str(export.write()))
     assert table.column("throughput_gb_per_s") == [1.0, rate]
-    said = [note for note in table.notes if note.startswith("No rate")]
-    assert bool(said) == (rate is None)
-    if said:
-        assert "4.00 KB in 1.00 us would be 4.00 GB/s, beyond the GPU's memory (4 GB/s)" in said[0]
+    notes = [note for note in table.notes if note.startswith("No rate")]
+    assert bool(notes) == (rate is None)
+    if notes:
+        assert "beyond the GPU's memory (4 GB/s)" in notes[0]

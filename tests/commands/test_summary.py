@@ -82,7 +82,7 @@ def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
     rates = {copy["Operation"]: copy["throughput_gb_per_s"] for copy in copies}
     assert rates["[CUDA memset]"] is None
     shown = " ".join(ask("summarize", report).text.split())
-    assert "295731 GB/s, beyond the GPU's memory (672 GB/s)" in shown
+    assert "beyond the GPU's memory (672 GB/s)" in shown
 
 
 @exports

@@ -20,6 +20,7 @@ from nsightpy.analysis.clock_alignment.clocks import (
     UNKNOWN,
     Clock,
     ClockFit,
+    Seen,
     hosts_of,
     level_zero,
     machines_of,
@@ -33,7 +34,6 @@ from nsightpy.analysis.clock_alignment.fit import (
     solve,
 )
 from nsightpy.analysis.clock_alignment.mpi_placement import (
-    MpiPlacement,
     mpi_calls_of,
     placed_by_mpi,
 )
@@ -90,7 +90,7 @@ def align(
     """
     level0 = level_zero(clocks)
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
-    ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
+    ledger = ledger_of([clock.pid for clock in clocks], logs, [f.epoch_ns - base for f in level0])
     machines, sessions = machines_of(clocks), sessions_of(clocks)
     positions = _rank_positions(ledger, clocks)
     models = clock_models_of(ledger, sessions, machines)
@@ -100,14 +100,22 @@ def align(
     tied = np.asarray([_convincing(fit, seen) for fit, seen in shown], dtype=np.bool_)
     models, apart = placed_together(models, tied, machines)
     evidence = _evidence(ledger, instances, models, ledger.clock)
-    by_mpi = None
+    methods = [COLLECTIVES if one else fit.method for fit, one in zip(level0, tied, strict=True)]
+    whole, notes = False, list[str]()
     if any(log.rows for log in mpi):
         calls = mpi_calls_of(clocks, mpi, [fit.epoch_ns - base for fit in level0])
-        models, by_mpi = placed_by_mpi(calls, level0, models, tied, (sessions, machines))
+        models, by_mpi, whole, notes = placed_by_mpi(
+            calls, level0, models, tied, (sessions, machines)
+        )
+        for row, seen in enumerate(by_mpi):
+            if np.isfinite(seen.error_ns) and not tied[row]:
+                methods[row], evidence[row] = MPI, seen
     fits = tuple(
-        _fit_of(fit, base, models, clock, seen, by_mpi, detected=bool(tied[clock]))
-        for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
+        _fit_of(replace(fit, method=method), base, models, row, seen)
+        for row, (fit, method, seen) in enumerate(zip(level0, methods, evidence, strict=True))
     )
+    if not whole and fits and fits[0].method != ONE_SESSION:
+        notes += _notes(clocks, fits, apart)
     return Alignment(
         tuple(clocks),
         fits,
@@ -117,7 +125,7 @@ def align(
         models.aligned(ledger.clock, ledger.ends),
         base,
         tuple(hosts_of(clocks)),
-        tuple(_notes(clocks, fits, apart, by_mpi)),
+        tuple(notes),
     )
 
 
@@ -210,18 +218,9 @@ def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: C
     return rows[(shared & ~torn)[number]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the collectives show of one clock: how many, percentiles, error of the median (ns)."""
-
-    instances: int = 0
-    percentiles: tuple[float, float, float] | None = None
-    error_ns: float = float("inf")
-
-
 def _evidence(
     ledger: Ledger, instances: Instances, models: ClockModels, owner: Codes
-) -> list[_Seen]:
+) -> list[Seen]:
     """Residuals by owner (clock) of the rows: own end minus the median end of the instance."""
     rows = _telling(ledger, instances, models, owner)
     clocks, clock = len(models.offsets), owner[rows]
@@ -234,43 +233,32 @@ def _evidence(
     return [_seen(residuals[part], instance[part]) for part in parts]
 
 
-def _seen(residuals: Floats, instance: Ints) -> _Seen:
+def _seen(residuals: Floats, instance: Ints) -> Seen:
     """What the residuals (ns) of one clock's rows show."""
     if len(residuals) == 0:
-        return _Seen()
+        return Seen()
     instances = len(np.unique(instance))
     low, middle, high = np.percentile(residuals, (5, 50, 95)).tolist()
     scatter = NORMAL * float(np.median(np.abs(residuals - middle)))
-    return _Seen(instances, (low, middle, high), 1.25 * scatter / instances**0.5)
+    return Seen(instances, (low, middle, high), 1.25 * scatter / instances**0.5)
 
 
-def _convincing(fit: ClockFit, seen: _Seen) -> bool:
+def _convincing(fit: ClockFit, seen: Seen) -> bool:
     """Whether collectives show more about a clock than level 0 does."""
     limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
     return seen.instances >= LEAST_SHARED and seen.error_ns <= limit
 
 
-def _fit_of(
-    fit: ClockFit,
-    base: int,
-    models: ClockModels,
-    clock: int,
-    seen: _Seen,
-    by_mpi: MpiPlacement | None,
-    *,
-    detected: bool,
-) -> ClockFit:
+def _fit_of(fit: ClockFit, base: int, models: ClockModels, clock: int, seen: Seen) -> ClockFit:
     """The published fit of one clock: its offset is taken back to the session's start."""
     start = fit.epoch_ns + fit.zero_ns - base - models.center_ns
     low, middle, high = seen.percentiles or (None, None, None)
-    offset = float(models.offsets[clock] + models.drifts[clock] * start)
-    if by_mpi is not None and by_mpi.placed[clock] and not detected:
-        return by_mpi.fit_of(replace(fit, offset_ns=round(offset)), clock)
+    drift = float(models.drifts[clock])
+    drifts = fit.method in (COLLECTIVES, MPI) and models.known[clock]
     return replace(
         fit,
-        offset_ns=round(offset),
-        drift_ppm=float(models.drifts[clock]) * 1e6 if detected and models.known[clock] else None,
-        method=COLLECTIVES if detected else fit.method,
+        offset_ns=round(float(models.offsets[clock]) + drift * start),
+        drift_ppm=drift * 1e6 if drifts else None,
         instances=seen.instances,
         residual_p05_ns=low,
         residual_p50_ns=middle,
@@ -278,13 +266,11 @@ def _fit_of(
     )
 
 
-def _notes(
-    clocks: Sequence[Clock], fits: Sequence[ClockFit], apart: int, by_mpi: MpiPlacement | None
-) -> list[str]:
+def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], apart: int) -> list[str]:
     """What a reader must know about the common clock; so many sets of clocks are `apart`."""
-    notes = [] if by_mpi is None else list(by_mpi.notes)
-    if len(clocks) < 2 or fits[0].method == ONE_SESSION or (by_mpi is not None and by_mpi.whole):
-        return notes
+    if len(clocks) < 2:
+        return []
+    notes = []
     left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method not in (COLLECTIVES, MPI)]
     if left:
         methods = sorted({fit.method for fit in fits} - {COLLECTIVES, MPI})
@@ -300,13 +286,3 @@ def _notes(
             "only the wall clock holds, which may be wrong by milliseconds."
         )
     return notes
-
-
-def _by_log(
-    clocks: Sequence[Clock], logs: Sequence[CollectiveLog]
-) -> list[tuple[CollectiveLog, dict[int, int]]]:
-    """Each log once, with the clocks of its processes."""
-    owners: dict[int, tuple[CollectiveLog, dict[int, int]]] = {}
-    for place, (clock, log) in enumerate(zip(clocks, logs, strict=True)):
-        owners.setdefault(id(log), (log, {}))[1][clock.pid] = place
-    return list(owners.values())

@@ -55,6 +55,16 @@ class ClockFit:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What collectives or MPI operations show of one clock: how many, percentiles of residuals,
+    error (ns; infinite where they show nothing)."""
+
+    instances: int = 0
+    percentiles: tuple[float, float, float] | None = None
+    error_ns: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
 class Clock:
     """What one process of one report says about its clock; None where it does not say."""
 
@@ -84,7 +94,7 @@ def hosts_of(clocks: Sequence[Clock]) -> list[str]:
 def machines_of(clocks: Sequence[Clock]) -> list[str]:
     """The machine of each clock, whose clocks are microseconds apart: its host if known."""
     return [
-        host if boot is not None or not clock.host else clock.host
+        clock.host if boot is None and clock.host else host
         for clock, host, boot in zip(clocks, hosts_of(clocks), _boots(clocks), strict=True)
     ]
 
@@ -130,18 +140,18 @@ def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
 
 def _boots(clocks: Sequence[Clock]) -> list[int | None]:
     """UTC minus system clock of each clock's host and boot; None where that cannot be known."""
-    hosts: dict[str, list[tuple[int, int]]] = {}
-    for place, clock in enumerate(clocks):
-        if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None:
-            hosts.setdefault(clock.host, []).append((clock.utc_ns - clock.system_clock_ns, place))
-    groups: list[list[tuple[int, int]]] = []
-    for offsets in hosts.values():
-        for number, (offset, place) in enumerate(sorted(offsets)):
-            if number == 0 or offset - groups[-1][0][0] > SAME_BOOT_NS:
-                groups.append([])
-            groups[-1].append((offset, place))
+    offsets = sorted(
+        (clock.host, clock.utc_ns - clock.system_clock_ns, place)
+        for place, clock in enumerate(clocks)
+        if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None
+    )
     boots: list[int | None] = [None] * len(clocks)
+    groups: list[list[tuple[str, int, int]]] = []
+    for host, offset, place in offsets:
+        if not groups or groups[-1][0][0] != host or offset - groups[-1][0][1] > SAME_BOOT_NS:
+            groups.append([])
+        groups[-1].append((host, offset, place))
     for group in groups:
-        for _, place in group:
-            boots[place] = group[len(group) // 2][0]
+        for *_, place in group:
+            boots[place] = group[len(group) // 2][1]
     return boots

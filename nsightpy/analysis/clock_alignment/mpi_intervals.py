@@ -61,7 +61,6 @@ class Intervals:
     high: Floats
     drift: Floats
     operations: Ints
-    contradictions: int = 0
 
     @property
     def known(self) -> Mask:
@@ -129,8 +128,7 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
         # no drift is taken where that is as good
         steps = np.where((least <= -drift) & (-drift <= largest), -drift, (least + largest) / 2)
         drift = drift + np.where(known, steps, -drift)
-        contradictions = int(np.isinf(lows[:, reference]).any(axis=1).sum())
-        intervals = Intervals(low, high, drift, counts, contradictions)
+        intervals = Intervals(low, high, drift, counts)
         spread = float(np.max((largest - least)[known & ~reference], initial=0.0))
         if len(times) < 2 or spread >= most:
             break

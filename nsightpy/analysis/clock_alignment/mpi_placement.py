@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clocks import MPI, UNKNOWN, Clock, ClockFit
+from nsightpy.analysis.clock_alignment.clocks import UNKNOWN, Clock, ClockFit, Seen
 from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
 from nsightpy.analysis.clock_alignment.tree import ClockModels
 from nsightpy.analysis.collectives.log import Codes
@@ -38,46 +38,15 @@ class MpiCalls:
         return starts, ends
 
 
-@dataclass(frozen=True)
-class MpiPlacement:
-    """What MPI says of each clock; `error_ns` is half an interval's width, infinite for those
-    whose place it does not say; `whole`: that all clocks hang together through MPI, hosts and
-    collectives."""
-
-    error_ns: Floats
-    drift: Floats
-    operations: Ints
-    whole: bool = False
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def placed(self) -> Mask:
-        placed: Mask = np.isfinite(self.error_ns)
-        return placed
-
-    def fit_of(self, fit: ClockFit, clock: int) -> ClockFit:
-        """The published fit of a clock that MPI places."""
-        error, drift = float(self.error_ns[clock]), float(self.drift[clock])
-        return replace(
-            fit,
-            method=MPI,
-            drift_ppm=drift * 1e6 if drift else None,
-            instances=int(self.operations[clock]),
-            residual_p05_ns=-error,
-            residual_p50_ns=0.0,
-            residual_p95_ns=error,
-        )
-
-
 def mpi_calls_of(clocks: Sequence[Clock], logs: Sequence[Frame], epochs: Sequence[int]) -> MpiCalls:
     """The calls of clocks on level 0 (epochs[clock] is added); logs[i] may hold all processes of
     clocks[i]'s report."""
     parts, owners = [], []
-    for place, (clock, log) in enumerate(zip(clocks, logs, strict=True)):
-        mine = log.at(pid=clock.pid)
-        times = {name: mine.ints(name) + epochs[place] for name in ("start_ns", "end_ns")}
-        parts.append(Frame({**mine, **times}))
-        owners.append(np.full(mine.rows, place, dtype=np.int64))
+    for number, (clock, log) in enumerate(zip(clocks, logs, strict=True)):
+        own = log.at(pid=clock.pid)
+        times = {name: own.ints(name) + epochs[number] for name in ("start_ns", "end_ns")}
+        parts.append(Frame({**own, **times}))
+        owners.append(np.full(own.rows, number, dtype=np.int64))
     calls = Frame.concatenate(parts) if parts else no_calls()
     clock_of = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
     return MpiCalls(
@@ -91,8 +60,9 @@ def placed_by_mpi(
     models: ClockModels,
     detected: Mask,
     together: tuple[Codes, Sequence[str]],
-) -> tuple[ClockModels, MpiPlacement]:
-    """The models with clocks moved to where MPI says that they are.
+) -> tuple[ClockModels, list[Seen], bool, list[str]]:
+    """The models with clocks moved to where MPI says that they are, what it shows of each clock,
+    whether all hang together through MPI, hosts and collectives, and notes.
 
     `together` are the session and the machine of each clock, which keep their places to each other;
     with them go clocks that collectives tie (`detected`). The middle of an interval is taken.
@@ -113,11 +83,13 @@ def placed_by_mpi(
     offsets = models.offsets + offset + drift * (models.center_ns - middle)
     error = np.where(moved, intervals.error, np.inf)[owner]
     sets = np.unique(np.where(intervals.known, first, np.arange(clocks))[owner])
-    placement = MpiPlacement(error, drift, intervals.operations[owner], len(sets) == 1)
-    notes = _placing_notes(placement, intervals.contradictions, calls.matched)
-    models = replace(models, offsets=offsets, drifts=models.drifts + drift)
+    shown = zip(intervals.operations[owner].tolist(), error.tolist(), strict=True)
+    seen = [Seen(count, (-most, 0.0, most), most) for count, most in shown]
+    notes = _placing_notes(error, calls.matched)
+    known = np.where(np.isfinite(error) & ~detected, drift != 0, models.known)
+    models = replace(models, offsets=offsets, drifts=models.drifts + drift, known=known)
     notes += violations_note(calls.matched, *calls.aligned(models))
-    return models, replace(placement, notes=tuple(notes))
+    return models, seen, len(sets) == 1, notes
 
 
 def _rigid(models: ClockModels, detected: Mask, sessions: Codes, machines: Sequence[str]) -> Ints:
@@ -130,20 +102,15 @@ def _rigid(models: ClockModels, detected: Mask, sessions: Codes, machines: Seque
     return connected(np.tile(clocks, len(groups)), groups.ravel(), len(clocks)).astype(np.int64)
 
 
-def _placing_notes(placement: MpiPlacement, contradictions: int, matched: Matched) -> list[str]:
+def _placing_notes(error: Floats, matched: Matched) -> list[str]:
     notes = []
-    if placement.placed.any():
-        placed = placement.placed
-        widest = format_time(round(float(placement.error_ns[placed].max())))
+    placed = np.isfinite(error)
+    if placed.any():
+        widest = format_time(round(float(error[placed].max())))
         notes.append(
             f"{counted(int(np.count_nonzero(placed)), 'clock')} placed by MPI operations, which "
             f"nobody leaves before others have entered: to within {widest} at the middle of the "
             "calls (residual_p05_ns, residual_p95_ns)."
-        )
-    if contradictions:
-        notes.append(
-            "MPI operations of some of the time contradict each other, so that they place no "
-            "clock: they were matched wrongly, or a clock jumped."
         )
     if matched.unmatched:
         notes.append(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.lanes import medians
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes
+from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.analysis.collectives.thresholds import (
     BLOCK,
     FAR_NS,
@@ -86,10 +87,8 @@ class Ends:
             place = int(np.searchsorted(kinds, code))
             if place < len(kinds) and kinds[place] == code:
                 rows = a.signatures == code
-                own, asked = ends[first[place] : last[place] + 1], wanted[..., rows]
-                after = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-                later, earlier = own[after] - asked, own[np.maximum(after - 1, 0)] - asked
-                distances[..., rows] = np.where(np.abs(earlier) < np.abs(later), earlier, later)
+                own, aims = ends[first[place] : last[place] + 1], wanted[..., rows]
+                distances[..., rows] = own[nearest(own, aims)] - aims
         return distances
 
 

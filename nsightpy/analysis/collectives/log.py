@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +55,6 @@ class CollectiveLog:
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    def take(self, rows: Mask) -> CollectiveLog:
-        """The log with some of its collectives."""
-        columns = (self.codes, self.starts, self.ends, self.sequences, self.shown)
-        taken = (None if column is None else column[rows] for column in columns)
-        return CollectiveLog(self.kinds, *taken)  # type: ignore[arg-type]
 
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -155,79 +149,70 @@ class Ledger:
         return table[self.signature]
 
 
-def ledger_of(
-    logs: Sequence[tuple[CollectiveLog, dict[int, int]]], epochs: Sequence[int]
-) -> Ledger:
-    """The ledger of logs, each with its clocks by pid; epochs[clock] is added to its times."""
+def ledger_of(pids: Sequence[int], logs: Sequence[CollectiveLog], epochs: Sequence[int]) -> Ledger:
+    """The ledger of all clocks: logs[clock] is that of its process, or of several that it holds.
+
+    epochs[clock] is added to its times.
+    """
+    owners: dict[int, tuple[CollectiveLog, dict[int, int]]] = {}
+    for number, (pid, log) in enumerate(zip(pids, logs, strict=True)):
+        owners.setdefault(id(log), (log, {}))[1][pid] = number
     units = sorted(
         {
             Participant(clocks[kind.pid], kind.pid, kind.device)
-            for log, clocks in logs
+            for log, clocks in owners.values()
             for kind in log.kinds
             if kind.pid in clocks
         }
     )
-    tables = _Tables({unit: place for place, unit in enumerate(units)})
-    parts = [tables.part(log, clocks, epochs) for log, clocks in logs if len(log)]
+    codes = {unit: code for code, unit in enumerate(units)}
+    signatures: dict[Signature, int] = {}
+    sizes: dict[Communicator, int] = {}
+    communicators: dict[Communicator, int] = {}
+    parts = []
+    for log, clocks in owners.values():
+        facts = np.full((len(log.kinds), 5), UNKNOWN, dtype=np.int64)
+        for row, kind in enumerate(log.kinds):
+            clock = clocks.get(kind.pid)
+            if clock is None:
+                continue
+            signature = Signature(kind.operation, kind.data_type, kind.bytes)
+            facts[row, 0] = codes[Participant(clock, kind.pid, kind.device)]
+            facts[row, 1] = signatures.setdefault(signature, len(signatures))
+            facts[row, 3:] = kind.stream, epochs[clock]
+            if (communicator := _communicator_of(kind)) is not None:
+                facts[row, 2] = communicators.setdefault(communicator, len(communicators))
+                size = 2 if len(communicator.ranks) == 2 else kind.group_size
+                sizes[communicator] = max(sizes.get(communicator, 0), size)
+        parts.append(_columns(log, facts))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     columns = columns or [np.empty(0, dtype=np.int64)] * 8
     order = np.lexsort((columns[5], columns[4], columns[0]))
     return Ledger(  # type: ignore[call-arg]
         tuple(units),
-        tuple(tables.signatures),
-        tuple(tables.communicators),
-        tuple(tables.sizes.values()),
+        tuple(signatures),
+        tuple(communicators),
+        tuple(sizes.values()),
         *(column[order].astype(np.int32) for column in columns[:4]),  # type: ignore[arg-type]
         *(column[order] for column in columns[4:7]),
         columns[7][order].astype(np.bool_),
     )
 
 
-class _Tables:
-    """Places of units, signatures and communicators, filled as the logs are read."""
+def _columns(log: CollectiveLog, facts: Ints) -> tuple[NDArray[Any], ...]:
+    """A log's unit, signature, communicator, stream, start, end, sequence and shown."""
+    rows = np.flatnonzero(facts[log.codes, 0] != UNKNOWN)
+    *kinds, epoch = facts[log.codes[rows]].T
+    sequences = np.full(len(rows), UNKNOWN) if log.sequences is None else log.sequences[rows]
+    times = log.starts[rows] + epoch, log.ends[rows] + epoch
+    return (*kinds, *times, sequences, log.shown[rows])
 
-    def __init__(self, units: dict[Participant, int]) -> None:
-        self.units = units
-        self.signatures: dict[Signature, int] = {}
-        self.communicators: dict[Communicator, int] = {}
-        self.sizes: dict[int, int] = {}
 
-    def part(
-        self, log: CollectiveLog, clocks: dict[int, int], epochs: Sequence[int]
-    ) -> tuple[Ints, ...]:
-        """A log's unit, signature, communicator, stream, start, end, sequence and shown."""
-        present = [kind.pid in clocks for kind in log.kinds]
-        own = log.take(np.asarray(present, dtype=np.bool_)[log.codes])
-        facts = [
-            (
-                self.units[Participant(clocks[kind.pid], kind.pid, kind.device)],
-                self._signature(kind),
-                self._communicator(kind),
-                kind.stream,
-                epochs[clocks[kind.pid]],
-            )
-            if there
-            else (0, 0, 0, 0, 0)
-            for kind, there in zip(log.kinds, present, strict=True)
-        ]
-        table = np.asarray(facts, dtype=np.int64).reshape(-1, 5)[own.codes]
-        sequences = np.full(len(own), UNKNOWN) if own.sequences is None else own.sequences
-        times = own.starts + table[:, 4], own.ends + table[:, 4]
-        return (*table[:, :4].T, *times, sequences, own.shown.astype(np.int64))
-
-    def _signature(self, kind: Kind) -> int:
-        signature = Signature(kind.operation, kind.data_type, kind.bytes)
-        return self.signatures.setdefault(signature, len(self.signatures))
-
-    def _communicator(self, kind: Kind) -> int:
-        if not kind.communicator:
-            return UNKNOWN
-        communicator = Communicator(kind.communicator)
-        if kind.operation in POINT_TO_POINT:
-            pair = sorted({kind.group_rank, kind.peer} - {UNKNOWN})
-            ranks = tuple(pair) if len(pair) == 2 else (UNKNOWN,)
-            communicator = Communicator(kind.communicator, ranks)
-        place = self.communicators.setdefault(communicator, len(self.communicators))
-        size = len(communicator.ranks) if len(communicator.ranks) == 2 else kind.group_size
-        self.sizes[place] = max(self.sizes.get(place, 0), size)
-        return place
+def _communicator_of(kind: Kind) -> Communicator | None:
+    """The communicator that a payload names; of a transfer the two ranks in it, where known."""
+    if not kind.communicator:
+        return None
+    if kind.operation not in POINT_TO_POINT:
+        return Communicator(kind.communicator)
+    pair = sorted({kind.group_rank, kind.peer} - {UNKNOWN})
+    return Communicator(kind.communicator, tuple(pair) if len(pair) == 2 else (UNKNOWN,))

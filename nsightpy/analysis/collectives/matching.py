@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.analysis.collectives.thresholds import MOST_SHIFT, NEARLY_ALL, REACH_NS
-from nsightpy.frames import Ints, distinct
+from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
+from nsightpy.frames import Floats, Ints, distinct
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,7 @@ def _shifts(
             close = np.abs(times[near] - own_times[mine]) <= REACH_NS
             shift[mine[close]], seen[mine[close]] = near[close] - mine[close], True
     if not seen.any():
-        best = _best_shift(signatures, times, own_signatures, own_times)
-        return np.full(len(own_signatures), best), False
+        return shift, False
     values, votes = np.unique(shift[seen], return_counts=True)
     if votes.max() >= NEARLY_ALL * votes.sum():
         return np.full(len(own_signatures), values[np.argmax(votes)]), True
@@ -122,30 +121,13 @@ def _shifts(
     return shift[last], True
 
 
-def nearest(ascending: Ints, wanted: Ints) -> Ints:
+def nearest(ascending: Ints, wanted: Ints | Floats) -> Ints:
     """Places of the times nearest to some others."""
     place = np.searchsorted(ascending, wanted)
     after = np.minimum(place, len(ascending) - 1)
     before = np.maximum(place - 1, 0)
     closer = np.abs(ascending[before] - wanted) < np.abs(ascending[after] - wanted)
     return np.where(closer, before, after)
-
-
-def _best_shift(signatures: Codes, times: Ints, own_signatures: Codes, own_times: Ints) -> int:
-    """The shift where no ends agree: none when all signatures agree, else by them, then by time."""
-    best, found = (-1.0, 0.0), 0
-    for shift in sorted(range(-MOST_SHIFT, MOST_SHIFT + 1), key=abs):
-        target = np.arange(len(own_signatures)) + shift
-        inside = (target >= 0) & (target < len(signatures))
-        if not inside.any():
-            continue
-        same = signatures[target[inside]] == own_signatures[inside]
-        apart = float(np.median(np.abs(times[target[inside]] - own_times[inside])))
-        share = float(np.count_nonzero(same)) / len(own_signatures)
-        fit = (round(share, 2), -apart if share < 1.0 else 0.0)
-        if fit > best:
-            best, found = fit, shift
-    return found
 
 
 def _shared(numbers: Ints, units: Codes) -> Ints:

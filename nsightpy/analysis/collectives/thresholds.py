@@ -42,8 +42,6 @@ ENOUGH = 1_000
 TRIES = 8
 # Pieces of a long capture, so that what lasts shows.
 PIECES = 4
-# Collectives by which orders are shifted where no end tells.
-MOST_SHIFT = 16
 
 # --- What is beyond chance ---
 

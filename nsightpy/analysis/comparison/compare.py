@@ -155,10 +155,7 @@ def _judged(
 
 def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """What ran in the units, matched; the greatest change first."""
-    below, above = (
-        side.categories() if section == CATEGORY else side.works(section)
-        for side in (first, second)
-    )
+    below, above = (side.works(section) for side in (first, second))
     counts, others = ({name: work.count for name, work in side.items()} for side in (below, above))
     orders = (first.order, second.order) if section == "kernel" else ((), ())
     quantities = [

@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.comparison.verdicts import Sample
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.frames import Floats, Ints
-from nsightpy.results.run_summary import PARTS, UnitSummary, WorkSummary
+from nsightpy.results.run_summary import CATEGORY, PARTS, UnitSummary, WorkSummary
 
 
 @dataclass(frozen=True)
@@ -33,24 +33,15 @@ class Side:
         return reconciled(parts.reshape(-1, len(PARTS)))
 
     def works(self, section: str) -> dict[str, Work]:
-        """What ran in the units, of one section, by name."""
+        """What ran in the units, of one section, by name; kernels by CATEGORY of what they do."""
         found: dict[str, list[WorkSummary]] = {}
         absent = self.nothing.runs
         for number, unit in enumerate(self.units):
             for work in unit.works:
                 if work.section == section:
                     found.setdefault(work.name, list(absent))[number] = work
-        return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
-
-    def categories(self) -> dict[str, Work]:
-        """What the kernels of the units compute, by category."""
-        found: dict[str, list[WorkSummary]] = {}
-        absent = self.nothing.runs
-        for number, unit in enumerate(self.units):
-            for work in unit.works:
-                if work.section == "kernel":
-                    category = category_of(work.name)
-                    runs = found.setdefault(category, list(absent))
+                elif section == CATEGORY and work.section == "kernel":
+                    runs = found.setdefault(category_of(work.name), list(absent))
                     runs[number] = _with(runs[number], work)
         return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
 

@@ -81,7 +81,7 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
         _chain(start, end, replay, begin, width),
     )
     replays = Replays(
-        call,
+        call.astype(np.int64),
         work.ints("pid")[rows][first],
         work.ints("device")[rows][first],
         _graph_numbers(work.take(rows), replay, first),

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame, Labels
-from nsightpy.results import Table, Value
-from nsightpy.units import format_bytes, format_time, significant
+from nsightpy.results import Table
 
 PAGEABLE, PINNED, MANAGED = "pageable", "pinned", "managed"
 UNIFIED = "[CUDA memcpy Unified "
@@ -29,7 +28,6 @@ DIRECTIONS = {
 }
 # Faster than the memory of any GPU, in bytes per second: for captures that do not describe theirs.
 BEYOND_ANY = 25_000_000_000_000
-MOST_NOTES = 3
 _RATE = "throughput_gb_per_s"
 _GIGA = 1e9
 
@@ -52,32 +50,18 @@ def large(operations: Frame) -> NDArray[np.bool_]:
 
 
 def believable(table: Table, fastest: int) -> Table:
-    """The ranking of memory operations without rates beyond `fastest`, and notes on those.
+    """The ranking of memory operations without rates beyond `fastest`, and a note on those.
 
     Every operation reads or writes device memory at least once, so none is faster than the
     fastest memory among the devices, in bytes per second; 0 where the capture does not say.
     """
-    limit = fastest or BEYOND_ANY
-    place = table.columns.index(_RATE)
-    rows: list[tuple[Value, ...]] = []
-    notes = []
-    for row in table.rows:
-        rate = row[place]
-        if isinstance(rate, float) and rate * _GIGA > limit:
-            notes.append(_note(dict(zip(table.columns, row, strict=True)), rate, fastest))
-            rows.append((*row[:place], None, *row[place + 1 :]))
-        else:
-            rows.append(row)
-    more = [f"{len(notes) - MOST_NOTES} more rows have no rate for the same reason."]
-    shown = notes[:MOST_NOTES] + (more if len(notes) > MOST_NOTES else [])
-    return replace(table, rows=tuple(rows), notes=(*table.notes, *shown))
-
-
-def _note(row: dict[str, Value], rate: float, fastest: int) -> str:
-    size = format_bytes(float(row["Total (MB)"] or 0) * 1e6)
-    time = format_time(float(row["Total Time (ns)"] or 0))
-    than = f"the GPU's memory ({fastest / _GIGA:,.0f} GB/s)" if fastest else "any GPU's memory"
-    return (
-        f"No rate for {str(row['Operation']).strip('[]')}: {size} in {time} would be "
-        f"{significant(rate)} GB/s, beyond {than}; the recorded times do not cover the work."
+    limit, place = (fastest or BEYOND_ANY) / _GIGA, table.columns.index(_RATE)
+    rows = tuple(
+        (*row[:place], None, *row[place + 1 :]) if float(row[place] or 0) > limit else row
+        for row in table.rows
     )
+    if rows == table.rows:
+        return table
+    whose = f"the GPU's memory ({limit:,.0f} GB/s)" if fastest else "any GPU's memory"
+    note = f"No rate where it would be beyond {whose}: the recorded times do not cover the work."
+    return replace(table, rows=rows, notes=(*table.notes, note))

@@ -86,7 +86,9 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
     ended = np.full(len(places), count, dtype=np.int64)
     ended[follows - 1] = places[follows]
     lost = ~allocs & first
-    kept = blocks_before(address, blocks)
+    # active blocks that no event of their address made
+    active = blocks.labels("state").where(lambda name: name.startswith("active"))
+    kept = np.flatnonzero(active & ~np.isin(blocks.ints("address"), address))
     size, stack = events.ints("bytes")[places], events.ints("stack")[places]
     return Recorded(
         np.concatenate([np.full(len(kept) + np.count_nonzero(lost), BEFORE), places[allocs]]),
@@ -96,13 +98,6 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
         events.ints("start_ns"),
         _reserved(events, segments),
     )
-
-
-def blocks_before(address: Ints, blocks: Frame) -> Ints:
-    """The active blocks that no event of their address made."""
-    state = blocks.labels("state")
-    rows = np.flatnonzero(state.where(lambda name: name.startswith("active")))
-    return rows[~np.isin(blocks.ints("address")[rows], address)]
 
 
 def _reserved(events: Frame, segments: Frame) -> Ints:

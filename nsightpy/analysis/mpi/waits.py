@@ -38,43 +38,28 @@ class Waits:
 
 
 def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels) -> Waits:
-    """The waits in matched operations; times by row of the calls, on one clock."""
-    parts = (_until_entered(matched, starts, ends), _late_receivers(matched, starts, ends, names))
-    joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    return Waits(*joined)
+    """The waits in matched operations; times by row of the calls, on one clock.
 
-
-def _until_entered(matched: Matched, starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Until the last of those had entered whom a rank has to wait for."""
+    A rank waits until the last of those has entered whom it has to wait for, and a blocking send
+    until the receive has begun.
+    """
+    instance, kind = matched.instance, matched.kind[matched.instance]
     entered = np.flatnonzero(matched.enters)
-    order = entered[np.lexsort((starts[matched.row[entered]], matched.instance[entered]))]
-    last = np.full(matched.count, -1, dtype=np.int64)
-    last[matched.instance[order]] = matched.row[order]
-    waiting = np.flatnonzero(matched.exits & (last[matched.instance] >= 0))
-    row, cause = matched.row[waiting], last[matched.instance[waiting]]
+    order = entered[np.lexsort((starts[matched.row[entered]], instance[entered]))]
+    last, posted = np.full((2, matched.count), -1, dtype=np.int64)
+    last[instance[order]] = matched.row[order]
+    posted[instance[matched.exits]] = matched.posted[matched.exits]
+    waiting = np.flatnonzero(matched.exits & (last[instance] >= 0))
+    blocking = is_one_of(names, functions.BLOCKING_SENDS)[matched.row]
+    sends = np.flatnonzero(matched.enters & (kind == MESSAGE) & blocking)
+    row = matched.row[np.append(waiting, sends)]
+    cause = np.append(last[instance[waiting]], posted[instance[sends]])
+    states = np.asarray([_STATE_OF.get(k, 0) for k in range(MESSAGE + 1)])
+    state = np.append(states[kind[waiting]], np.full(len(sends), LATE_RECEIVER))
     # who leaves earlier did not wait for the last one: that may be so where ranks pass nothing
     lasted = np.minimum(starts[cause], ends[row]) - starts[row]
-    state = np.asarray([_STATE_OF.get(k, 0) for k in range(MESSAGE + 1)])[
-        matched.kind[matched.instance[waiting]]
-    ]
-    positive = lasted > 0
-    return state[positive], row[positive], cause[positive], lasted[positive]
-
-
-def _late_receivers(
-    matched: Matched, starts: Ints, ends: Ints, names: Labels
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Until the receive had begun, where the send did not end before."""
-    posted = np.full(matched.count, -1, dtype=np.int64)
-    posted[matched.instance[matched.exits]] = matched.posted[matched.exits]
-    blocking = is_one_of(names, functions.BLOCKING_SENDS)[matched.row]
-    message = matched.kind[matched.instance] == MESSAGE
-    sends = np.flatnonzero(matched.enters & message & blocking)
-    row, cause = matched.row[sends], posted[matched.instance[sends]]
-    lasted = starts[cause] - starts[row]
-    held = (lasted > 0) & (ends[row] > starts[cause])
-    state = np.full(int(np.count_nonzero(held)), LATE_RECEIVER, dtype=np.int64)
-    return state, row[held], cause[held], lasted[held]
+    held = (lasted > 0) & ((state != LATE_RECEIVER) | (ends[row] > starts[cause]))
+    return Waits(state[held], row[held], cause[held], lasted[held])
 
 
 @dataclass(frozen=True, slots=True)

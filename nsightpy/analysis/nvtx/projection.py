@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.launches import NO_LAUNCH, call_rows, launch_rows
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.nesting import thread_key
 from nsightpy.frames import Frame, Ints, distinct
 
@@ -79,8 +79,7 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     Process and correlation id must agree; operations without a recorded call are left out. Without
     event_class all calls are runtime or driver calls.
     """
-    of_operations = launch_rows if "event_class" in calls else call_rows
-    call_of = of_operations(operations, calls).astype(np.int32)
+    call_of = launch_rows(operations, calls)
     rows = np.flatnonzero(call_of != NO_LAUNCH).astype(np.int32)
     thread = distinct(thread_key(calls))[1]
     rows = rows[np.lexsort((call_of[rows], thread[call_of[rows]]))]

@@ -28,10 +28,6 @@ Formula: TypeAlias = Callable[[list[Any], list[Any]], float]
 STEP = "ProfilerStep#"
 
 
-class _UnknownError(Exception):
-    """The shapes do not say."""
-
-
 def operator_flop(operators: Frame) -> Floats:
     """FLOP of each operator that has a formula (columns name, shapes, inputs, parent, depth).
 
@@ -63,7 +59,7 @@ def _under_counted(operators: Frame, counted: np.ndarray) -> np.ndarray:
 def _count(formula: Formula, shapes: str, inputs: str) -> float:
     try:
         flop = formula(_list(shapes), _list(inputs))
-    except (_UnknownError, ValueError, TypeError, IndexError, KeyError, OverflowError):
+    except (ValueError, TypeError, IndexError, KeyError, OverflowError):
         return math.nan
     return float(flop) if flop >= 0 else math.nan
 
@@ -73,14 +69,10 @@ def _list(text: str) -> list[Any]:
     return values if isinstance(values, list) else []
 
 
-def _product(sizes: Shape) -> int:
-    return math.prod(int(size) for size in sizes)
-
-
 def _sized(shape: Any, least: int, most: int | None = None) -> Shape:
     """A shape with so many dimensions."""
     if not isinstance(shape, list) or not least <= len(shape) <= (most or least):
-        raise _UnknownError
+        raise ValueError("the shapes do not say")
     return shape
 
 
@@ -90,8 +82,8 @@ def _matmul(first: int) -> Formula:
     def count(shapes: list[Any], _: list[Any]) -> float:
         left, right = (_sized(shape, 2, 3) for shape in shapes[first : first + 2])
         if len(left) != len(right) or left[-1] != right[-2]:
-            raise _UnknownError
-        return 2.0 * _product(left) * right[-1]
+            raise ValueError("the shapes do not say")
+        return 2.0 * math.prod(left) * right[-1]
 
     return count
 
@@ -101,7 +93,7 @@ def _convolution(shapes: list[Any], inputs: list[Any]) -> float:
     x, weight = _sized(shapes[0], 3, 5), _sized(shapes[1], 3, 5)
     if str(inputs[6]).lower() == "true":
         # every element of the input meets the whole filter
-        return 2.0 * x[0] * _product(x[2:]) * _product(weight)
+        return 2.0 * x[0] * math.prod(x[2:]) * math.prod(weight)
     stride, padding, dilation = (_numbers(inputs[i], len(x) - 2) for i in (3, 4, 5))
     output = [
         (size + 2 * pad - spread * (kernel - 1) - 1) // step + 1
@@ -109,7 +101,7 @@ def _convolution(shapes: list[Any], inputs: list[Any]) -> float:
             x[2:], weight[2:], stride, padding, dilation, strict=True
         )
     ]
-    return 2.0 * x[0] * _product(output) * _product(weight)
+    return 2.0 * x[0] * math.prod(output) * math.prod(weight)
 
 
 def _convolution_backward(shapes: list[Any], inputs: list[Any]) -> float:
@@ -118,7 +110,7 @@ def _convolution_backward(shapes: list[Any], inputs: list[Any]) -> float:
     moved = x if str(inputs[7]).lower() == "true" else gradient
     wanted = str(inputs[10]).lower().strip("[]").split(",")[:2]
     passes = sum(flag.strip() == "true" for flag in wanted)
-    return 2.0 * passes * moved[0] * _product(moved[2:]) * _product(weight)
+    return 2.0 * passes * moved[0] * math.prod(moved[2:]) * math.prod(weight)
 
 
 def _numbers(text: Any, count: int) -> Shape:
@@ -137,7 +129,7 @@ def _attention(first: int, with_key: int, with_value: int) -> Formula:
     def count(shapes: list[Any], _: list[Any]) -> float:
         query, key, value = (_sized(shape, 4) for shape in shapes[first : first + 3])
         if key[2] != value[2] or query[3] != key[3]:
-            raise _UnknownError
+            raise ValueError("the shapes do not say")
         scores = 2.0 * query[0] * query[1] * query[2] * key[2]
         return scores * (with_key * query[3] + with_value * value[3])
 

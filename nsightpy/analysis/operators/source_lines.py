@@ -30,7 +30,7 @@ def python_lines(functions: Frame, operators: Frame, calls: Frame) -> Labels:
     names = functions.labels("name")
     kinds = names.map(_kind_of_function, np.int64)
     trees = [_nested(functions.take(kinds == kind)) for kind in (USER, LIBRARY)]
-    lines = _lines_around(trees, calls)
+    lines = _first_around([(tree, calls) for tree in trees])
     silent = np.flatnonzero(lines == NONE)
     operator = innermost(operators, calls.take(silent))
     of_operators = _backward_lines(trees, operators)
@@ -52,13 +52,9 @@ def range_lines(ranges: Frame, calls: Frame, waited: Frame) -> Labels:
     return Labels((lines + 1).astype(np.int32), ("", *ranges.labels("name").values))
 
 
-def _lines_around(trees: Sequence[Frame], moments: Frame) -> Ints:
-    """The code of the name of the innermost row around each moment, of the first tree with one."""
-    return _first_around([(tree, moments) for tree in trees])
-
-
 def _first_around(pairs: Sequence[tuple[Frame, Frame]]) -> Ints:
-    """The same, of the first pair of a tree and as many moments with one; NONE: none."""
+    """The code of the name of the innermost row of a tree around each of so many moments, of the
+    first pair with one; NONE: none."""
     lines = np.full(pairs[0][1].rows, NONE, dtype=np.int64)
     for tree, moments in pairs:
         silent = np.flatnonzero(lines == NONE)
@@ -73,7 +69,8 @@ def _backward_lines(trees: Sequence[Frame], operators: Frame) -> Ints:
     lines = np.full(operators.rows, NONE, dtype=np.int64)
     forward = forward_operators(operators)
     known = np.flatnonzero(forward != NONE)
-    lines[known] = _lines_around(trees, operators.take(forward[known]))
+    begun = operators.take(forward[known])
+    lines[known] = _first_around([(tree, begun) for tree in trees])
     return inherited(lines, operators.ints("parent"), operators.ints("depth"))
 
 

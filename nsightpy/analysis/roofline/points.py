@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from nsightpy.analysis.roofline.readings import Rate, Readings, readings
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
-from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, traffic
+from nsightpy.analysis.roofline.traffic import traffic
 from nsightpy.analysis.roofline.verdicts import verdict
 from nsightpy.analysis.roofline.work import ACTIVE_PCT, scalar_work, tensor_active_pct, tensor_work
 from nsightpy.frames import Frame
@@ -90,23 +90,21 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
     """Launches grouped by kernel, shape and GPU, the longest total first."""
     groups: dict[tuple[object, ...], list[RooflineLaunch]] = {}
     for launch in launches:
-        machine = launch.machine
-        key = (
-            launch.mangled_name or launch.name,
-            launch.grid,
-            launch.block,
-            machine.gpu,
-            machine.capability,
-        )
+        name, machine = launch.mangled_name or launch.name, launch.machine
+        key = (name, launch.grid, launch.block, machine.gpu, machine.capability)
         groups.setdefault(key, []).append(launch)
     unjudged = [RooflineVariant(tuple(group)) for group in groups.values()]
-    variants = [RooflineVariant(variant.launches, verdict(variant)) for variant in unjudged]
+    variants = [replace(variant, verdict=verdict(variant)) for variant in unjudged]
     return tuple(sorted(variants, key=lambda variant: -(variant.total_ns or 0)))
 
 
 def points(works: Sequence[Rate], levels: Sequence[Rate]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
-    works, levels = ([rate for rate in rates if _possible(rate)] for rates in (works, levels))
+    # not what a damaged file left
+    works, levels = (
+        [rate for rate in rates if all(0 <= n < ABSURD for n in (rate.per_s, rate.peak_per_s or 0))]
+        for rates in (works, levels)
+    )
     if not levels:
         return tuple(Point(work.of, "", work.per_s, work.peak_per_s) for work in works)
     return tuple(
@@ -114,11 +112,6 @@ def points(works: Sequence[Rate], levels: Sequence[Rate]) -> tuple[Point, ...]:
         for work in works
         for level in levels
     )
-
-
-def _possible(rate: Rate) -> bool:
-    """Whether rates can be of a machine, and are not what a damaged file left."""
-    return 0 <= rate.per_s < ABSURD and (rate.peak_per_s is None or 0 <= rate.peak_per_s < ABSURD)
 
 
 def _launch(
@@ -201,8 +194,9 @@ def _remarks(
                     "the caches held the data, and the DRAM roofline says little."
                 )
         if level.of in ("l2", "l1") and works:
-            what = "reads and writes" if level.remark == ALL_TRAFFIC else "read returns only"
-            remarks.append(f"{level.of.upper()} traffic counts {what} in this version of ncu.")
+            remarks.append(
+                f"{level.of.upper()} traffic counts {level.remark} in this version of ncu."
+            )
     if any(work.of == "fp16" and work.per_s > 0 for work in works):
         remarks.append("fp16 counts every instruction as a pair (half2): an upper bound.")
     if title and classification and title != classification:
@@ -229,9 +223,9 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
     for launch, rule, title, speedup, scope in rules.tuples(*columns):
         if math.isfinite(speedup) and speedup > 0:
             estimate = RuleEstimate(rule, title or _WORD.sub(" ", rule), speedup, scope)
-            mine = best.setdefault(launch, {})
-            if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
-                mine[estimate.rule] = estimate
+            by_rule = best.setdefault(launch, {})
+            if rule not in by_rule or by_rule[rule].speedup_pct < speedup:
+                by_rule[rule] = estimate
     return {
         launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
         for launch, by_rule in best.items()

@@ -60,16 +60,11 @@ def _dram(r: Readings) -> Rate | None:
 
 
 def _dram_bytes(r: Readings) -> float | None:
-    for names in (
-        ("dram__bytes.sum",),
-        ("dram__bytes_read.sum", "dram__bytes_write.sum"),
-        ("dram__bytes_op_read.sum", "dram__bytes_op_write.sum"),
-    ):
-        if (amount := r.total(*names)) is not None:
-            return amount
-    for names in (("dram__sectors.sum",), ("dram__sectors_read.sum", "dram__sectors_write.sum")):
-        if (amount := r.total(*names)) is not None:
-            return amount * SECTOR_BYTES
+    for unit, size in (("bytes", 1), ("sectors", SECTOR_BYTES)):
+        for parts in (("",), ("_read", "_write"), ("_op_read", "_op_write")):
+            amount = r.total(*(f"dram__{unit}{part}.sum" for part in parts))
+            if amount is not None:
+                return amount * size
     return None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from nsightpy.analysis.roofline import speed_of_light as sol
 from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
-    Point,
     RooflineLaunch,
     RooflineVariant,
     SpeedOfLight,
@@ -38,43 +37,51 @@ _PIPE_ADVICE = {
     "ALU": "Integer and logic work fills it: try simpler indices, redundant work done once.",
     "XU": "Special functions and conversions fill it: try faster or fewer of them.",
 }
+_MEMORY_ADVICE = {
+    "DRAM": "Try coalesced, wider accesses and more reuse in caches or shared memory.",
+    "L2": "Try more reuse in L1 and shared memory, and fewer atomics.",
+    "L1": "Try coalesced accesses, fewer bank conflicts, and more reuse in registers.",
+}
+_LESS_TRAFFIC = "Try moving less data, and in whole sectors."
 
 
 def verdict(variant: RooflineVariant) -> str:
     """One to three sentences about the launch of median duration."""
     launch = variant.typical
-    parts = [_limit(launch), _distance(launch), _spread(variant), _advice(launch)]
+    parts = [_limit(launch.speed), _distance(launch), _spread(variant), _advice(launch)]
     return " ".join(part for part in parts if part)
 
 
-def _limit(launch: RooflineLaunch) -> str:
+def _limit(speed: SpeedOfLight) -> str:
     """What limits it, by NVIDIA's class."""
-    speed = launch.speed
     compute, memory = _percent(speed.compute_pct), _percent(speed.memory_pct)
-    unit = f"memory, {speed.busiest}" if speed.busiest else "memory"
-    pipe = f"compute, {_pipe(speed)}" if speed.busiest_pipe else "compute"
-    if speed.classification == sol.HIGH:
-        if (speed.memory_pct or 0) > (speed.compute_pct or 0):
-            return f"Runs near the limit of {unit} ({memory}; compute {compute})."
-        return f"Runs near the limit of {pipe} ({compute}; memory {memory})."
-    if speed.classification == sol.COMPUTE:
-        return f"Limited by {pipe} ({compute}; memory {memory})."
-    if speed.classification == sol.MEMORY:
-        return f"Limited by {unit} ({memory}; compute {compute})."
-    if speed.classification == sol.BALANCED:
+    kind = speed.classification
+    if kind in (sol.HIGH, sol.COMPUTE, sol.MEMORY):
+        most = "Runs near the limit of" if kind == sol.HIGH else "Limited by"
+        if kind == sol.MEMORY or (kind == sol.HIGH and _mostly_memory(speed)):
+            unit = f"memory, {speed.busiest}" if speed.busiest else "memory"
+            return f"{most} {unit} ({memory}; compute {compute})."
+        issue = "" if speed.busiest_pipe == sol.ISSUE else " pipe"
+        pipe = f"compute, {speed.busiest_pipe}{issue}" if speed.busiest_pipe else "compute"
+        return f"{most} {pipe} ({compute}; memory {memory})."
+    if kind == sol.BALANCED:
         if speed.busiest_pipe == sol.LOAD_STORE:
             where = speed.busiest or "memory"
             return f"Busy with loads and stores (their pipe {compute}; {where} {memory})."
         return f"Compute ({compute}) and memory ({memory}) are used about alike."
-    if speed.classification == sol.LATENCY:
+    if kind == sol.LATENCY:
         return f"Limited by latency: neither compute ({compute}) nor memory ({memory}) is busy."
-    if speed.classification == sol.SMALL:
+    if kind == sol.SMALL:
         waves = significant(speed.waves or 0.0, 2)
         used = f"compute {compute}, memory {memory}"
         return f"The grid is too small for this GPU ({waves} waves; {used})."
     if speed.compute_pct is not None:
         return f"Compute is busy to {compute}; memory was not measured."
     return "What limits it was not measured."
+
+
+def _mostly_memory(speed: SpeedOfLight) -> bool:
+    return (speed.memory_pct or 0) > (speed.compute_pct or 0)
 
 
 def _distance(launch: RooflineLaunch) -> str:
@@ -109,20 +116,18 @@ def _spread(variant: RooflineVariant) -> str:
 
 
 def _no_work(launch: RooflineLaunch) -> str:
+    """What is known of the work of a launch without a roof."""
     if not launch.points:
         return ""
-    dram = next((point for point in launch.points if point.level == "dram"), None)
     if any(point.flops_per_s > 0 for point in launch.points):
-        return _without_roof(launch.work[0])
-    share = dram.traffic_share if dram else None
+        point = launch.work[0]
+        peak, text = point.peak_flops_per_s, f"{point.precision} does {flops(point.flops_per_s)}"
+        return (
+            f"{text}, {100 * point.flops_per_s / peak:.3g} % of the peak." if peak else f"{text}."
+        )
+    share = next((point.traffic_share for point in launch.points if point.level == "dram"), None)
     moved = f"; it moves {100 * share:.0f} % of the DRAM peak" if share is not None else ""
     return f"It did no floating point work that was counted{moved}."
-
-
-def _without_roof(point: Point) -> str:
-    peak = point.peak_flops_per_s
-    text = f"{point.precision} does {flops(point.flops_per_s)}"
-    return f"{text}, {100 * point.flops_per_s / peak:.3g} % of the peak." if peak else f"{text}."
 
 
 def _advice(launch: RooflineLaunch) -> str:
@@ -134,13 +139,12 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
-        return _latency_advice(launch)
-    if kind == sol.HIGH and (speed.memory_pct or 0) > (speed.compute_pct or 0):
-        if speed.busiest in ("L1", "L2"):
-            return _memory_advice(speed.busiest)
+        return _latency_advice(speed)
+    near_memory = kind == sol.HIGH and _mostly_memory(speed)
+    if kind == sol.MEMORY or (near_memory and speed.busiest in ("L1", "L2")):
+        return _MEMORY_ADVICE.get(speed.busiest, _LESS_TRAFFIC)
+    if near_memory:
         return "Only moving less data helps: fuse kernels, reuse, smaller types."
-    if kind == sol.MEMORY:
-        return _memory_advice(speed.busiest)
     if kind in (sol.HIGH, sol.COMPUTE, sol.BALANCED) and pipe == sol.LOAD_STORE:
         return _PIPE_ADVICE[pipe]
     if kind == sol.HIGH:
@@ -148,17 +152,10 @@ def _advice(launch: RooflineLaunch) -> str:
         return f"Only doing less work helps: other algorithm, {other}cheaper types."
     if kind == sol.COMPUTE:
         return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
-    if kind == sol.BALANCED:
-        return "Gains need both less work and less traffic."
-    return ""
+    return "Gains need both less work and less traffic." if kind == sol.BALANCED else ""
 
 
-def _pipe(speed: SpeedOfLight) -> str:
-    return speed.busiest_pipe + ("" if speed.busiest_pipe == sol.ISSUE else " pipe")
-
-
-def _latency_advice(launch: RooflineLaunch) -> str:
-    speed = launch.speed
+def _latency_advice(speed: SpeedOfLight) -> str:
     if stall := speed.leading_stall:
         reason, share = stall
         hint = _STALLS.get(reason)
@@ -170,14 +167,6 @@ def _latency_advice(launch: RooflineLaunch) -> str:
     if theoretical is not None and achieved is not None and theoretical - achieved > 10:
         return f"Occupancy is {achieved:.0f} % of possible {theoretical:.0f} %: balance the blocks."
     return "Try more work in flight: independent instructions, more warps."
-
-
-def _memory_advice(busiest: str) -> str:
-    return {
-        "DRAM": "Try coalesced, wider accesses and more reuse in caches or shared memory.",
-        "L2": "Try more reuse in L1 and shared memory, and fewer atomics.",
-        "L1": "Try coalesced accesses, fewer bank conflicts, and more reuse in registers.",
-    }.get(busiest, "Try moving less data, and in whole sectors.")
 
 
 def flops(rate: float | None) -> str:

@@ -6,9 +6,11 @@ most first: the fewest whose times together reach the coverage.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
 from nsightpy.results import rank_order
@@ -71,11 +73,6 @@ class Selection:
         return part_ns / self.whole_ns if self.whole_ns else 0.0
 
 
-def passes_of(metric_set: str) -> int:
-    """The passes assumed for one launch with this set of sections."""
-    return PASSES.get(metric_set, PASSES_OTHERWISE)
-
-
 def choose_kernels(
     profiled: Iterable[tuple[ProfiledProcess, Portion]],
     *,
@@ -105,15 +102,10 @@ def choose_kernels(
 
 def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None) -> int:
     """How many of the largest are wanted; those that took no time never are."""
-    some = sum(total > 0 for total in totals)
-    if top is not None:
-        return min(top, some)
-    covered = 0
-    for count, total in enumerate(totals[:some]):
-        if covered >= coverage * whole:
-            return count
-        covered += total
-    return some
+    positive = sum(total > 0 for total in totals)
+    covered = [0, *accumulate(totals[:positive])]
+    enough = bisect_left(covered, coverage * whole) if top is None else top
+    return min(enough, positive)
 
 
 def _homes(

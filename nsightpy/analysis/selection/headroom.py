@@ -27,7 +27,7 @@ from nsightpy.analysis.selection.launch_places import VARIANT, Extent, Variant, 
 from nsightpy.analysis.tally import Tally, tally
 from nsightpy.frames import Frame
 from nsightpy.names import function_name
-from nsightpy.results.rooflines import RooflineVariant
+from nsightpy.results.rooflines import RooflineLaunch, RooflineVariant
 
 # Beyond this the two durations are not of the same thing.
 APART = 1.5
@@ -137,12 +137,10 @@ def match(variant: Variant, measured: Sequence[RooflineVariant]) -> Match | None
         for kernel in measured
         if _agrees(variant.grid, kernel.first.grid) and _agrees(variant.block, kernel.first.block)
     ]
-    mangled = variant.mangled
-    same = [kernel for kernel in shaped if mangled and kernel.first.mangled_name == mangled]
-    if same:
-        return Match(same[0], MANGLED)
-    related = [kernel for kernel in measured if _same_function(variant, kernel)]
-    related = [kernel for kernel in related if _same_instance(variant, kernel)]
+    for kernel in shaped:
+        if variant.mangled and kernel.first.mangled_name == variant.mangled:
+            return Match(kernel, MANGLED)
+    related = [kernel for kernel in measured if _same_kernel(variant, kernel.first)]
     exact = [kernel for kernel in related if kernel in shaped]
     if exact:
         return Match(exact[0], FUNCTION)
@@ -165,16 +163,12 @@ def plain_signature(name: str) -> str:
     return _NOISE.sub("", short)
 
 
-def _same_function(variant: Variant, kernel: RooflineVariant) -> bool:
-    measured = kernel.first.base_name or function_name(kernel.first.name).rpartition("::")[2]
-    return measured != "" and measured == (variant.base or function_name(variant.name))
-
-
-def _same_instance(variant: Variant, kernel: RooflineVariant) -> bool:
-    """Whether template arguments agree, as far as both names have any."""
-    if not (variant.name and kernel.first.name):
-        return True
-    signature, other = plain_signature(variant.name), plain_signature(kernel.first.name)
+def _same_kernel(variant: Variant, first: RooflineLaunch) -> bool:
+    """Whether functions agree, and template arguments as far as both names have any."""
+    measured = first.base_name or function_name(first.name).rpartition("::")[2]
+    if not measured or measured != (variant.base or function_name(variant.name)):
+        return False
+    signature, other = plain_signature(variant.name), plain_signature(first.name)
     return signature == other or "<" not in signature or "<" not in other
 
 

@@ -11,6 +11,7 @@ that order; the order in which the GPU begins is another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -119,17 +120,11 @@ class Launches:
         return group_by(Frame(columns), ("pid", "variant"))
 
 
-def in_api_order(kernels: Frame) -> Ints:
-    """The rows by process, then by API call; nodes of one graph launch by their start."""
-    return np.lexsort(
-        (kernels.ints("start_ns"), kernels.ints("correlation_id"), kernels.ints("pid"))
-    )
-
-
 def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
     """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
     seen = np.ones(kernels.rows, dtype=np.bool_) if visible is None else visible
-    order = in_api_order(kernels)
+    # by process, then by API call; nodes of one graph launch by their start
+    order = np.lexsort([kernels.ints(name) for name in ("start_ns", "correlation_id", "pid")])
     if np.any(order[1:] < order[:-1]):
         kernels, seen = kernels.take(order), seen[order]
     codes, variants = _variants(kernels)
@@ -156,37 +151,24 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     wide = int(key.max(initial=0)) + 1
     pairs, _ = distinct(kernel * wide + key)
     classed = (np.bincount(pairs // wide) > MOST_SHAPES)[kernel]
-    size = _size_of(frame)
+    threads = math.prod(np.maximum(frame.ints(name), 1).astype(np.float64) for name in SHAPE)
+    size = np.frexp(threads)[1].astype(np.int64) - 1  # of each row, a power of two rounded down
     key[classed] = wide + size[classed]
     pairs, codes = distinct(kernel * (int(key.max(initial=0)) + 1) + key)
-    first = _first_rows(codes, len(pairs))
+    any_row = np.zeros(len(pairs), dtype=np.int64)
+    any_row[codes] = np.arange(len(codes))
     variants = [
         Variant(shape.mangled, shape.base, shape.name, NO_EXTENT, NO_EXTENT, size=int(size[row]))
         if classed[row]
         else shape
-        for row, shape in zip(first, _shapes_at(frame, first), strict=True)
+        for row, shape in zip(any_row, _shapes_at(frame, any_row), strict=True)
     ]
     return codes, tuple(variants)
 
 
-def _first_rows(codes: NDArray[np.int32], groups: int) -> list[int]:
-    """The first row of every group."""
-    first = np.zeros(groups, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return first.tolist()
-
-
-def _size_of(frame: Frame) -> Ints:
-    """The power of two of the threads that each row launched, rounded down."""
-    threads = np.ones(frame.rows, dtype=np.float64)
-    for name in SHAPE:
-        threads *= np.maximum(frame.ints(name), 1)
-    return np.frexp(threads)[1].astype(np.int64) - 1
-
-
-def _shapes_at(frame: Frame, rows: Sequence[int]) -> list[Variant]:
-    some = frame.select(VARIANT).take(np.asarray(rows, dtype=np.int64))
-    return [variant_of(key) for key in some.tuples(*VARIANT)]
+def _shapes_at(frame: Frame, rows: Sequence[int] | Ints) -> list[Variant]:
+    shapes = frame.select(VARIANT).take(np.asarray(rows, dtype=np.int64))
+    return [variant_of(key) for key in shapes.tuples(*VARIANT)]
 
 
 def shaped(extent: Sequence[int]) -> str:
@@ -208,19 +190,19 @@ def variant_labels(kernels: Frame) -> Labels:
     return Labels(groups.codes, tuple(variant_of(key).label for key in groups.keys))
 
 
-def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:
+def portions(launches: Launches, weighed: Mask | None = None) -> list[Portion]:
     """The variants of every process, with representative launches.
 
-    `weighed` masks the launches, in the order of `done.frame`, that count and may be chosen. The
+    `weighed` masks the rows of `launches.frame` that count and may be chosen. The
     first launch of a variant in its process is never chosen while others are there. The one
     nearest the median of the rest represents it, the earliest of equals.
     """
-    groups, length = done.units, durations(done.frame)
+    groups, length = launches.units, durations(launches.frame)
     warm = rows_before(groups.codes) > 0
     order = rows_by_group(groups.codes)
     if weighed is not None:
         order = order[weighed[order]]
-    graph = done.frame.ints("graph_node_id")[order] > 0
+    graph = launches.frame.ints("graph_node_id")[order] > 0
     counts = np.bincount(groups.codes[order], minlength=len(groups.keys))
     edges = np.concatenate([[0], np.cumsum(counts)]).tolist()
     found: list[Portion] = []
@@ -228,22 +210,22 @@ def portions(done: Launches, weighed: Mask | None = None) -> list[Portion]:
         if low == high:
             continue
         rows = order[low:high]
-        seen = rows[done.visible[rows]]
+        seen = rows[launches.visible[rows]]
         usable = seen[warm[seen]] if warm[seen].any() else seen[-1:]
         found.append(
             Portion(
-                done.variants[int(variant or 0)],
+                launches.variants[int(variant or 0)],
                 int(pid or 0),
                 high - low,
                 int(length[rows].sum()),
-                _sample(done, length, usable),
+                _sample(launches, length, usable),
                 bool(graph[low:high].any()),
             )
         )
     return found
 
 
-def _sample(done: Launches, length: Ints, rows: Ints) -> Sample | None:
+def _sample(launches: Launches, length: Ints, rows: Ints) -> Sample | None:
     """The launch nearest the median of these; None without any."""
     if len(rows) == 0:
         return None
@@ -252,4 +234,4 @@ def _sample(done: Launches, length: Ints, rows: Ints) -> Sample | None:
     middle = [(len(rows) - 1) // 2, len(rows) // 2]
     lower, upper = np.partition(lengths, middle)[middle]
     row = int(rows[np.argmin(np.abs(2 * lengths - (lower + upper)))])
-    return Sample(int(length[row]), int(done.places[row]), _shapes_at(done.frame, [row])[0])
+    return Sample(int(length[row]), int(launches.places[row]), _shapes_at(launches.frame, [row])[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import rows_by_group
 from nsightpy.analysis.intervals import Spans, union
-from nsightpy.analysis.launches import NO_TIME, call_rows, of_calls
+from nsightpy.analysis.launches import NO_TIME, launch_rows, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory, large
 from nsightpy.analysis.work_graph.host_chain import (
     COPY as COPIES,
@@ -153,7 +153,7 @@ def launched_work(work: Work, communication: Mask, calls: Frame) -> LaunchedWork
     `communication` marks the kernels that communicate.
     """
     every = Frame.concatenate([frame.select(WORK_COLUMNS) for frame in work])
-    chain, call = host_chain(calls), call_rows(every, calls)
+    chain, call = host_chain(calls), launch_rows(every, calls)
     launch = of_calls(calls.ints("start_ns"), call, NO_TIME)
     launched_by = of_calls(chain.outermost, call, -1)
     places, place = distinct_pairs(every.ints("pid"), every.ints("device"))

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, call_rows, launch_starts, matched
+from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, launch_rows, launch_starts, matched
 from nsightpy.analysis.work_graph.host_chain import WAIT
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, numbered_streams
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
@@ -111,7 +111,7 @@ class Queues:
     def _synchronized(self) -> tuple[Pairs, Mask]:
         """What the capture says itself, and which calls it is about."""
         chain, waits = self.work.chain, self.frames.synchronizations
-        row = call_rows(waits, self.frames.calls)
+        row = launch_rows(waits, self.frames.calls)
         there = (row != NO_LAUNCH) & ~waits.labels("kind").equals([WAIT_KIND])
         waits, call = waits.take(there), chain.outermost[row[there]].astype(np.int64)
         of_stream, of_event, of_context = (

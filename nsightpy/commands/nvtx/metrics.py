@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from nsightpy.analysis.binned import MetricSummary, summaries
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, project
 from nsightpy.analysis.nvtx.ranges import BY, folded
+from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
@@ -51,28 +51,15 @@ def metrics_of_ranges(top: int | None) -> Question[Table]:
     return Question(_projected, longest)
 
 
-def _table(parts: Parts[list[tuple[Key, MetricSummary]]], *, keys: Sequence[Key], of: int) -> Table:
-    found: dict[tuple[Key, str], list[MetricSummary]] = {}
-    for measured in parts.values:
-        for key, metric in measured:
-            found.setdefault((key, metric.metric), []).append(metric)
-    ordered = sorted(found, key=lambda pair: (keys.index(pair[0]), pair[1]))
-    rows = tuple(_row(pair, found[pair]) for pair in ordered)
-    return Table("nvtx", FIELDS, rows, total_rows=UNKNOWN if of > len(keys) else len(rows))
-
-
-def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> Row:
-    (name, domain, _), metric = pair
-    samples = sum(part.samples for part in parts)
-    return (
-        name,
-        domain,
-        metric,
-        samples,
-        sum(part.total for part in parts) / samples if samples else None,
-        min(part.minimum for part in parts),
-        max(part.maximum for part in parts),
-    )
+def _table(parts: Parts[dict[Key, Tally]], *, keys: Sequence[Key], of: int) -> Table:
+    rows: list[Row] = []
+    for key in keys:
+        seen = merge([part[key] for part in parts.values if key in part]).statistics()
+        columns = (seen.keys, seen.instances, seen.total, seen.minimum, seen.maximum)
+        for (metric,), *figures in sorted(zip(*columns, strict=True), key=lambda row: str(row[0])):
+            samples, total, minimum, maximum = (int(figure) for figure in figures)
+            rows.append((*key[:2], metric, samples, total / samples, minimum, maximum))
+    return Table("nvtx", FIELDS, tuple(rows), total_rows=UNKNOWN if of > len(keys) else len(rows))
 
 
 def _projected(report: SystemReport, scope: Scope) -> dict[Key, int]:
@@ -85,25 +72,26 @@ def _projected(report: SystemReport, scope: Scope) -> dict[Key, int]:
     }
 
 
-def _metrics(
-    report: SystemReport, scope: Scope, *, keys: Sequence[Key]
-) -> list[tuple[Key, MetricSummary]]:
-    """The metrics of the whole capture and of the ranges that are asked for."""
+def _metrics(report: SystemReport, scope: Scope, *, keys: Sequence[Key]) -> dict[Key, Tally]:
+    """The samples of each metric in the whole capture and in the ranges that are asked for."""
     samples = report.frame("gpu_metrics")
     if not samples.rows:
-        return []
-    time = samples.ints("time_ns")
+        return {}
+    time, gpu_id, value = (samples.ints(name) for name in ("time_ns", "gpu_id", "value"))
     start, end = scope.bounds(report)
     low = int(time.min()) if start is None else start
     high = int(time.max()) + 1 if end is None else end
-    seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), Spans.of(low, high))
+    seen = dict.fromkeys(np.unique(gpu_id).tolist(), Spans.of(low, high))
     windows = {WHOLE: seen, **_windows(report, scope)}
-    return [
-        (key, metric)
-        for key in keys
-        if key in windows
-        for metric in summaries(samples, windows[key])
-    ]
+    metrics = samples.labels("metric").merged()
+    tallies = {}
+    for key in filter(windows.__contains__, keys):
+        inside = np.zeros(samples.rows, dtype=np.bool_)
+        for gpu, window in windows[key].items():
+            inside |= (gpu_id == gpu) & window.holds(time)
+        names = [(name,) for name in metrics.values]
+        tallies[key] = tally(metrics.codes[inside], value[inside], names)
+    return tallies
 
 
 def _windows(report: SystemReport, scope: Scope) -> dict[Key, dict[int, Spans]]:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from nsightpy.analysis.selection.coverage import KernelChoice, Selection, passes_of
+from nsightpy.analysis.selection.coverage import PASSES, PASSES_OTHERWISE, KernelChoice, Selection
 from nsightpy.analysis.selection.launch_places import MOST_SHAPES, shaped
 from nsightpy.commands.select.offers import Offers
 from nsightpy.errors import ReportError, UsageError, require_choice
@@ -191,7 +191,7 @@ def starts(selection: Selection, parts: Parts[Offers]) -> list[CaptureStart]:
 def _cost(plan: Plan, selection: Selection) -> str:
     """What measuring takes: passes x duration."""
     options = plan.options
-    passes = passes_of(options.metric_set)
+    passes = PASSES.get(options.metric_set, PASSES_OTHERWISE)
     once = sum(choice.sample.duration_ns for choice in selection.choices)
     which = f"--set {options.metric_set}" if options.metric_set else "these metrics"
     return (
