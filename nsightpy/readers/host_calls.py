@@ -63,32 +63,19 @@ class HostCalls:
         columns = (*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ()))
         if self._every:
             return self._frame(columns, slice(0) if others else None)
-        about = self._frame(("name", EVENT_CLASS))
-        launches = about.ints(EVENT_CLASS) <= LAST_LAUNCH_CLASS
-        return self._frame(columns, (begins(about, names) != others) & launches)
+        calls = self._frame(("name", EVENT_CLASS))
+        launches = calls.ints(EVENT_CLASS) <= LAST_LAUNCH_CLASS
+        return self._frame(columns, launches & (_begins(calls, names) != others))
 
     def synchronising(self) -> Frame:
         """start_ns, end_ns, pid, tid and name of every call that waits for the GPU, by start."""
-        return self._calls(
-            lambda calls: (
-                begins(calls, SYNCHRONISING)
-                & ~calls.labels("name").where(lambda name: "Async" in name)
-            )
-        )
-
-    def named(self, *prefixes: str) -> Frame:
-        """The same of every call whose name begins with one of the prefixes."""
-        return self._calls(lambda calls: begins(calls, prefixes))
-
-    def _calls(self, wanted: Callable[[Frame], NDArray[np.bool_]]) -> Frame:
-        """CALL_COLUMNS of the wanted calls."""
         calls = self._frame(("name", EVENT_CLASS))
-        classes = calls.ints(EVENT_CLASS)
-        are_calls = np.logical_or.reduce([classes == each for each in CALL_CLASSES])
-        return self._frame(CALL_COLUMNS, wanted(calls) & are_calls)
+        are_calls = np.isin(calls.ints(EVENT_CLASS), CALL_CLASSES)
+        waits = ~calls.labels("name").where(lambda name: "Async" in name)
+        return self._frame(CALL_COLUMNS, are_calls & waits & _begins(calls, SYNCHRONISING))
 
 
-def begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
+def _begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
     """Mask of the calls of functions whose names begin with one of these prefixes."""
     low = tuple(prefix.lower() for prefix in prefixes)
     return calls.labels("name").where(lambda name: name.lower().startswith(low))

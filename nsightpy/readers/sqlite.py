@@ -10,7 +10,6 @@ import itertools
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -181,15 +180,13 @@ class SqliteFile:
 
     def _bounded(self, arrived: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
-        end, rows = time.thread_time() + self._seconds, 0
+        rows = 0
         for batch in arrived:
             rows += batch.num_rows
             if stop.is_set():
                 return
             if rows > self._most_rows:
                 raise self._too_many_rows()
-            if time.thread_time() > end:
-                raise too_much(self.path, too_long(self._seconds))
             yield batch
 
     def close(self) -> None:
@@ -216,16 +213,15 @@ class SqliteFile:
         with self.path.open("rb") as file:
             header = file.read(20)
         wal = self.path.with_name(self.path.name + "-wal")
-        if header[18] != WAL_FORMAT and header[19] != WAL_FORMAT and wal.exists():
-            # left over from another file; SQLite would make an index of it beside the report
-            return
-        if header[18] == WAL_FORMAT or header[19] == WAL_FORMAT:
+        if WAL_FORMAT in header[18:20]:
             if wal.exists() and wal.stat().st_size:
                 raise ReportError(
                     self.path,
                     f"changes that are not in the file yet wait in {wal.name}",
                     "close the program that writes it, or copy it with `VACUUM INTO`, then retry.",
                 )
+            return
+        if wal.exists():  # of another file; SQLite would make an index of it beside the report
             return
         probe = sqlite3.connect(self._uri("cache=private"), uri=True, timeout=LOCK_WAIT_S)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
@@ -29,42 +28,30 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """How a frame is read; the column that its rows are in the order of, whether they are counted;
-    what is read in one pass."""
-
-    read: _Reader
-    order: str | None = "start_ns"
-    counted: bool = True
-    together: tuple[str, ...] = ()
-
-
-def _about(read: Callable[[NsysExport], Frame]) -> _Frame:
-    """A small frame about the capture itself."""
-    return _Frame(lambda export, columns: read(export).select(columns), None, counted=False)
-
-
-_READERS: Mapping[str, _Frame] = {
-    "kernels": _Frame(events.kernels),
-    "graph_launches": _Frame(events.graph_launches),
-    "graph_nodes": _Frame(events.graph_nodes),
-    "memory_operations": _Frame(events.memory_operations),
-    "api_calls": _Frame(events.api_calls, together=(*CALL_COLUMNS, *LAUNCH_COLUMNS, EVENT_CLASS)),
-    "nvtx_ranges": _Frame(nvtx.nvtx_ranges),
-    "synchronizations": _Frame(events.synchronizations),
-    "cuda_events": _Frame(events.cuda_events, "time_ns", counted=False),
-    "memory_usage": _Frame(events.memory_usage),
-    "mpi_calls": _Frame(mpi_calls.mpi_calls),
-    "library_calls": _Frame(host_tables.library_calls),
-    "page_faults": _Frame(events.page_faults),
-    "os_calls": _Frame(host_tables.os_calls),
-    "gpu_metrics": _Frame(metrics.gpu_metrics, "time_ns", counted=False),
-    "nic_metrics": _Frame(metrics.nic_metrics, counted=False),
-    "cpu_samples": _Frame(host_tables.cpu_samples, "time_ns", counted=False),
-    "cpu_runs": _Frame(host_tables.cpu_runs, counted=False),
-    "devices": _about(devices),
-    "diagnostics": _about(diagnostics),
+# Rows with a start that can be counted, by start; samples, by their time.
+_EVENTS = partial(FrameSource, order="start_ns", counted=True)
+_SAMPLES = partial(FrameSource, order="time_ns")
+_CALLS = partial(_EVENTS, together=(*CALL_COLUMNS, *LAUNCH_COLUMNS, EVENT_CLASS))
+_READERS: Mapping[str, tuple[_Reader, Callable[..., FrameSource]]] = {
+    "kernels": (events.kernels, _EVENTS),
+    "graph_launches": (events.graph_launches, _EVENTS),
+    "graph_nodes": (events.graph_nodes, _EVENTS),
+    "memory_operations": (events.memory_operations, _EVENTS),
+    "api_calls": (events.api_calls, _CALLS),
+    "nvtx_ranges": (nvtx.nvtx_ranges, _EVENTS),
+    "synchronizations": (events.synchronizations, _EVENTS),
+    "cuda_events": (events.cuda_events, _SAMPLES),
+    "memory_usage": (events.memory_usage, _EVENTS),
+    "library_calls": (host_tables.library_calls, _EVENTS),
+    "page_faults": (events.page_faults, _EVENTS),
+    "os_calls": (host_tables.os_calls, _EVENTS),
+    "gpu_metrics": (metrics.gpu_metrics, _SAMPLES),
+    "nic_metrics": (metrics.nic_metrics, partial(FrameSource, order="start_ns")),
+    "cpu_samples": (host_tables.cpu_samples, _SAMPLES),
+    "cpu_runs": (host_tables.cpu_runs, partial(FrameSource, order="start_ns")),
+    # about the capture itself
+    "devices": (lambda export, columns: devices(export).select(columns), FrameSource),
+    "diagnostics": (lambda export, columns: diagnostics(export).select(columns), FrameSource),
 }
 
 
@@ -119,13 +106,12 @@ class NsysReport(SystemReport):
     def _source(self, name: str) -> FrameSource | None:
         if name == "collectives":
             return FrameSource(frames.COLLECTIVES, self._import_collectives)
+        if name == "mpi_calls":
+            return _EVENTS(frames.MPI_CALLS, self._import_mpi)
         if name not in _READERS:
             return None
-        read = _READERS[name]
-        if name == "mpi_calls":
-            return FrameSource(frames.MPI_CALLS, self._import_mpi, read.order, read.counted)
-        reading = partial(self._imported, read.read)
-        return FrameSource(frames.SCHEMAS[name], reading, read.order, read.counted, read.together)
+        read, source = _READERS[name]
+        return source(frames.SCHEMAS[name], partial(self._imported, read))
 
     def _imported(self, read: _Reader, columns: Sequence[str]) -> Imported:
         self.export.noted()

@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TypeVar
 
 from nsightpy.errors import ReportError
@@ -56,7 +55,9 @@ class ProcessWorkers:
             waiting = yield from self._run(function, waiting)
             for report in waiting[: self._count]:
                 if (yield from self._run(function, [report])):
-                    yield report, _died(report.path)
+                    problem = "the process that read it ended unexpectedly"
+                    advice = "nothing else was read meanwhile; it may have run out of memory: "
+                    yield report, ReportError(report.path, problem, f"{advice}try --from and --to.")
             waiting = waiting[self._count :]
 
     def _run(
@@ -91,14 +92,6 @@ class ProcessWorkers:
         if self._pool is not None:
             self._pool.shutdown(wait=True)
             self._pool = None
-
-
-def _died(path: Path) -> ReportError:
-    return ReportError(
-        path,
-        "the process that read it ended unexpectedly",
-        "nothing else was read meanwhile; it may have run out of memory: try --from and --to.",
-    )
 
 
 def _begin(caller: Connection) -> None:

@@ -21,7 +21,7 @@ from nsightpy.commands.info import report_info
 from nsightpy.commands.memory import memory
 from nsightpy.errors import FAULTS, FaultError
 from nsightpy.readers import sqlite
-from nsightpy.readers.export.environment import remove_environment
+from nsightpy.readers.export.nsys_export import remove_environment
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers.outcomes import attempt_elsewhere

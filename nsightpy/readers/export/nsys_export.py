@@ -1,4 +1,7 @@
-"""From a .nsys-rep to its SQLite export: beside it, in the cache, or made by `nsys export`."""
+"""From a .nsys-rep to its SQLite export: beside it, in the cache, or made by `nsys export`.
+
+Those that we make hold nothing of the profiled job's environment but the keys of ranks.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
-from nsightpy.readers.export.environment import remove_environment
+from nsightpy.readers.nsys.identity import RANK_KEYS, rank_variables
 from nsightpy.readers.tools.file_check import MAGIC, file_errors, size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, ToolRun, find_tool, run_tool
 from nsightpy.readers.tools.signals import signals_raise
@@ -53,6 +56,9 @@ _CAUSES = (
     (r"[Ii]mporter\b.*not found", _NO_HOST),
     (r"", "Try `nsys export --type sqlite` on it by hand; {nsys} was used."),
 )
+# Where exports hold the environment of the profiled job.
+_CAPTURE = ("META_DATA_CAPTURE", "name LIKE '%ENVIRONMENT_VARIABLE'")
+_SYSTEM = ("TARGET_INFO_SYSTEM_ENV", "name = 'DeviceEnvironment'")
 
 
 @dataclass(frozen=True)
@@ -229,3 +235,37 @@ def _failure(
     )
     problem = f"cannot be exported: nsys {nsys.version_text} {ending}{words}"
     return ToolFailedError(report, problem, advice)
+
+
+def remove_environment(export: Path) -> None:
+    """Remove the environment from an export that is our own, not just from its tables.
+
+    Passwords and tokens are found there. What is deleted is overwritten in the file. Raises
+    ReportError when that fails: such an export must not be kept.
+    """
+    try:
+        with closing(sqlite3.connect(export, isolation_level=None)) as connection:
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA journal_mode = MEMORY").fetchall()
+            connection.execute("BEGIN")
+            for table, condition in (_CAPTURE, _SYSTEM):
+                columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+                if {"name", "value"} <= {column for _, column, *_ in columns}:
+                    _clean(connection, table, condition)
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        problem = f"holds the job's environment, which cannot be taken out: {error}"
+        raise ReportError(export, problem, "export it again.") from error
+
+
+def _clean(connection: sqlite3.Connection, table: str, condition: str) -> None:
+    """Keep the rank keys of each row; rows without any go."""
+    rows = connection.execute(f"SELECT rowid, value FROM {table} WHERE {condition}").fetchall()
+    for row, value in rows:
+        kept = rank_variables(str(value or ""))
+        text = ";".join(f"{key}={kept[key]}" for key in RANK_KEYS if key in kept)
+        if text:
+            connection.execute(f"UPDATE {table} SET value = ? WHERE rowid = ?", (text, row))
+        else:
+            connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))

@@ -24,7 +24,7 @@ from nsightpy.readers.nccl.names import (
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.columns import NO_END, no_bytes, number, process_of, text, thread_of
-from nsightpy.readers.nsys.nvtx import domain_names, events
+from nsightpy.readers.nsys.nvtx import domain_names, events, range_names
 from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 
@@ -169,7 +169,7 @@ def nccl_calls(export: NsysExport) -> Calls:
         empty = np.empty(0, dtype=np.int64)
         blank = dict.fromkeys(("start_ns", "end_ns", "pid", "tid", "payload"), empty)
         return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
-    names, (code, payloads) = _names(export, raw, registered), _payloads(export, raw)
+    names, (code, payloads) = _names(export, raw), _payloads(export, raw)
     creates = names.where(lambda name: name.startswith(_INIT))
     on_host = np.asarray([payload is not None for payload in payloads], dtype=np.bool_)[code]
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
@@ -222,23 +222,21 @@ def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     return sa.cast(digits, sa.LargeBinary).label(name)
 
 
-def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Labels:
-    """Which call each range names, empty for none; asked once for each text and domain."""
-    texts, domains = raw.labels("text"), domain_names(export)
-    ids, id_codes = distinct(raw.ints("text_id"))
-    names = [registered.get(identifier, "") for identifier in ids.tolist()]
-    said, codes = distinct(texts.codes * np.int64(len(names)) + id_codes)
+def _names(export: NsysExport, raw: Frame) -> Labels:
+    """Which call each range names, empty for none."""
+    texts, domains = range_names(export, raw), domain_names(export)
     owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
-    pairs, codes = distinct(codes * np.int64(len(owners)) + owner)
-    values = []
-    for pair in pairs.tolist():
-        own_text, own_id = divmod(int(said[pair // len(owners)]), len(names))
-        domain = owners[pair % len(owners)]
-        # a domain without a name of its own may be NCCL's
-        name = domains.get(domain, NCCL_DOMAIN if domain[1] else "")
-        said_text = texts.values[own_text] or names[own_id]
-        values.append(call_of(said_text, in_domain=name == NCCL_DOMAIN))
-    return Labels(codes, tuple(value or "" for value in values)).merged()
+    # a domain without a name of its own may be NCCL's
+    own = [domains.get(each, NCCL_DOMAIN if each[1] else "") == NCCL_DOMAIN for each in owners]
+
+    def calls(in_domain: bool) -> Labels:
+        return texts.renamed(lambda text: call_of(text, in_domain=in_domain) or "")
+
+    inside, outside = calls(True), calls(False)
+    codes = np.where(
+        np.asarray(own, dtype=np.bool_)[owner], inside.codes, outside.codes + len(inside.values)
+    )
+    return Labels(codes.astype(np.int32), inside.values + outside.values).merged()
 
 
 def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None]]:

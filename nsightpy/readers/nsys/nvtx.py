@@ -32,7 +32,7 @@ def events(export: NsysExport) -> sa.TableClause | None:
     return export.table(NVTX, "eventType")
 
 
-def _names(export: NsysExport, raw: Frame) -> Labels:
+def range_names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of events, or the texts that they registered."""
     texts = raw.labels("text")
     rows = np.flatnonzero(texts.equals([""]))
@@ -43,7 +43,7 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _name(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
-    return {"name": note_absent(export, NVTX, "name", _names(export, raw))}
+    return {"name": note_absent(export, NVTX, "name", range_names(export, raw))}
 
 
 def _domain(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
@@ -89,7 +89,7 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     if table is None:
         return {}
     raw = export.once(naming_events).at(event_type=DOMAIN_CREATE)
-    names = _names(export, raw)
+    names = range_names(export, raw)
     owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
     return {owner: names[row] for row, owner in enumerate(owners)}
 

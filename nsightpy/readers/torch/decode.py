@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -29,21 +28,16 @@ _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 
-@dataclass
-class Damage:
-    """How many events were mended or left out, and why the last of these."""
-
-    mended: int = 0
-    lost: int = 0
-    reason: str = ""
-
-
 class EventDecoder:
-    """Decodes pieces of a trace as events of one kind (Event or ExactEvent)."""
+    """Decodes pieces of a trace as events of one kind (Event or ExactEvent).
+
+    It counts the events that were `mended` and those that are `lost`, the last for a `reason`.
+    """
 
     def __init__(self, kind: type[Event]) -> None:
         self.kind = kind
-        self.damage = Damage()
+        self.mended = self.lost = 0
+        self.reason = ""
 
     def events(self, text: bytes) -> list[Any]:
         """The events of a piece."""
@@ -65,15 +59,15 @@ class EventDecoder:
                 if event is not None:
                     yield event
                 else:
-                    self.damage.lost += 1
-                    self.damage.reason = str(error)[:200]
+                    self.lost += 1
+                    self.reason = str(error)[:200]
 
     def _mended(self, text: bytes) -> Any | None:
         """One event that is no JSON, or holds a value of another type than expected."""
         for mend in (bytes, _valid, _escaped):
             with suppress(*_NO_JSON):
                 event = self._fitting(mend(text))
-                self.damage.mended += mend is not bytes
+                self.mended += mend is not bytes
                 return event
         return None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,7 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.names import NO_NAME, function_name
 from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
-from nsightpy.readers.torch.columns import integers
-from nsightpy.readers.torch.header import Gpu
+from nsightpy.readers.torch.columns import integers, whole
 
 # Greater numbers are processes, and no GPUs.
 MOST_NUMBERED = 256
@@ -231,6 +231,13 @@ def _list(text: str) -> list[object]:
     return []
 
 
+# What a header calls them.
+_GPU_COLUMNS = {
+    "sm_count": "numSms",
+    "memory_bytes": "totalGlobalMem",
+    "compute_major": "computeMajor",
+    "compute_minor": "computeMinor",
+}
 PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 
 
@@ -246,17 +253,19 @@ def _placed(table: Frame, pid: Ints) -> dict[str, ColumnData]:
     }
 
 
-def devices(gpus: tuple[Gpu, ...], used: set[int]) -> Frame:
+def devices(gpus: Sequence[Mapping[str, Any]], used: set[int]) -> Frame:
     """The devices frame. A device that the header does not list is one of those it lists: ROCm
     numbers the GPUs of the host, the header those that the process sees."""
-    gpu_of = {gpu.number: gpu for gpu in gpus}
-    if len({gpu.name for gpu in gpus}) == 1:
-        gpu_of = dict.fromkeys(used, gpus[0]) | gpu_of
-    numbers = sorted(gpu_of)
+    names = [str(gpu.get("name") or "") for gpu in gpus]
+    row_of = {whole(gpu.get("id", row)): row for row, gpu in enumerate(gpus)}
+    if len(set(names)) == 1:
+        row_of = dict.fromkeys(used, 0) | row_of
+    numbers = sorted(row_of)
+    rows = [row_of[number] for number in numbers]
     columns: dict[str, ColumnData] = {
-        name: np.asarray([getattr(gpu_of[number], name) for number in numbers], dtype=np.int64)
-        for name in ("sm_count", "memory_bytes", "compute_major", "compute_minor")
+        column: np.asarray([whole(gpus[row].get(name, 0)) for row in rows], dtype=np.int64)
+        for column, name in _GPU_COLUMNS.items()
     }
     device = np.asarray(numbers, dtype=np.int64)
-    names = Labels.of(gpu_of[number].name for number in numbers)
-    return Frame({**columns, "device": device, "gpu_id": device, "name": names})
+    named = Labels.of(names[row] for row in rows)
+    return Frame({**columns, "device": device, "gpu_id": device, "name": named})

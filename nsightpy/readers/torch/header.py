@@ -21,24 +21,12 @@ _ENDS = re.compile(rb"[\s,]*$")
 
 
 @dataclass(frozen=True)
-class Gpu:
-    """One GPU of the header; 0 and "" where it does not say."""
-
-    number: int
-    name: str
-    memory_bytes: int
-    sm_count: int
-    compute_major: int
-    compute_minor: int
-
-
-@dataclass(frozen=True)
 class Header:
-    """The wanted part of a header; None and empty where the trace does not say."""
+    """The wanted part of a header, GPUs as it lists them; None and empty where it does not say."""
 
     schema_version: str = ""
     base_ns: int = 0
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[Mapping[str, Any], ...] = ()
     rank: int | None = None
     runtime: str = ""
     torn: bool = False
@@ -49,11 +37,13 @@ class Header:
         fields, torn = _fields(before, after)
         distributed = fields.get("distributedInfo")
         jobs: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
+        given = fields.get("deviceProperties")
+        listed = given if isinstance(given, list) else []
         cuda, hip = (fields.get(f"{api}_runtime_version") for api in ("cuda", "hip"))
         return cls(
             schema_version=str(fields.get("schemaVersion", ""))[:20],
             base_ns=whole(fields.get("baseTimeNanoseconds", 0)),
-            gpus=_gpus(fields.get("deviceProperties")),
+            gpus=tuple(gpu for gpu in listed if isinstance(gpu, dict)),
             rank=_number(jobs.get("rank")),
             runtime=_version("CUDA", cuda) or _version("HIP", hip),
             torn=torn,
@@ -93,21 +83,6 @@ def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def _number(value: Any) -> int | None:
     number = whole(value, -1) if isinstance(value, int | str) else -1
     return number if number >= 0 else None
-
-
-def _gpus(value: Any) -> tuple[Gpu, ...]:
-    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return tuple(
-        Gpu(
-            whole(row.get("id", index)),
-            str(row.get("name") or ""),
-            whole(row.get("totalGlobalMem", 0)),
-            whole(row.get("numSms", 0)),
-            whole(row.get("computeMajor", 0)),
-            whole(row.get("computeMinor", 0)),
-        )
-        for index, row in enumerate(rows)
-    )
 
 
 def _version(name: str, value: Any) -> str:

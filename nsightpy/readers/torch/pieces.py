@@ -42,7 +42,8 @@ class Pieces:
     cut_off: bool = False
 
     def __iter__(self) -> Iterator[bytes]:
-        text, last_boundary = b"", None
+        text = b""
+        last_boundary: re.Pattern[bytes] | None = None
         for more in self._texts():
             text += more
             if last_boundary is None:
@@ -53,7 +54,12 @@ class Pieces:
                     continue
                 self.before = text[: begin.start()]
                 text = text[begin.end() :]
-                last_boundary = _last_boundary(text)
+                first = _FIRST_KEY.match(text)
+                key = re.escape(first[1]) if first else b'"name"'
+                # what finds all events of a text but the last one
+                last_boundary = re.compile(
+                    rb'(.*\})\s*,\s*(?=\{\s*(?:"ph"|' + key + rb")\s*:)", re.DOTALL
+                )
             if boundary := last_boundary.match(text):
                 yield boundary[1]
                 text = text[boundary.end() :]
@@ -117,13 +123,6 @@ def _unpacked(file: IO[bytes], size: int) -> Iterator[bytes]:
     yield bytes(held)
     if not inflate.eof:
         raise EOFError("the compressed data end too early")
-
-
-def _last_boundary(text: bytes) -> re.Pattern[bytes]:
-    """What finds all events of a text but the last one, by the first event's first key."""
-    first = _FIRST_KEY.match(text)
-    key = re.escape(first[1]) if first else b'"name"'
-    return re.compile(rb'(.*\})\s*,\s*(?=\{\s*(?:"ph"|' + key + rb")\s*:)", re.DOTALL)
 
 
 def _object_length(text: bytes) -> int:

@@ -18,7 +18,7 @@ from nsightpy.readers.nsys.identity import Evidence, is_rank
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.columns import InexactTimesError
-from nsightpy.readers.torch.decode import Damage, EventDecoder
+from nsightpy.readers.torch.decode import EventDecoder
 from nsightpy.readers.torch.events import (
     CALL,
     COLLECTIVE,
@@ -67,27 +67,27 @@ class Trace:
 def read_trace(path: Path) -> Trace:
     """Read a trace (.json, .json.gz). Raises ReportError when it is none."""
     try:
-        tables, pieces, damage = _tables(path, Event)
+        tables, pieces, decoder = _tables(path, Event)
     except InexactTimesError:
-        tables, pieces, damage = _tables(path, ExactEvent)
+        tables, pieces, decoder = _tables(path, ExactEvent)
     header = Header.of(pieces.before, pieces.after)
     raw = {kind: tables.table(kind) for kind in TIMED}
     if not any(raw[kind].rows for kind in (*_BEGINNING, *_AT_ANY_TIME)):
-        raise _no_trace(path, pieces, damage)
-    return _trace(path, tables, raw, header, _damage_notes(tables, pieces, damage, header))
+        raise _no_trace(path, pieces, decoder)
+    return _trace(path, tables, raw, header, _damage_notes(tables, pieces, decoder, header))
 
 
-def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, Damage]:
+def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, EventDecoder]:
     pieces, decoder, tables = Pieces(path), EventDecoder(kind), TraceTables()
     for text in pieces:
         tables.add(decoder.events(text))
-    return tables, pieces, decoder.damage
+    return tables, pieces, decoder
 
 
-def _no_trace(path: Path, pieces: Pieces, damage: Damage) -> ReportError:
+def _no_trace(path: Path, pieces: Pieces, decoder: EventDecoder) -> ReportError:
     """Why nothing of a trace could be read."""
-    if damage.lost:
-        problem = f"is damaged: no event of it can be read ({damage.reason})"
+    if decoder.lost:
+        problem = f"is damaged: no event of it can be read ({decoder.reason})"
         return ReportError(path, problem, "export the trace again, or copy it again.")
     if pieces.cut_off:
         problem = "is cut off before its first event"
@@ -238,32 +238,21 @@ def _is_merged(calls: Frame) -> bool:
 
 
 def _damage_notes(
-    tables: TraceTables, pieces: Pieces, damage: Damage, header: Header
+    tables: TraceTables, pieces: Pieces, decoder: EventDecoder, header: Header
 ) -> list[Note]:
     """What is said of a trace that is not whole."""
-    notes = []
-    if pieces.cut_off:
-        notes.append(
-            f"the file is cut off: what stands before is read, {tables.events:,} events; what came "
-            "after is missing."
-        )
-    if mended := damage.mended + tables.mended:
-        notes.append(
-            f"{mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
-            "characters) and were mended."
-        )
-    if damage.lost:
-        notes.append(f"{damage.lost:,} damaged events are left out: {damage.reason}")
-    if tables.apart:
-        notes.append(
-            f"{tables.apart:,} events whose begin and end stand apart (ph B and E) are left out: "
-            "PyTorch's profiler writes whole ones."
-        )
-    if tables.left_out:
-        notes.append(f"{tables.left_out:,} events without a time that can be are left out.")
-    if unread := +tables.unread:
-        parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
-        notes.append(f"values that are no number count as not recorded ({parts}).")
-    if header.torn and not pieces.cut_off:
-        notes.append("the header is damaged: nothing of it is known.")
-    return list(map(Note, notes))
+    mended, unread = decoder.mended + tables.mended, +tables.unread
+    parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
+    notes: dict[str, object] = {
+        f"the file is cut off: what stands before is read, {tables.events:,} events; what came "
+        "after is missing.": pieces.cut_off,
+        f"{mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
+        "characters) and were mended.": mended,
+        f"{decoder.lost:,} damaged events are left out: {decoder.reason}": decoder.lost,
+        f"{tables.apart:,} events whose begin and end stand apart (ph B and E) are left out: "
+        "PyTorch's profiler writes whole ones.": tables.apart,
+        f"{tables.left_out:,} events without a time that can be are left out.": tables.left_out,
+        f"values that are no number count as not recorded ({parts}).": unread,
+        "the header is damaged: nothing of it is known.": header.torn and not pieces.cut_off,
+    }
+    return [Note(note) for note, holds in notes.items() if holds]
