@@ -200,18 +200,24 @@ def _named(
         streams = Labels(launched.stream.astype(np.int32), numbers).merged()
         named["stream"] = _labelled(streams, gaps.after)
     if {"range", "place"} & set(splits):
-        named["range"] = _open_ranges(report, pid, gaps, launched.chain.tid(gaps.thread))
+        # the innermost one open on the launching thread midway between idling and launching
+        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+        ranges = range_calls(kinds_of(Frame({**ranges, "name": folded(ranges.labels("name"))})))
+        moments = {"start_ns": (gaps.opened + gaps.begun) // 2, "pid": constant(pid, len(gaps))}
+        tid = launched.chain.tid(gaps.thread)
+        holder = innermost(ranges, Frame({**moments, "tid": tid}))
+        rows = np.where(holder == NONE, NO_ROW, holder)
+        named["range"] = _labelled(ranges.labels("name"), rows)
     if {"call", "place"} & set(splits):
         chain = launched.chain
         last = chain.last_begun(chain.notable, gaps.thread, gaps.closed)
         reaches = (last != NO_ROW) & (chain.end[last] > gaps.opened) if len(chain) else last >= 0
         named["call"] = _labelled(chain.labels, np.where(reaches, last, NO_ROW))
     if "place" in splits:
-        ranges, calls = named["range"], named["call"]
-        beyond = len(ranges.values)
-        outside = ranges.equals([""])
-        codes = np.where(outside, calls.codes + beyond, ranges.codes).astype(np.int32)
-        named["place"] = Labels(codes, (*ranges.values, *calls.values)).merged()
+        inner, calls = named["range"], named["call"]
+        beyond, outside = len(inner.values), inner.equals([""])
+        codes = np.where(outside, calls.codes + beyond, inner.codes).astype(np.int32)
+        named["place"] = Labels(codes, (*inner.values, *calls.values)).merged()
     return named
 
 
@@ -219,15 +225,6 @@ def _labelled(labels: Labels, rows: Ints | Rows) -> Labels:
     """The names of some rows; empty for no row."""
     codes = np.append(labels.codes, np.int32(len(labels.values)))[rows]
     return Labels(codes, (*labels.values, "")).used()
-
-
-def _open_ranges(report: SystemReport, pid: int, gaps: IdleIntervals, tid: Ints) -> Labels:
-    """The innermost range open on the launching thread midway between idling and launching."""
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    ranges = range_calls(kinds_of(Frame({**ranges, "name": folded(ranges.labels("name"))})))
-    moments = {"start_ns": (gaps.opened + gaps.begun) // 2, "pid": constant(pid, len(gaps))}
-    holder = innermost(ranges, Frame({**moments, "tid": tid}))
-    return _labelled(ranges.labels("name"), np.where(holder == NONE, NO_ROW, holder))
 
 
 def _group_table(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 from nsightpy.query import Common, SystemReport, Top
 from nsightpy.query.command import command
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.extent import Extent
 from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
+from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
-from nsightpy.results import Field, Note, Row, Table, rows_of
+from nsightpy.results import Field, Row, Table, rows_of
 from nsightpy.results.notes import texts
 
 FIELDS = (
@@ -77,21 +78,20 @@ def info(reports: AnyPaths, *, top: Top = None, **common: Unpack[Common]) -> Tab
     memory snapshots of PyTorch have a row, too.
     """
     systems, compute, snapshots = split_by_tool(reports)
-    rows: list[Row] = []
-    inputs: list[str] = []
-    left_out: list[Note] = []
+    infos: list[ReportInfo] = []
+    sets: list[ReportSet[Any]] = []
     if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
-        rows = [info.row for info in request.map(report_info, ranked=True).values]
-        inputs, left_out = [*request.ranks.inputs], [*request.ranks.failure_notes]
+        infos += request.map(report_info, ranked=True).values
+        sets.append(request.ranks)
     if compute:
-        opened = open_ncu_reports(compute, **reading_options(common))
-        rows += [info.row for info in opened.map(_ncu_info).values]
-        inputs, left_out = [*inputs, *opened.inputs], [*left_out, *opened.failure_notes]
-    for snapshot in snapshots:
-        rows.append(_snapshot_info(snapshot).row)
-        inputs.append(str(snapshot.path))
-    return Table("info", FIELDS, tuple(rows), tuple(inputs), texts(left_out)).first(top or None)
+        sets.append(open_ncu_reports(compute, **reading_options(common)))
+        infos += sets[-1].map(_ncu_info).values
+    infos += map(_snapshot_info, snapshots)
+    inputs = (*(path for each in sets for path in each.inputs), *(str(s.path) for s in snapshots))
+    left_out = texts(note for each in sets for note in each.failure_notes)
+    rows = tuple(info.row for info in infos)
+    return Table("info", FIELDS, rows, inputs, left_out).first(top or None)
 
 
 def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInfo:

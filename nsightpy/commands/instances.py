@@ -65,12 +65,11 @@ Found: TypeAlias = tuple[str, Any, list[str]]
 
 def for_people(table: Instances) -> Table:
     """One row a rank, device and name; of bins one row a name with its modes."""
+    fields, rows = RANKS_FOR_PEOPLE, table.by_rank
     if table.fields == BIN_FIELDS:
-        modes = [
-            (one.name, one.instances, one.modes_text(MODES_IN_CELL)) for one in table.durations
-        ]
-        return Table(table.command, MODES_FOR_PEOPLE, tuple(modes), table.inputs, table.notes)
-    return Table(table.command, RANKS_FOR_PEOPLE, table.by_rank, table.inputs, table.notes)
+        fields = MODES_FOR_PEOPLE
+        rows = tuple((o.name, o.instances, o.modes_text(MODES_IN_CELL)) for o in table.durations)
+    return Table(table.command, fields, rows, table.inputs, table.notes)
 
 
 @command(

@@ -58,6 +58,11 @@ class Variant:
     size: int = -1
 
     @property
+    def any_name(self) -> str:
+        """The name that people read, where there is one."""
+        return self.name or self.base or self.mangled
+
+    @property
     def surest_name(self) -> tuple[str, str]:
         """How ncu is to find it: the kind of name (--kernel-name-base), and the name."""
         names = zip(BASES, (self.mangled, self.base, self.name), strict=True)

@@ -79,7 +79,12 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
     iterations = scope.iterations(report) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)
-    hulls = {device: _hull(windows[device], repeated.get(device[0])) for device in windows}
+    hulls = {}
+    for device, window in windows.items():  # from the first to the last of what is divided
+        edges = [int(window.starts[0]), int(window.ends[-1])]
+        if device[0] in repeated:
+            edges += [int(repeated[device[0]][0][0]), int(repeated[device[0]][1][-1])]
+        hulls[device] = Spans.of(min(edges), max(edges))
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     gaps = {} if followed is None else idle_intervals(followed, hulls, host_events(report, ranges))
     ran = _ran(report, scope, work, followed)
@@ -158,13 +163,6 @@ def _repetitions(iterations: Iterations, scope: Scope) -> Times | None:
     if scope.iteration is not None or level is None or not (level.end > level.start).all():
         return None
     return level.start[:-1], level.end[:-1]
-
-
-def _hull(window: Spans, times: Times | None) -> Spans:
-    """From the first to the last of what is divided."""
-    edges = [int(window.starts[0]), int(window.ends[-1])]
-    edges += [] if times is None else [int(times[0][0]), int(times[1][-1])]
-    return Spans.of(min(edges), max(edges))
 
 
 def _ran(report: SystemReport, scope: Scope, work: Work, followed: LaunchedWork | None) -> Frame:

@@ -59,7 +59,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        return self.variant.name or self.variant.base or self.variant.mangled
+        return self.variant.any_name
 
     @property
     def ncu_ns(self) -> int | None:

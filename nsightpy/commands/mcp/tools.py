@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -73,7 +73,9 @@ class Tool:
         what the command raises.
         """
         given = self._checked(arguments)
-        rows = row_count(given.get("top"))
+        rows = given.get("top", USUAL_ROWS)
+        if not 1 <= rows <= MOST_ROWS:
+            raise UsageError(f"top must be 1 to {MOST_ROWS}, not {rows}: narrow the question")
         if "top" not in self.arguments:
             given.pop("top", None)
         for name in given.keys() & self.arguments.keys():
@@ -102,7 +104,14 @@ class Tool:
                 raise UsageError(f"{self.name} takes no {name}{hint}")
         given = {name: value for name, value in arguments.items() if value is not None}
         for name, value in given.items():
-            _require_type(name, value, schema["properties"][name]["type"])
+            wanted = schema["properties"][name]["type"]
+            fits = any(
+                isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
+                for kind in wanted
+            )
+            plain = not isinstance(value, list) or all(isinstance(each, str) for each in value)
+            if not (fits and plain):
+                raise UsageError(f"{name} must be {' or '.join(wanted)}, not {value!r:.80}")
         for name in schema["required"]:
             if not given.get(name):
                 raise UsageError(f"{self.name} needs {name}")
@@ -145,24 +154,6 @@ def _types(annotation: Any) -> list[Any]:
     if isinstance(origin, type) and issubclass(origin, Iterable):
         return [Iterable, *(kind for kind in types if kind is Path)]
     return types
-
-
-def _require_type(name: str, value: Any, wanted: Sequence[str]) -> None:
-    fits = any(
-        isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
-        for kind in wanted
-    )
-    if not fits or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
-        raise UsageError(f"{name} must be {' or '.join(wanted)}, not {value!r:.80}")
-
-
-def row_count(wanted: int | None) -> int:
-    """How many rows to give. Raises UsageError for more than there may be."""
-    if wanted is None:
-        return USUAL_ROWS
-    if not 1 <= wanted <= MOST_ROWS:
-        raise UsageError(f"top must be 1 to {MOST_ROWS}, not {wanted}: narrow the question")
-    return wanted
 
 
 def bounded(document: dict[str, Any], rows: int) -> dict[str, Any]:

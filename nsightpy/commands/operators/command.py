@@ -34,7 +34,7 @@ from nsightpy.commands.operators.modules import (
     time_of_modules,
 )
 from nsightpy.errors import UsageError
-from nsightpy.frames import Floats, Frame
+from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.splits import Shown, in_processes, parse_splits, split_field
@@ -109,8 +109,16 @@ def operators(
         shown = Shown.of(splits, parts.ranks.inputs)
         fields = (*shown.fields, *FIELDS)
         rows = _rows(parts, shown)
-        place = [field.name for field in fields].index(sort)
-        rows.sort(key=lambda row: (-(row[place] or 0), *_order(row)))  # type: ignore[operator]
+        first, device, host = (
+            [field.name for field in fields].index(name)
+            for name in (sort, "device_self_ns", "host_self_ns")
+        )
+
+        def order(row: Row) -> tuple[object, ...]:
+            figures = (-float(row[place] or 0) for place in (first, device, host))
+            return (*figures, tuple(map(str, row[: len(fields) - len(_NUMBERS)])))
+
+        rows.sort(key=order)
         notes = notes_on(parts.values, "operators", "under no operator")
         if any(part.recorded for part in parts.values):
             notes = [*step_notes([part.steps for part in parts.values if part.steps]), *notes]
@@ -133,7 +141,8 @@ def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> Devic
     work = [devices.read(report, name, (*WORK_COLUMNS, "device")) for name in GPU_FRAMES]
     times = operator_times(frame, calls, work)
     flop = operator_flop(frame)
-    ideal_s = flop / _peaks(frame, _gpu(report, work))
+    peak = partial(peak_flop_per_s, _gpu(report, work))
+    ideal_s = flop / frame.labels("types").map(peak, np.float64)  # NaN where none is known
     parent, depth = frame.ints("parent"), frame.ints("depth")
     counted = (~np.isnan(flop)).astype(np.int64)
     whole = Frame(
@@ -170,12 +179,6 @@ def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _peaks(frame: Frame, gpu: str) -> Floats:
-    """The peak of each operator's input types in FLOP/s; NaN where not known."""
-    # None is NaN
-    return frame.labels("types").map(partial(peak_flop_per_s, gpu), np.float64)
-
-
 def _rows(parts: Parts[DeviceSums], shown: Shown) -> list[Row]:
     sums = summed(
         {shown.key(key, report): figures for key, figures in part.rows.items()}
@@ -204,8 +207,3 @@ def _rates(device_ns: float, counted: float, flop: float, ideal_s: float) -> Row
         return round(flop), None, None
     seconds = device_ns * 1e-9
     return round(flop), flop / seconds, None if np.isnan(ideal_s) else ideal_s / seconds
-
-
-def _order(row: Row) -> tuple[object, ...]:
-    *key, _, _, host, _, device = row[:-5]
-    return (-int(device or 0), -int(host or 0), tuple(map(str, key)))

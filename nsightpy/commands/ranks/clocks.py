@@ -122,17 +122,13 @@ def _rows(
             # captures that cannot be of one job have no clock to share
             known = alignment.fits[clock] if parts.ranks.one_job else None
             fit = [None if known is None else getattr(known, name) for name in _FIT]
-            times = (compute.get((pid, device)), *_wait_values(waits, unit, straggler))
-            keyed.append((clock, device, (*head, *fit, *times)))
+            times: Row = (None, None, None)  # of ranks without common collectives
+            if unit is not None and waits.instances[unit]:
+                late = straggler is not None and straggler.unit == unit
+                times = (int(waits.wait_ns[unit]), waits.last_share(unit), late)
+            row = (*head, *fit, compute.get((pid, device)), *times)
+            keyed.append((clock, device, row))
     return [row for _, _, row in sorted(keyed, key=lambda entry: entry[:2])]
-
-
-def _wait_values(waits: UnitWaits, unit: int | None, straggler: Straggler | None) -> Row:
-    """Waits, share of late arrivals, straggler; unknown for ranks without common collectives."""
-    if unit is None or not waits.instances[unit]:
-        return (None, None, None)
-    late = straggler is not None and straggler.unit == unit
-    return (int(waits.wait_ns[unit]), waits.last_share(unit), late)
 
 
 def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None) -> list[Said]:
@@ -142,7 +138,7 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
         return [BY_MPI if any(fit.method == MPI for fit in alignment.fits) else NO_COLLECTIVES]
     names = UnitNames.of(alignment).names
     late: list[Said] = [
-        f"Rank {names[each.unit]} came late {_times(each.times)} and the others waited "
+        f"Rank {names[each.unit]} came late {counted(each.times, 'time')} and the others waited "
         f"{format_time(each.cost_ns)} for it: a late start, warm-up or one delay, no straggling."
         for each in late_once(alignment, arrivals)[:MOST_NOTES]
     ]
@@ -157,7 +153,3 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
         return [NO_PEERS, *late]
     none = "No rank is late as a rule: none is last beyond chance and waits less than the others."
     return [none, *late]
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else counted(count, "time")

@@ -106,11 +106,18 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
     context = Context(typed_again(ranks.inputs), request.options, general)
     budgets = replace(summary.sections["breakdown"], inputs=summary.inputs)
     answer_of = dict(zip(questions, others, strict=True))
-    found = {entry.id: context.section(_typed(entry, a), a) for entry, a in answer_of.items()}
+    found = {entry.id: context.section(entry, answer) for entry, answer in answer_of.items()}
+    if getattr(answer_of[INSTANCES], "rows", ()):
+        longest = shlex.quote(answer_of[INSTANCES].column("name")[0])
+        entry = replace(INSTANCES, own={"of": longest, "kind": "kernel"})
+        found[entry.id] = context.section(entry, answer_of[INSTANCES])
     found |= _snapshots(inputs, context) | {
         BREAKDOWN.id: context.section(BREAKDOWN, BREAKDOWN.command.presented(budgets)),
         **_measured(inputs, context),
-        CAPTURE.id: _capture(info(ranks, **reading_options(inputs.common)), summary.notes, context),
+        CAPTURE.id: replace(
+            context.section(CAPTURE, info(ranks, **reading_options(inputs.common))),
+            notes=shortened(summary.notes),
+        ),
     }
     head = summary.header
     about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
@@ -149,13 +156,6 @@ def _longest() -> Question[Any]:
         return table
 
     return replace(ranked, combine=follow, presented=instances.presented)
-
-
-def _typed(entry: Entry, answer: Any) -> Entry:
-    """The section with the name of the longest kernel among what is typed for it."""
-    if entry is not INSTANCES or not getattr(answer, "rows", ()):
-        return entry
-    return replace(entry, own={"of": shlex.quote(answer.column("name")[0]), "kind": "kernel"})
 
 
 def _marked(tracks: Timeline | NsightpyError, summary: Summary) -> Timeline | None:
@@ -207,7 +207,8 @@ def _without_system(inputs: Inputs) -> Page:
     if inputs.compute:
         found |= _measured(inputs, context)
         table = info(inputs.compute, **reading_options(inputs.common))
-        found[CAPTURE.id] = _capture(table, found[ROOFLINE.id].notes, context)
+        notes = shortened(found[ROOFLINE.id].notes)
+        found[CAPTURE.id] = replace(context.section(CAPTURE, table), notes=notes)
     kinds = (
         (inputs.compute, "measurement of Nsight Compute", "measurements of Nsight Compute"),
         (inputs.snapshots, "memory snapshot of PyTorch", "memory snapshots of PyTorch"),
@@ -219,12 +220,6 @@ def _without_system(inputs: Inputs) -> Page:
         verdict=f"{' and '.join(counts)}.",
         sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
     )
-
-
-def _capture(about: Table, notes: Sequence[object], context: Context) -> Section:
-    """What each report is, and what has to be known to trust the figures."""
-    section = context.section(CAPTURE, about)
-    return replace(section, notes=shortened(notes))
 
 
 def title_of(inputs: Sequence[str]) -> str:

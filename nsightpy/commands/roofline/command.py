@@ -120,8 +120,7 @@ def roofline(
         all_launches=tuple(every),
         all_variants=len(all_groups),
     )
-    shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
-    notes: list[Said] = [*opened.failure_notes, *shared, *_launch_notes(kept), *_clock_notes(kept)]
+    notes = _notes(opened, [note for _, notes in parts for note in notes], kept)
     return with_notes(made, opened.inputs, notes)
 
 
@@ -251,23 +250,22 @@ def _longest(
     return [launches[place] for place in sorted(places)]
 
 
-def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
-    """The reports' own notes, each once, with how many of several reports it is about."""
-    counts = Counter(notes)
-    of = f" of {reports} reports)"
-    return [note if reports == 1 else f"{note} ({count}{of}" for note, count in counts.items()]
-
-
-def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[Note]:
-    """Why points are missing and what to know of those that are there, with the launches' count."""
+def _notes(
+    reports: ReportSet[NcuReport], of_reports: Sequence[str], launches: Sequence[RooflineLaunch]
+) -> list[Said]:
+    """What reports say, why points are missing and what to know of those that are there, each once
+    with how many it is about."""
+    of = "" if len(reports) == 1 else f" of {len(reports)} reports)"
+    counts = Counter(of_reports)
+    notes: list[Said] = [*reports.failure_notes]
+    notes += [f"{note} ({count}{of}" if of else note for note, count in counts.items()]
     said = [*(n for each in launches for n in each.missing)]
     said += [Note(remark) for each in launches for remark in each.remarks]
-    notes = []
     for note, count in Counter(said).items():
         few = f"{count} of {len(launches)}: {note.reason}"
         text = few if count < len(launches) else f"{note.reason[0].upper()}{note.reason[1:]}"
         notes.append(replace(note, reason=text))
-    return notes
+    return [*notes, *_clock_notes(launches)]
 
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:

@@ -20,8 +20,7 @@ from nsightpy.commands.select.plan import (
     FIELDS,
     Plan,
     plan_notes,
-    rows,
-    runs_of,
+    rows_of,
     starts,
     starts_a_job,
 )
@@ -125,15 +124,21 @@ def _plan(
         rank_variable=_rank_variable(selection, parts.values, options.application),
         from_start=all(start.trigger != CUDA_PROFILER_API for start in starts(selection, parts)),
     )
-    runs = runs_of(selection)
+    runs, rows = zip(*rows_of(selection, options), strict=True) if selection.choices else ((), ())
+    ranks = [unit.rank for unit, _ in offered if unit.rank is not None]
+    processes = sum(part.processes for part in parts.values)
+    hosts = {part.host for part in parts.values}
+    whole = processes > max(ranks, default=0) and "" not in hosts
+    # every captured process, and every rank up to the highest known
+    size = max(1, processes, *(rank + 1 for rank in ranks))
     plan = Plan(
         "select",
         FIELDS,
-        tuple(rows(selection, runs, options)),
+        rows,
         total_rows=selection.variants if top and top < selection.variants else None,
         runs=runs,
         options=options,
-        job=_job([unit.rank for unit, _ in offered if unit.rank is not None], parts.values),
+        job=Job(size, len(hosts) if whole else 1),
     )
     return replace(plan, notes=tuple(plan_notes(plan, selection, parts)))
 
@@ -148,14 +153,6 @@ def _way_out(offers: Sequence[Offers]) -> str:
             "their kernels."
         )
     return "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`."
-
-
-def _job(ranks: Sequence[int], offers: Sequence[Offers]) -> Job:
-    """How large the job is: every captured process, and every rank up to the highest known."""
-    processes = sum(part.processes for part in offers)
-    hosts = {part.host for part in offers}
-    whole = processes > max(ranks, default=0) and "" not in hosts
-    return Job(max(1, processes, *(rank + 1 for rank in ranks)), len(hosts) if whole else 1)
 
 
 def _rank_variable(

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from nsightpy.analysis.selection.coverage import PASSES, PASSES_OTHERWISE, KernelChoice, Selection
+from nsightpy.analysis.selection.coverage import PASSES, PASSES_OTHERWISE, Selection
 from nsightpy.analysis.selection.launch_places import MOST_SHAPES, shaped
 from nsightpy.commands.select.offers import Offers
 from nsightpy.errors import ReportError, UsageError, require_choice
@@ -21,7 +21,7 @@ from nsightpy.readers.nsys.capture import (
     TORCH_PROFILER,
     CaptureStart,
 )
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Row, Table
 from nsightpy.units import counted, format_time
 
 FIELDS = (
@@ -104,53 +104,28 @@ def starts_a_job(application: Sequence[str]) -> bool:
     return application[0].rpartition("/")[2] in LAUNCHERS
 
 
-def runs_of(selection: Selection) -> tuple[Run, ...]:
-    """One run for the launch of each choice."""
-    return tuple(
-        Run(
-            *choice.variant.surest_name,
-            choice.sample.place,
-            f"ncu_{order:02d}",
-            choice.unit.rank,
-            _title(choice),
-        )
-        for order, choice in enumerate(selection.choices, start=1)
-    )
-
-
-def _title(choice: KernelChoice) -> str:
-    """What a run measures, for people."""
-    shape, rank = choice.sample.shape, choice.unit.rank
-    name = brief(shape.name or shape.base or shape.mangled, _TITLE_WIDTH)
-    which = "" if rank is None else f", rank {rank}"
-    sizes = f"grid {shaped(shape.grid)}, block {shaped(shape.block)}"
-    return f"{name}: {sizes}, {format_time(choice.sample.duration_ns)} in nsys{which}"
-
-
-def rows(
-    selection: Selection, runs: Sequence[Run], options: Options
-) -> Iterator[tuple[Value, ...]]:
-    """The rows of the table, one per choice."""
+def rows_of(selection: Selection, options: Options) -> Iterator[tuple[Run, Row]]:
+    """One run for the launch of each choice, and its row of the table."""
     covered = 0
-    for order, (choice, run) in enumerate(zip(selection.choices, runs, strict=True), start=1):
-        shape = choice.sample.shape
+    for order, choice in enumerate(selection.choices, start=1):
+        shape, unit, sample = choice.sample.shape, choice.unit, choice.sample
+        name, grid, block = shape.any_name, shaped(shape.grid), shaped(shape.block)
         covered += choice.total_ns
+        which = "" if unit.rank is None else f", rank {unit.rank}"
+        title = (
+            f"{brief(name, _TITLE_WIDTH)}: grid {grid}, block {block}, "
+            f"{format_time(sample.duration_ns)} in nsys{which}"
+        )
+        surest = choice.variant.surest_name
+        run = Run(*surest, sample.place, f"ncu_{order:02d}", unit.rank, title)
         yield (
-            order,
-            shape.name or shape.base or shape.mangled,
-            shape.mangled or None,
-            shaped(shape.grid),
-            shaped(shape.block),
-            choice.instances,
-            choice.total_ns,
-            selection.share(choice.total_ns),
-            selection.share(covered),
-            choice.sample.duration_ns,
-            run.skip,
-            1,
-            shell_line(run, options),
-            shape.static_shared + shape.dynamic_shared,
-            run.rank,
+            run,
+            (
+                *(order, name, shape.mangled or None, grid, block, choice.instances),
+                *(choice.total_ns, selection.share(choice.total_ns), selection.share(covered)),
+                *(sample.duration_ns, run.skip, 1, shell_line(run, options)),
+                *(shape.static_shared + shape.dynamic_shared, run.rank),
+            ),
         )
 
 
@@ -212,12 +187,11 @@ def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
             f"{counted(selection.not_wanted, 'more variant')} would be needed for the usual 80 %: "
             "nobody runs ncu so often. --top N chooses more, --coverage SHARE as many as it takes."
         )
-    sized = sum(choice.variant.size >= 0 for choice in selection.choices)
-    if sized:
-        which = "row stands" if sized == 1 else "rows stand"
+    if sized := sum(choice.variant.size >= 0 for choice in selection.choices):
         yield (
-            f"{sized} {which} for launches of one size: their kernel ran under more than "
-            f"{MOST_SHAPES} grids, which are grouped by powers of two of the threads launched."
+            f"{counted(sized, 'row stands', 'rows stand')} for launches of one size: their kernel "
+            f"ran under more than {MOST_SHAPES} grids, which are grouped by powers of two of the "
+            "threads launched."
         )
     talking = sum(part.communication_ns for part in offers)
     kernels = sum(part.kernels_ns for part in offers)

@@ -141,16 +141,16 @@ def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
     """Ranges, some at a time, with the ids of those around each and its own: :1:2."""
     if ranges.ints("level").max(initial=0) >= MOST_LISTED:
         raise TooMuchError(f"nests ranges more than {MOST_LISTED:,} deep: too many to list")
+
+    def stack(number: int) -> str:
+        around = ""
+        while number:
+            around, number = f":{number}{around}", int(parents[number - 1])
+        return around
+
     for some in ranges.in_parts(BATCH_ROWS):
-        stacks = tuple(_stack(number, parents) for number in some.ints("id").tolist())
+        stacks = tuple(map(stack, some.ints("id").tolist()))
         yield Frame({**some, "stack": Labels(np.arange(some.rows, dtype=np.int32), stacks)})
-
-
-def _stack(number: int, parents: Ints) -> str:
-    stack = ""
-    while number:
-        stack, number = f":{number}{stack}", int(parents[number - 1])
-    return stack
 
 
 def _average(label: str, measure: str) -> Column:
