@@ -6,13 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.findings.evidence import JobEvidence
-from nsightpy.analysis.findings.rule import (
-    ERROR,
-    INFO,
-    WARNING,
-    next_command,
-    percent_text,
-)
+from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, next_command, percent_text
 from nsightpy.analysis.findings.thresholds import HEALTHY_SHARE, LEAST_SHARE, NEAR_CAPACITY
 from nsightpy.results import Finding, notes
 from nsightpy.units import format_bytes, listed

@@ -40,16 +40,12 @@ _BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in RULES}
 
 @dataclass(frozen=True)
 class Found:
-    """A rule that is true, the device that it is worst on, and the finding."""
+    """A rule that is true, the device that it is worst on, its time there by name, the finding."""
 
     rule: Rule
     row: Evidence
+    parts: Mapping[str, int]
     finding: Finding
-
-    @property
-    def parts(self) -> Mapping[str, int]:
-        """What its time consists of, by name."""
-        return self.rule.parts(self.row)
 
 
 def judge(job: JobEvidence) -> list[Finding]:
@@ -86,7 +82,7 @@ def _worst(rule: Rule, job: JobEvidence) -> Found | None:
         return None
     severities = (INFO, WARNING, ERROR)
     _, row = max(true, key=lambda case: (severities.index(rule.severity(case[1])), case[0]))
-    return Found(rule, row, _finding(rule, row, job))
+    return Found(rule, row, rule.parts(row), _finding(rule, row, job))
 
 
 def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:

@@ -280,7 +280,6 @@ class JobEvidence:
     problems: Sequence[Note] = field(default_factory=tuple)
     options: str = ""
     is_part: bool = False
-    has_collectives: bool = False
     host: str = ""
     notes: tuple[Said, ...] = ()
 

@@ -23,6 +23,7 @@ from nsightpy.analysis.findings.thresholds import (
     WARP,
 )
 from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.work_graph.idle_intervals import (
     LAUNCH_BOUND,
     QUEUED,
@@ -46,7 +47,6 @@ _FP32_GEMM = re.compile(
 _TENSOR = re.compile(r"_tf32|tensorop|_tensor\d+x\d+")
 # Elements a load of a tensor core kernel's operands: 16 bytes are 8 of FP16, 4 of TF32.
 _UNALIGNED = re.compile(r"tensorop.*_align[12](?!\d)")
-_GEMM = re.compile(r"gemm|cutlass|cublas|xmma|nvjet", re.IGNORECASE)
 # Kernels that read and write every element for one small step, as frameworks name them.
 _ELEMENTWISE = re.compile(
     r"[Ee]lementwise|at::native::reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp"
@@ -54,7 +54,6 @@ _ELEMENTWISE = re.compile(
     r"|Eigen::internal::\w*ReductionKernel|_GPU_DT_\w+_kernel|broadcast_kernel|mapreduce_grid"
     r"|VectorizedBroadcastKernel|mxnet_generic_kernel"
 )
-_SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
 # What compilers and authors have fused already (Triton, nvFuser, XLA, fused optimisers), and
 # memory sets.
 _FUSED = re.compile(r"triton_|nvfuser|fused|fusion|FillFunctor", re.IGNORECASE)
@@ -173,10 +172,8 @@ def _masks(running: Running, kernels: Frame, computing: Mask, gpu: Gpu) -> dict[
 
 def _attentions(running: Running, computing: Mask) -> Mask:
     """The softmax kernels between two matrix products."""
-    softmax, product = (running.named(pattern)[computing] for pattern in (_SOFTMAX, _GEMM))
-    softmax &= ~product
-    at = np.flatnonzero(product)
-    rows = np.flatnonzero(softmax)
+    categories = running.names.renamed(category_of)
+    rows, at = (np.flatnonzero(categories.equals([of])[computing]) for of in ("softmax", "gemm"))
     mask = np.zeros_like(computing)
     if len(at) and len(rows):
         after = np.searchsorted(at, rows)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
+from nsightpy.analysis.findings.evidence import NONE, Evidence, Group
 from nsightpy.analysis.findings.thresholds import EXPLAINS, UNBALANCED
 from nsightpy.analysis.time_budget import UNUSED
 from nsightpy.units import format_time, significant
@@ -56,12 +56,15 @@ def _uneven(row: Evidence, rows: Sequence[Evidence]) -> Group:
         for number, other in enumerate(used)
         if other is not row
     )
+    waiting = used[-freest]
+    waits = (waiting["exposed-communication"], waiting["longest"])
+    worst, ahead = max(waits, key=lambda of: of.longest_ns).worst, waiting.ahead_ns - row.ahead_ns
     beyond = min(int((max(work) - mean) * (row.iterations or 1)), free)
     computes = f"{format_time(row.budget.compute_ns)}{row.per_iteration(row.budget.compute_ns)}"
     return Group(
         alone_ns=beyond,
         name=f"{computes}, {significant(max(work) / mean)} times the mean of {len(work)} devices",
-        worst=_longest_wait(used[-freest], row),
+        worst=None if worst is None else replace(worst, start_ns=worst.start_ns + ahead),
     )
 
 
@@ -74,12 +77,3 @@ def _comparable(rows: Sequence[Evidence]) -> list[float]:
     if any(counted) and not all(counted):
         return []
     return [row.budget.compute_ns / (row.iterations or 1) for row in rows]
-
-
-def _longest_wait(waiting: Evidence, row: Evidence) -> Place | None:
-    """The longest time in which a device had nothing to do or waited for another, in its time."""
-    places = filter(None, (waiting[of].worst for of in ("exposed-communication", "longest")))
-    longest = max(places, key=lambda place: place.duration_ns, default=None)
-    if longest is None:
-        return None
-    return Place(longest.start_ns + waiting.ahead_ns - row.ahead_ns, longest.duration_ns)

@@ -15,7 +15,8 @@ from nsightpy.analysis.findings.thresholds import (
 
 def _shown_by(_: Evidence, job: JobEvidence) -> str:
     in_mpi = any(row.caused("exposed-communication") for row in job.used)
-    return "collectives" if job.has_collectives else "gaps" if in_mpi else "breakdown"
+    collectives = any(row["collectives"].count for row in job.used)
+    return "collectives" if collectives else "gaps" if in_mpi else "breakdown"
 
 
 def _unbucketed(row: Evidence) -> bool:

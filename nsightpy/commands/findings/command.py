@@ -13,7 +13,7 @@ from typing import Annotated
 
 from nsightpy.analysis.findings.engine import has_edit, judge, with_gains
 from nsightpy.analysis.findings.evidence import JobEvidence
-from nsightpy.analysis.findings.gains import changes_of, what_if as asked
+from nsightpy.analysis.findings.gains import changes_of, what_if as of_changes
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -75,11 +75,11 @@ def findings(
     both are per iteration where iterations are known, else for the whole window. docs/findings.md
     says of every finding what it means and what to do.
     """
-    taken = tuple(communication)
+    patterns = tuple(communication)
     rates = read_link_rates(ceilings, LARGE_BYTES)
     changes = changes_of(tuple(what_if))
-    judged = partial(_judged, communication=taken, changes=changes, link_rates=rates)
-    return Question(partial(_facts, communication=taken), judged, ranked=True)
+    judged = partial(_judged, communication=patterns, changes=changes, link_rates=rates)
+    return Question(partial(_facts, communication=patterns), judged, ranked=True)
 
 
 def _facts(report: SystemReport, scope: Scope, *, communication: tuple[str, ...]) -> ReportEvidence:
@@ -98,18 +98,18 @@ def _judged(
 ) -> Table | Question[Table]:
     facts, job, problems = job_of(parts.request, parts.results, link_rates)
 
-    def told(known: Replayed) -> Table:
-        findings = with_gains(problems, known.work)
+    def table(replay: Replayed) -> Table:
+        findings = with_gains(problems, replay.work)
         if changes:
-            findings = [asked(changes, known.work, known.reason), *findings]
+            findings = [of_changes(changes, replay.work, replay.reason), *findings]
         nothing = [NOTHING] if facts.devices and not findings else []
         failed = [error.left_out for error in parts.failures]
-        notes = (*nothing, *facts.notes, *known.notes, *failed)
-        return replace(findings_table(findings, known.record()), notes=notes)
+        notes = (*nothing, *facts.notes, *replay.notes, *failed)
+        return replace(findings_table(findings, replay.record()), notes=notes)
 
     if not changes and not any(map(has_edit, problems)):
-        return told(Replayed())
-    return replayed(job, parts.scope, communication, told)
+        return table(Replayed())
+    return replayed(job, parts.scope, communication, table)
 
 
 def job_of(
@@ -130,7 +130,6 @@ def job_of(
         options=request.options,
         is_part=request.scope.is_part,
         host=listed((part.host for part in parts if part.host), most=3, mark="; "),
-        has_collectives=any(part.recorded.rank_part.log.shown.any() for part in parts),
         notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
     problems = [_with_line(finding, results) for finding in judge(facts)]
