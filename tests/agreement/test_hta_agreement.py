@@ -75,6 +75,7 @@ def test_the_goldens_are_those_of_the_named_version() -> None:
     assert {golden(name)["hta"] for name in NAMES} == {"0.5.0"}
 
 
+@pytest.mark.slow
 def test_the_temporal_breakdown_agrees(name: str) -> None:
     told = golden(name)["temporal"]
     found = budget(read(name, any_stream=True))
@@ -86,6 +87,7 @@ def test_the_temporal_breakdown_agrees(name: str) -> None:
     assert round(100 * found.compute_ns / found.window_ns, 2) == told["compute_time_pctg"]
 
 
+@pytest.mark.slow
 def test_host_events_with_a_stream_are_no_kernels_to_us(name: str) -> None:
     theirs, ours = budget(read(name, any_stream=True)), budget(read(name))
     assert (theirs != ours) == (name == UNLIKE)
@@ -175,6 +177,7 @@ def overlapping(start: np.ndarray, end: np.ndarray) -> int:
     return int(np.maximum(end[:-1] - start[1:], 0).sum())
 
 
+@pytest.mark.slow
 def test_without_rounding_the_percentages_stay(name: str) -> None:
     told = golden(name)["temporal"]
     found = budget(read(name, rounded=False))

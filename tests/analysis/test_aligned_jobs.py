@@ -137,6 +137,7 @@ def test_a_rank_without_collectives_goes_with_its_host() -> None:
     assert logs.errors_ns(alignment.fits)[6] < 4 * CollectiveJob.process_error_ns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", [True, False])
 def test_few_clocks_are_compared(payload: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 64 clocks there are 2,016 pairs; a tree has 63."""

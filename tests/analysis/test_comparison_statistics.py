@@ -36,6 +36,7 @@ def by_hand(before: list[int], after: list[int]) -> float:
     return sum(every) / len(every)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 99), min_size=10, max_size=12, unique=True), st.integers(4, 6))
 def test_p_values_count_every_way_to_divide_the_runs(values: list[int], size: int) -> None:
     before, after = values[:size], values[size:]

@@ -182,6 +182,7 @@ def test_every_category_has_names() -> None:
     assert set(NAMES) == set(CATEGORIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LEARNING, ids=lambda path: path.name)
 def test_names_of_deep_learning_are_known_nearly_all(path: Path) -> None:
     rows = rows_of("kernels", path, "--by", "category")
@@ -196,6 +197,7 @@ def test_tracelens_says_the_same(path: Path) -> None:
             assert category_of(row["Kernel name"]) in TRACELENS[row["Parent op category"]]
 
 
+@pytest.mark.slow
 def test_categories_add_up_to_the_kernels() -> None:
     sample = ROOT / "sample_reports" / "training_4rank"
     by_name = rows_of("kernels", sample)

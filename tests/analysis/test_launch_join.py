@@ -63,6 +63,7 @@ def join_cases(ids: tuple[int, ...]) -> st.SearchStrategy[tuple[list[Kernel], li
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(join_cases(DENSE) | join_cases(SPARSE))
 def test_the_join_is_that_of_a_dictionary(case: tuple[list[Kernel], list[Call]]) -> None:

@@ -94,6 +94,7 @@ def test_without_api_calls_nothing_is_known(tmp_path: Path) -> None:
     assert any("no CUDA API calls" in note for note in table.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_devices_of_several_reports_are_told_apart(tmp_path: Path, jobs: int) -> None:
     for rank in range(2):

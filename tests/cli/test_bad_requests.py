@@ -164,6 +164,7 @@ def test_dash_is_stdout(export: Path) -> None:
     assert ask("api", export, "-o", "-").stdout == ask("api", export).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no POSIX pipes")
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_reader_that_leaves_early_makes_no_noise(export: Path, form: str) -> None:

@@ -122,6 +122,7 @@ def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes
     assert [row["rank"] for row in document["ranks"]] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_piped_output_is_whole_and_plain() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "nsightpy", "summarize", TRAINING],

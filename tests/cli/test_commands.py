@@ -120,6 +120,7 @@ def test_top_is_a_number_of_rows(top: Any) -> None:
 ALL_HEAVY = {"numpy", "pandas", "sqlalchemy", "matplotlib", "pyarrow", "rich"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
@@ -154,6 +155,7 @@ FIGURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [each.name for each in COMMANDS.values() if each.figure])
 def test_every_picture_is_a_function_of_the_library(name: str) -> None:
     places, given = FIGURES.get(name, ((TRAINING,), {}))

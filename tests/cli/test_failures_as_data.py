@@ -161,6 +161,7 @@ def test_what_nobody_foresaw(
     assert error["file"] == (str(export) if is_fault else file)
 
 
+@pytest.mark.slow
 def test_a_fault_is_data_beside_the_answer_about_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def test_causes_add_up_to_the_idle_time(path: Path) -> None:
         assert None in causes or sum(map(number, causes)) == row["idle_ns"]
 
 
+@pytest.mark.slow
 def test_breakdown_and_gaps_say_the_same() -> None:
     by_cause = nsightpy.gaps(JOB, by="cause")
     said = {str(row["cause"]): row["total_ns"] for row in by_cause.records()}

@@ -211,6 +211,7 @@ def test_other_threads_and_processes_are_not_confused(tmp_path: Path) -> None:
     assert rows == [(1000, 4, "range"), (2000, 8, "range"), (1000, -1, "kernel name")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", ["json", None])
 @pytest.mark.parametrize("name", ["ranks_8", "training_4rank", "pipeline_4"])
 def test_groups_are_the_true_ones(tmp_path: Path, name: str, payload: str | None) -> None:

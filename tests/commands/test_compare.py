@@ -59,6 +59,7 @@ def kernel(found: Comparison, name: str) -> ComparedQuantity:
     return next(one for one in found.kernels if name in (one.name, one.before_name))
 
 
+@pytest.mark.slow
 def test_nothing_changed(jobs: Jobs) -> None:
     found = compared(jobs, "again")
     assert found.step.verdict in (SAME, CANNOT_TELL)
@@ -83,6 +84,7 @@ def test_a_kernel_became_a_little_slower(jobs: Jobs, what: str, factor: float) -
         assert one.verdict == SLOWER
 
 
+@pytest.mark.slow
 def test_a_slower_kernel_makes_the_step_slower_by_its_share(jobs: Jobs) -> None:
     found = compared(jobs, "slower 10 %")
     one = kernel(found, catalogue.FLASH_BACKWARD.name)
@@ -102,6 +104,7 @@ def test_twice_as_many_launches_are_said_to_be_that(jobs: Jobs) -> None:
     assert one.verdict == SLOWER
 
 
+@pytest.mark.slow
 def test_another_template_argument_is_no_new_kernel(jobs: Jobs) -> None:
     found = compared(jobs, "renamed")
     one = kernel(found, RENAMED)

@@ -33,6 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {what: [str(run) for run in made.runs(what, 4)] for what in names}
 
 
+@pytest.mark.slow
 def test_exit_codes_of_gates(runs: dict[str, list[str]], tmp_path: Path) -> None:
     sides = (*runs["before"], "--", *runs["slower 10 %"])
     assert ask("compare", *sides).code == 0

@@ -127,6 +127,7 @@ def test_a_part_of_the_time_is_replayed(part: dict[str, Any], iterations: int) -
     assert row["gain_ns"] == pytest.approx(iterations * TRUE_GAINS["host-gap"], rel=0.05)
 
 
+@pytest.mark.slow
 def test_instances_of_a_range_are_replayed_one_by_one() -> None:
     table = findings(TRAINING, nvtx="forward")
     assert table.replay["iterations"] == table.replay["of_iterations"] == 8
@@ -349,6 +350,7 @@ def test_next_commands_of_copies_or_graphs_alone_show_something(tmp_path: Path) 
         run_all(export.write())
 
 
+@pytest.mark.slow
 def test_next_commands_keep_the_part_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

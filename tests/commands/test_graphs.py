@@ -62,6 +62,7 @@ OPERATION = st.tuples(st.integers(0, 40), st.integers(1, 12)).map(lambda s: (s[0
 REPLAY = st.lists(OPERATION, min_size=1, max_size=9, unique_by=lambda span: span[1])
 
 
+@pytest.mark.slow
 @given(st.lists(REPLAY, min_size=1, max_size=5))
 def test_busy_time_and_chain_of_replays(replays: list[list[tuple[int, int]]]) -> None:
     found, operations = replays_of_nodes(*work_of(replays))

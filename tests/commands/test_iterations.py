@@ -67,6 +67,7 @@ def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dic
 # By NVTX
 
 
+@pytest.mark.slow
 def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None:
     paths, truth = written(TRAINING_4RANK, tmp_path)
     found = in_own_times(rows_of("iterations", *paths), paths)
@@ -381,6 +382,7 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
     """Moments as the table prints them, rounded."""
     job = SAMPLES / "training_4rank"

@@ -56,6 +56,7 @@ def told(name: str, arguments: Mapping[str, Any], *folders: Path) -> tuple[bool,
     return made.is_error, text.text
 
 
+@pytest.mark.slow
 @needs_mcp
 def test_tools_are_the_commands_that_answer() -> None:
     listed = asked(Roots.of([SAMPLES]), lambda client: client.list_tools()).tools
@@ -224,6 +225,7 @@ def test_rows_lists_and_texts_are_bounded() -> None:
     )
 
 
+@pytest.mark.slow
 @needs_mcp
 def test_over_stdio_nothing_but_the_protocol_is_on_stdout() -> None:
     """The whole program, as an agent starts it."""

@@ -37,6 +37,7 @@ def test_pipeline_stages_are_compared_apart(tmp_path: Path) -> None:
     assert {row["slowest_rank"] for row in last[:5]} == {3}
 
 
+@pytest.mark.slow
 def test_more_captured_iterations_are_no_imbalance(tmp_path: Path) -> None:
     job = replace(PRESETS["ranks_8"], straggler=None, iterations=8, warmup=0)
     simulate(job, tmp_path, lambda paths: begin_late(paths, {2}, 40_000_000))

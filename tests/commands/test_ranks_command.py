@@ -81,6 +81,7 @@ def test_nobody_is_named_where_nobody_is_slow(
     assert any("No rank is late as a rule" in note for note in ranks(tmp_path).notes)
 
 
+@pytest.mark.slow
 def test_a_late_start_is_no_straggler(tmp_path: Path) -> None:
     job = replace(PRESETS["ranks_8"], straggler=None, start_skew_ns=(0, 0, 0, 900_000_000, 0))
     assert stragglers(simulate(job, tmp_path)) == []
@@ -95,6 +96,7 @@ def test_who_is_held_up_by_a_slow_pipeline_neighbour_is_not_blamed(
     assert set(stragglers(simulate(job, tmp_path))) <= {slow}
 
 
+@pytest.mark.slow
 def test_wrong_clocks_make_no_straggler(tmp_path: Path) -> None:
     job = replace(PRESETS["ranks_8"], straggler=None, utc_error_ns=(0, 40_000_000))
     assert stragglers(simulate(job, tmp_path)) == []
@@ -147,6 +149,7 @@ def test_many_repeated_reports_are_counted(tmp_path: Path) -> None:
     assert told[3:] == ["3 more reports repeat the capture of an earlier one"]
 
 
+@pytest.mark.slow
 def test_captures_of_different_length(tmp_path: Path) -> None:
     job = simulate(
         PRESETS["ranks_8"], tmp_path, lambda paths: begin_late(paths, {2, 5}, 25_000_000)

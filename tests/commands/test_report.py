@@ -44,6 +44,7 @@ OTHERS = ("breakdown", "instances", "timeline")
 ASKED = [entry for entry in ENTRIES if entry.command.asks and entry.id not in OTHERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ASKED, ids=lambda entry: entry.id)
 def test_sections_hold_what_the_commands_say_to_people(entry: Entry, training: Page) -> None:
     section = training.section(entry.id)
@@ -175,6 +176,7 @@ def test_a_capture_without_gpu_work_says_so_and_shows_no_zeros() -> None:
     assert "-t cuda" in page.verdict
 
 
+@pytest.mark.slow
 def test_each_report_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     loop = engine._parts
@@ -190,6 +192,7 @@ def test_each_report_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == 2
 
 
+@pytest.mark.slow
 def test_an_unreadable_report_is_left_out_and_named(tmp_path: Path) -> None:
     for path in TRAINING.glob("*.sqlite"):
         (tmp_path / path.name).symlink_to(path)
@@ -199,6 +202,7 @@ def test_an_unreadable_report_is_left_out_and_named(tmp_path: Path) -> None:
     assert len(page.section("ranks").tables[0].table) == 4
 
 
+@pytest.mark.slow
 def test_a_part_of_the_capture_is_what_all_sections_are_about() -> None:
     page = nsightpy.report(TRAINING, rank=2, iteration="3-4")
     told = nsightpy.kernels(str(TRAINING), rank=2, iteration="3-4")

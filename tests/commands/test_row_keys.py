@@ -35,6 +35,7 @@ def by_key(column: str, *request: str | Path) -> dict[str, str]:
     return {row["key"]: row[column] for row in rows(*request)}
 
 
+@pytest.mark.slow
 def test_a_kernel_has_one_key_in_every_command() -> None:
     kernels = by_key("Name", "kernels", TRAINING)
     assert len(kernels) == len({canonical_name(name) for name in kernels.values()})

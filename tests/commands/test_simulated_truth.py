@@ -243,6 +243,7 @@ def test_ranks_can_be_chosen(wanted: str, job: Callable[[str], Job]) -> None:
 # Nothing private
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one_report_2rank", "mid"])
 def test_nothing_of_the_environment_gets_out(
     name: str, job: Callable[[str], Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

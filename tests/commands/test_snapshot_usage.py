@@ -347,6 +347,7 @@ def first_of_the_user(event: dict[str, Any]) -> Any:
     return NO_STACK
 
 
+@pytest.mark.slow
 @real_snapshots
 def test_real_snapshots_agree_with_a_plain_computation(path: Path) -> None:
     expected = plain(path, first_of_the_user)

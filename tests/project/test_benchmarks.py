@@ -31,6 +31,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_same_arguments_make_the_same_files(job: Path, tmp_path: Path) -> None:
     generate("--reports", "4", tmp_path)
     for path in sorted(job.iterdir()):

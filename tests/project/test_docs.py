@@ -66,6 +66,7 @@ def test_every_dependency_has_a_bound_and_a_reason() -> None:
         assert bounds[">="] in reasons, text
 
 
+@pytest.mark.slow
 def test_python_example_of_the_readme_runs(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT)

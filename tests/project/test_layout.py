@@ -49,6 +49,7 @@ def test_helpers_lie_in_support() -> None:
     assert elsewhere == []
 
 
+@pytest.mark.slow
 def test_no_test_imports_another() -> None:
     imported = [
         f"{path.relative_to(ROOT)} imports {node.module}"

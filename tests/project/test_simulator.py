@@ -228,6 +228,7 @@ def test_the_files_say_what_the_truth_says(written: Written) -> None:
 # The samples
 
 
+@pytest.mark.slow
 def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
     script = ROOT / "scripts" / "make_sample_reports.py"
     subprocess.run([sys.executable, script, "--output", tmp_path], check=True)

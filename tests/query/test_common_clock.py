@@ -21,6 +21,7 @@ def clock() -> CommonClock:
     return common_clock(open_ranks(TRAINING))
 
 
+@pytest.mark.slow
 def test_own_times_and_moments_are_inverse(clock: CommonClock) -> None:
     assert len(clock.fits) == 4
     for path, pid in clock.fits:
@@ -59,6 +60,7 @@ def test_a_stretch_of_one_report_is_in_its_own_time() -> None:
     assert budget.column("window_ns") == [middle - extent.start_ns]
 
 
+@pytest.mark.slow
 def test_findings_and_gaps_lie_on_the_same_clock() -> None:
     """A place that gaps names is there with --from, whatever the rank's own clock says."""
     longest = nsightpy.gaps(TRAINING, top=8).records()
@@ -95,6 +97,7 @@ def test_a_stretch_without_gpu_work_is_told_where_that_is(
         assert any(one.startswith(note) for one in found.notes) == told
 
 
+@pytest.mark.slow
 def test_none_of_the_rows_left_out_is_zero_from_python_too() -> None:
     every = nsightpy.gaps(TRAINING, top=0)
     assert len(every.rows) == every.total_rows

@@ -35,6 +35,7 @@ def test_budgets_are_those_of_the_iterations() -> None:
             assert row[name] == sum(one[name] for one in mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [("--iteration", "3"), ("--from", "579ms", "--to", "592ms")])
 def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Path) -> None:
     """Of two ranks, by rank: what ranks them, lists them, follows them and writes them."""
@@ -57,6 +58,7 @@ def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Pat
     assert sorted(written) == sorted(kernels.values())
 
 
+@pytest.mark.slow
 def test_steady_iterations_are_chosen_by_their_phase() -> None:
     every = rows_of("iterations", JOB)
     chosen = rows_of("iterations", JOB, "--iteration", "steady")
@@ -79,6 +81,7 @@ def test_it_goes_with_a_range_and_a_rank() -> None:
     assert 0 < budget["window_ns"] < whole["duration_ns"]
 
 
+@pytest.mark.slow
 def test_findings_and_summarize_speak_of_them() -> None:
     listed = rows_of("iterations", JOB, "--iteration", "4", "--rank", "0")
     summary = ask("summarize", JOB, "--iteration", "4", "--format", "json").json

@@ -263,6 +263,7 @@ def test_strange_names_work(tmp_path: Path, export: Path, stem: str) -> None:
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
 def test_names_that_are_no_utf8_work(tmp_path: Path, export: Path) -> None:
     path = tmp_path / os.fsdecode(b"latin-\xe9\xff.sqlite")

@@ -119,6 +119,7 @@ def test_what_rows_lack_is_noted(
     assert note.format(table).lstrip("12 ") not in whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["start = NULL", '"end" = start - 1', '"end" = 1 << 62'])
 def test_what_is_left_out_is_as_if_it_were_not_there(tmp_path: Path, change: str) -> None:
     found = damaged(tmp_path, KERNEL, f"UPDATE {KERNEL} SET {change} WHERE {FIRST}")
@@ -181,6 +182,7 @@ def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
     assert rows_of("kernels", "--nvtx", "range", path) == []
 
 
+@pytest.mark.slow
 def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> None:
     """Times stay; nothing becomes 0 bytes, and no copy is small."""
     export = full(tmp_path / "full.sqlite")

@@ -108,6 +108,7 @@ def test_negative_times(tmp_path: Path) -> None:
     assert row["Instances"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [2**31, 2**62, -1, -(2**63)])
 def test_huge_ids(tmp_path: Path, value: int) -> None:
     export = full(tmp_path / "a.sqlite")
@@ -191,6 +192,7 @@ def test_nothing_captured_at_all(tmp_path: Path, generation: str) -> None:
         assert "no GPU work" in said, request
 
 
+@pytest.mark.slow
 def test_a_gpu_but_no_kernels(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     export.kernel(1, 2, "k")

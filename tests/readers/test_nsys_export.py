@@ -82,6 +82,7 @@ def test_old_report_files_are_read_too(bench: Bench) -> None:
     assert export_fault(sqlite_of(old).path) is None
 
 
+@pytest.mark.slow
 def test_odd_names(bench: Bench) -> None:
     for name in ["a b#c?d%20.nsys-rep", "-f.nsys-rep", "é" * 90 + ".nsys-rep", 'it\'s "q".qdrep']:
         report = bench.report.rename(bench.report.with_name(name))

@@ -81,6 +81,7 @@ def test_moments_beyond_every_clock_are_none(tmp_path: Path, others: str, wrong:
     assert "1 events without a time that can be are left out." in found["notes"]
 
 
+@pytest.mark.slow
 def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(limits.QUERY_SECONDS, "0.3")
     file = SqliteFile(full(tmp_path / "full.sqlite").write())
@@ -201,6 +202,7 @@ def test_a_stretch_without_gpu_work_has_no_findings(tmp_path: Path) -> None:
     assert "No GPU work is in the wanted stretch of time" in answer.stderr
 
 
+@pytest.mark.slow
 def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     export.kernel(30_000, 40_000, "k", launch=(20_000, 20_010))

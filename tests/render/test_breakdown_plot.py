@@ -41,6 +41,7 @@ def texts(figure: Figure) -> str:
     return "\n".join(found)
 
 
+@pytest.mark.slow
 def test_the_bars_are_the_budget_and_the_causes() -> None:
     table = breakdown(str(SAMPLES / "training_4rank"))
     figure = breakdown_figure(table)

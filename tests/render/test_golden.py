@@ -16,6 +16,7 @@ TRAINING = "sample_reports/training_4rank"
 SINGLE = "sample_reports/single_process.sqlite"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize(("name", "report"), [("training", TRAINING), ("single", SINGLE)])
 def test_summary_on_a_terminal(name: str, report: str, columns: int) -> None:
@@ -35,6 +36,7 @@ def test_piped_tables(
     check_golden(f"{command}_single.csv", capsysbinary.readouterr().out.decode())
 
 
+@pytest.mark.slow
 def test_colour_on_terminals_only() -> None:
     assert "\x1b[32m" in run_in_terminal(["summarize", TRAINING], 80)
     plain = run_in_terminal(["summarize", TRAINING], 80, NO_COLOR="1")

@@ -67,6 +67,7 @@ def policy_of(document: Document) -> dict[str, str]:
     return {rule[0]: rule[1] for rule in rules}
 
 
+@pytest.mark.slow
 def test_the_page_may_load_nothing(page: Path) -> None:
     document = Document(page.read_text())
     rules = policy_of(document)
@@ -89,6 +90,7 @@ def test_the_page_may_load_nothing(page: Path) -> None:
     assert not re.search(r"@import|url\(", "".join(document.all("style")[0].parts))
 
 
+@pytest.mark.slow
 def test_everything_is_readable_without_scripts(page: Path, made: Page) -> None:
     document = Document(page.read_text())
     text = document.all("main")[0].text
@@ -119,6 +121,7 @@ def svg_of(image: Element) -> ElementTree.Element:
     return ElementTree.fromstring(unquote(picture))
 
 
+@pytest.mark.slow
 def test_every_picture_is_inside(page: Path, made: Page) -> None:
     images = Document(page.read_text()).all("img")
     labels = [picture.label for one in made.shown for picture in one.pictures]
@@ -137,6 +140,7 @@ def test_every_picture_is_inside(page: Path, made: Page) -> None:
             assert link.startswith("data:image/png;base64,") or link[1:] in ids
 
 
+@pytest.mark.slow
 def test_the_data_are_those_of_the_tables(page: Path) -> None:
     data = Document(page.read_text()).data
     assert data["schema"] == "nsightpy.report/1"
@@ -173,6 +177,7 @@ def test_64_ranks_make_a_small_page(tmp_path: Path) -> None:
     assert policy_of(document)["default-src"] == "'none'"
 
 
+@pytest.mark.slow
 def test_a_page_that_is_too_large_loses_rows_and_says_so() -> None:
     fields = (Field("Name", "name"), Field("Total Time (ns)", "time"))
     rows = tuple((f"kernel_{number}_" + "x" * 4000, number) for number in range(100))
@@ -183,6 +188,7 @@ def test_a_page_that_is_too_large_loses_rows_and_says_so() -> None:
     assert "and 40 more" in before or "and 70 more" in before
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text(hostile: Path) -> None:
     text = hostile.read_text()
     document = Document(text)

@@ -58,6 +58,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in texts(figure))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 10, 100])
 def test_numbers_and_key_keep_clear_of_each_other(count: int, tmp_path: Path) -> None:
     figure = roofline_figure(many(count, tmp_path))
@@ -107,6 +108,7 @@ def test_measured_ceilings_are_solid_and_theory_is_dashed(tmp_path: Path) -> Non
     assert {"-", "--"} <= styles
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     found = roofline(SAMPLE)
     variant = found.variants[0]

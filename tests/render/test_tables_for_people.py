@@ -123,6 +123,7 @@ def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
     assert lines[-1] == "and 90 more rows: --top 0 shows them (shown: where idle is largest)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["ranks", "collectives", "breakdown", "launches", "nvtx"])
 def test_tables_on_80_columns(command: str) -> None:
     shown = run_in_terminal([command, TRAINING], 80, NO_COLOR="1")
@@ -131,6 +132,7 @@ def test_tables_on_80_columns(command: str) -> None:
     assert max(map(display_width, plain.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_top_zero_shows_every_row() -> None:
     short, long = (
         run_in_terminal(["launches", TRAINING, *more], 80) for more in ((), ("--top", "0"))

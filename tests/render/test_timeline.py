@@ -231,6 +231,7 @@ def test_one_iteration_is_the_window() -> None:
     assert made.window_ns < 1.3 * int(found["duration_ns"] or 0)
 
 
+@pytest.mark.slow
 def test_the_critical_path_is_marked_on_whom_it_runs_over() -> None:
     made = nsightpy.timeline(str(TRAINING))
     whole, *legs = made.path()

@@ -62,6 +62,7 @@ def written(folder: Path, suffix: str, *arguments: str | Path) -> Trace:
     return trace_of(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_the_training_job(tmp_path: Path, suffix: str) -> None:
     trace = written(tmp_path, suffix, TRAINING)
@@ -174,6 +175,7 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
     assert sorted(trace.marks)[-1].details == f"pid 1 · GPU 0: {HOSTILE[1]}"
 
 
+@pytest.mark.slow
 def test_nanoseconds_survive(tmp_path: Path) -> None:
     ask("timeline", TRAINING, "-o", tmp_path / "t.json")
     text = (tmp_path / "t.json").read_text()

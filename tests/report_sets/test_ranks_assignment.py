@@ -204,6 +204,7 @@ def test_a_report_counts_once_however_it_is_named(tmp_path: Path) -> None:
         open_ranks([tmp_path, tmp_path / "absent.sqlite"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_broken_reports_among_good_ones_are_left_out_and_named(tmp_path: Path, jobs: int) -> None:
     paths = [write(tmp_path / f"rank{rank}.sqlite", took=100 + rank) for rank in (0, 1, 2, 3)]

@@ -48,6 +48,7 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_they_answer_as_one_process_does(job: Path, started: list[BaseProcess]) -> None:
     command = ("kernels", job, "--by", "rank", "--format", "csv")
     alone = ask(*command, "--jobs", "1").text
@@ -63,6 +64,7 @@ def test_one_report_needs_none(job: Path, jobs: str, started: list[BaseProcess])
     assert started == []
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard(job: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -124,6 +126,7 @@ def sleeping(report: NsysReport) -> None:
     time.sleep(60)
 
 
+@pytest.mark.slow
 @POSIX
 def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     job: Path, started: list[BaseProcess]
@@ -155,6 +158,7 @@ def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProces
     assert not any(process.is_alive() for process in started)
 
 
+@pytest.mark.slow
 @POSIX
 def test_what_died_beside_others_is_tried_again_alone(job: Path) -> None:
     mapped = open_ranks(job, jobs=2).map(killed_once)
@@ -162,6 +166,7 @@ def test_what_died_beside_others_is_tried_again_alone(job: Path) -> None:
     assert not mapped.failures
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_no_answer(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(open_ranks(job, jobs=2).map(printing).values) == 3
     assert capfd.readouterr().out == ""
@@ -196,6 +201,7 @@ def reading(job: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     program.communicate()
 
 
+@pytest.mark.slow
 @POSIX
 def test_an_interrupt_ends_all_of_them(reading: tuple[subprocess.Popen[str], list[int]]) -> None:
     program, workers = reading

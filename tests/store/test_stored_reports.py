@@ -83,6 +83,7 @@ questions = st.sampled_from(FRAMES).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=st.lists(st.tuples(questions, st.booleans()), min_size=1, max_size=6))
 def test_rows_do_not_depend_on_what_was_asked_before(

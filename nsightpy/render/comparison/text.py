@@ -25,7 +25,7 @@ STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
 def print_comparison(result: Comparison, out: Console, _: int | None = None) -> None:
     """Print the comparison in the console's width."""
     width = out.width if out.width < UNLIMITED else PIPED_WIDTH
-    for line in _head(result, width):
+    for line in _head(result, width, out.width):
         out.print(line)
     tables = [] if result.noise is not None else [*_tables(result, out.width)]
     # names are cut on a terminal only
@@ -43,7 +43,7 @@ def _styled(text: str, style: str) -> Text:
     return Text(text, style=style)
 
 
-def _head(result: Comparison, width: int) -> Iterator[Text]:
+def _head(result: Comparison, width: int, widest: int) -> Iterator[Text]:
     """What is compared, what differs, and the answer on the fifth line or above."""
     if result.noise is not None:
         yield _labelled("Runs", sentences.noise_runs(result), width)
@@ -52,7 +52,7 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
     for label, text in sentences.circumstances(result):
-        yield _labelled(label, text, width)
+        yield _labelled(label, text, widest)
     yield from _wrapped(
         "Answer", sentences.answer(result), width, STYLES.get(result.step.verdict, "bold")
     )
