@@ -142,12 +142,12 @@ def _with_path(parts: Parts[Part], *, communication: tuple[str, ...]) -> Table |
     if not (table.rows and works):
         return table
 
-    def told(known: Replayed) -> Table:
-        path = known.path_text if known.chosen.of else None
-        notes = () if path is None else (PATH.format(known.looked_at, path),)
+    def with_path(replay: Replayed) -> Table:
+        path = replay.path_text if replay.chosen.of else None
+        notes = () if path is None else (PATH.format(replay.looked_at, path),)
         return replace(table, notes=(*table.notes[:1], *notes, *table.notes[1:]))
 
-    return replayed(job_of_work(parts.ranks, works), parts.scope, communication, told)
+    return replayed(job_of_work(parts.ranks, works), parts.scope, communication, with_path)
 
 
 def _table(parts: Parts[Part]) -> Table:
@@ -235,7 +235,7 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 def _spread_text(device: DeviceIterations) -> str:
     iterations, lengths = device.iterations, device.budgets.duration[device.steady]
     usual, high = float(np.median(lengths)), float(np.quantile(lengths, 0.95))
-    phases = Counter(iterations.phase[place] for place in device.shown.tolist())
+    phases = Counter(iterations.phase[number] for number in device.shown.tolist())
     others = ", ".join(f"{phases[phase]} {phase}" for phase in (WARM_UP, EDGE) if phases[phase])
     kernels = int(np.median(iterations.kernels[device.steady]))
     return (
@@ -264,8 +264,8 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     same: dict[tuple[int, str], list[tuple[float, DeviceIterations, int]]] = {}
     for device in devices:
         for slow in slow_iterations(device.steady, device.budgets):
-            known = same.setdefault((slow.iteration, slow.part), [])
-            known.append((slow.ratio, device, slow.grew_ns))
+            group = same.setdefault((slow.iteration, slow.part), [])
+            group.append((slow.ratio, device, slow.grew_ns))
     texts = []
     for (number, part), group in same.items():
         ratio, slowest, grew = max(group, key=lambda each: each[0])

@@ -111,8 +111,8 @@ def places_in(iterations: Iterations, chosen: Chosen) -> Ints:
     """Which of a process's iterations are chosen, ascending."""
     if isinstance(chosen, str):
         return iterations.steady
-    places = [place for place in sorted(chosen) if place < len(iterations)]
-    return np.asarray(places, dtype=np.int64)
+    numbers = [number for number in sorted(chosen) if number < len(iterations)]
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def chosen_time(report: SystemReport, chosen: Chosen) -> dict[tuple[int, int], Spans]:

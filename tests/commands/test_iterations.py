@@ -115,7 +115,7 @@ def test_names_that_count_are_one_range() -> None:
 
 
 def frames_of(report: Any) -> tuple[Frame, Frame, Frame, Frame]:
-    columns = ("start_ns", "end_ns", "pid", "correlation_id")
+    columns = ("start_ns", "end_ns", "pid", "device", "correlation_id")
     graphs = report.frame("graph_launches", columns)
     return (
         report.frame("kernels", (*columns, "name")),
@@ -188,7 +188,7 @@ def test_ranges_that_hold_the_work_go_before_the_order_of_launches() -> None:
         {
             "start_ns": start + 50,
             "end_ns": start + 120,
-            "pid": same,
+            **dict.fromkeys(("pid", "device"), same),
             "correlation_id": ids,
             "name": Labels.of(f"k{n % 10}" for n in range(count)),
         }
@@ -272,7 +272,7 @@ def steps(durations: list[int]) -> Iterations:
         {
             "start_ns": start,
             "end_ns": np.where(last, np.repeat(end, 4), start + 1),
-            "pid": np.ones(len(start), dtype=np.int64),
+            **dict.fromkeys(("pid", "device"), np.ones(len(start), dtype=np.int64)),
             "correlation_id": np.zeros(len(start), dtype=np.int64),
             "name": Labels.of(f"k{n % 4}" for n in range(len(start))),
         }

@@ -111,7 +111,7 @@ class Program:
             {
                 "start_ns": kernels[:, 0],
                 "end_ns": kernels[:, 1],
-                "pid": ones,
+                **dict.fromkeys(("pid", "device"), ones),
                 "correlation_id": kernels[:, 2],
                 "name": Labels.of(k[3] for k in self.kernels),
             }

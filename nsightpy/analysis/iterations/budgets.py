@@ -52,15 +52,15 @@ class SlowIteration:
     grew_ns: int
 
 
-def iteration_budgets(iterations: Iterations, done: Activity) -> IterationBudgets:
+def iteration_budgets(iterations: Iterations, activity: Activity) -> IterationBudgets:
     """The budget of each iteration from what one device did (sets of time, in ns)."""
 
     def within(time: Spans) -> Ints:
         return measure_before(time, iterations.end) - measure_before(time, iterations.start)
 
     # compute has millions of intervals: the others, without it, are few
-    compute, copies = within(done.compute), within(done.memory - done.compute)
-    exposed = within(done.communication - done.compute - done.memory)
+    compute, copies = within(activity.compute), within(activity.memory - activity.compute)
+    exposed = within(activity.communication - activity.compute - activity.memory)
     return IterationBudgets(iterations.duration, compute + exposed + copies, compute, exposed)
 
 
@@ -76,9 +76,9 @@ def slow_iterations(steady: Ints, budgets: IterationBudgets) -> list[SlowIterati
     deviation = float(np.median(np.abs(every[steady] - median)))
     slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
     found = []
-    for place in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
+    for number in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
         parts = budgets.parts.items()
-        grew = {name: int(part[place] - np.median(part[steady])) for name, part in parts}
+        grew = {name: int(part[number] - np.median(part[steady])) for name, part in parts}
         most = max(grew, key=lambda name: grew[name])
-        found.append(SlowIteration(place, float(every[place]) / median, most, grew[most]))
+        found.append(SlowIteration(number, float(every[number]) / median, most, grew[most]))
     return found

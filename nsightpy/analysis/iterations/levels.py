@@ -16,7 +16,7 @@ from nsightpy.frames import Frame, Ints, Labels, distinct
 
 SEQUENCE, WAITS = "repeated kernel sequence", "work between synchronising calls"
 _EARLIEST = np.iinfo(np.int64).min
-_COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", "name")
+_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "name")
 NEVER = np.empty(0, dtype=np.int64)
 
 
@@ -57,24 +57,22 @@ class LaunchedWork:
         Its order is the program's; that of all devices depends on which thread was faster.
         """
         devices, codes = distinct(self.device)
-        most = np.argmax(np.bincount(codes, self.spent)) if len(devices) > 1 else 0
-        return self if len(devices) == 1 else self.take(codes == most)
+        if len(devices) == 1:
+            return self
+        return self.take(codes == np.argmax(np.bincount(codes, self.spent)))
 
 
 def work_of(
     kernels: Frame, graphs: Frame, calls: Frame, waits: Ints = NEVER, first_ns: int | None = None
 ) -> LaunchedWork:
-    """The work of one process, from frames of that process (pid, correlation_id, names, times).
+    """The work of one process, from the frames that find_iterations takes.
 
-    calls: start_ns, pid and correlation_id of the calls that launch, by start. `waits`: when calls
-    began that wait for the GPU.
+    `waits`: when calls began that wait for the GPU.
     """
-    columns = (*_COLUMNS, "device") if "device" in kernels else _COLUMNS
     both = kernels
     if graphs.rows:
-        both = Frame.concatenate([frame.select(columns) for frame in (kernels, graphs)])
-    start, end = both.ints("start_ns"), both.ints("end_ns")
-    device = both.ints("device") if "device" in both else np.zeros_like(start)
+        both = Frame.concatenate([frame.select(_COLUMNS) for frame in (kernels, graphs)])
+    start, end, device = (both.ints(column) for column in ("start_ns", "end_ns", "device"))
     issued = launch_starts(both, calls)
     if (unknown := issued == NO_TIME).any():
         issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
@@ -86,9 +84,9 @@ def work_of(
     return _by_call(work.take(order), ~unknown[order])
 
 
-def _by_call(work: LaunchedWork, known: NDArray[np.bool_]) -> LaunchedWork:
+def _by_call(work: LaunchedWork, launched: NDArray[np.bool_]) -> LaunchedWork:
     """What one call launched as one entry, under the name of its first kernel and their number."""
-    more = known[1:] & known[:-1] & (work.issued[1:] == work.issued[:-1])
+    more = launched[1:] & launched[:-1] & (work.issued[1:] == work.issued[:-1])
     first = np.flatnonzero(np.append(True, ~more))
     size = np.diff(first, append=len(work))
     pairs, codes = distinct(work.name.codes[first].astype(np.int64) << 32 | size)
@@ -108,9 +106,9 @@ def _issued_next(start: Ints, issued: Ints) -> Ints:
     A host that runs ahead had launched the kernel before that one.
     """
     order = np.argsort(start, kind="stable")
-    known = np.where(issued == NO_TIME, np.iinfo(np.int64).max, issued)[order]
-    after = np.empty_like(known)
-    after[order] = np.minimum.accumulate(known[::-1])[::-1]
+    times = np.where(issued == NO_TIME, np.iinfo(np.int64).max, issued)[order]
+    after = np.empty_like(times)
+    after[order] = np.minimum.accumulate(times[::-1])[::-1]
     return after
 
 
@@ -194,15 +192,15 @@ class Level:
     @cached_property
     def held(self) -> float:
         """The share of the work in units that are alike and in kernels that a usual one has."""
-        known = np.isin(self.work.name.codes, self.usual.name.codes)
-        return self.coverage * float(self.work.spent[known].sum() / max(self.work.spent.sum(), 1))
+        usual = np.isin(self.work.name.codes, self.usual.name.codes)
+        return self.coverage * float(self.work.spent[usual].sum() / max(self.work.spent.sum(), 1))
 
     @property
     def usual(self) -> LaunchedWork:
         """The launches of a unit like most of them: that of the median time."""
-        places = np.flatnonzero(self.alike)
-        place = places[np.argsort(self.spent[places], kind="stable")[len(places) // 2]]
-        return self.work.take(slice(int(self.low[place]), int(self.high[place])))
+        alike = np.flatnonzero(self.alike)
+        middle = alike[np.argsort(self.spent[alike], kind="stable")[len(alike) // 2]]
+        return self.work.take(slice(int(self.low[middle]), int(self.high[middle])))
 
     @property
     def issued(self) -> Ints:
@@ -277,7 +275,6 @@ def _completed(work: LaunchedWork) -> Ints:
 
 def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
     """Which of disjoint ascending spans each time lies in; -1 for none."""
-    place = np.searchsorted(start, times, side="right") - 1
-    # The last limit is that of -1, what lies before the first span.
-    limits = np.append(end, _EARLIEST)
-    return np.where((place >= 0) & (times <= limits[place]), place, -1)
+    owner = np.searchsorted(start, times, side="right") - 1
+    # the last limit is that of -1, what lies before the first span
+    return np.where(times <= np.append(end, _EARLIEST)[owner], owner, -1)

@@ -53,12 +53,12 @@ def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
     levels: list[_Mark] = []
     for mark in sorted(mark for size in GRAMS for mark in _marks(symbols, size)):
         # a run of several symbols may miss turns that one symbol does not
-        known = any(
+        again = any(
             mark.period == level.period
             and abs(mark.times - level.times) <= max(1, CLOSE * mark.times)
             for level in levels
         )
-        if not known and len(levels) < LEVELS:
+        if not again and len(levels) < LEVELS:
             levels.append(mark)
     return [mark.run for mark in levels]
 
@@ -94,6 +94,6 @@ def _marks(symbols: Ints, size: int) -> Iterator[_Mark]:
     first = order[np.searchsorted(code, values)]
     kept = (count + 1 >= REPEATS) & (regular >= MOST) & (reach >= ABOUT)
     for row in np.flatnonzero(kept).tolist():
-        place, score = int(first[row]), float(regular[row] * reach[row])
-        run = tuple(symbols[place : place + size].tolist())
-        yield _Mark(1 - score, place, run, int(usual[row]), int(count[row]) + 1)
+        begin, score = int(first[row]), float(regular[row] * reach[row])
+        run = tuple(symbols[begin : begin + size].tolist())
+        yield _Mark(1 - score, begin, run, int(usual[row]), int(count[row]) + 1)

@@ -117,7 +117,7 @@ def find_iterations(
 ) -> Iterations:
     """The iterations of one process, from its frames.
 
-    kernels, graphs: start_ns, end_ns, pid, correlation_id, name; calls: start_ns, pid and
+    kernels, graphs: start_ns, end_ns, pid, device, correlation_id, name; calls: start_ns, pid and
     correlation_id of those that launch, by start; ranges: RANGE_COLUMNS; `host`: start_ns and name
     of other calls, of which those count that wait for the GPU.
     `named`: the ranges that the user called iterations, as `text`; `level`: the level that the user
@@ -232,9 +232,9 @@ def _edges(chosen: Level, compute: Ints) -> list[int]:
     lengths = chosen.end - chosen.start
     least = MOST * int(compute[1:-1].min()) if last > 1 else 0.0
     edges = {
-        place
-        for place in (0, last)
-        if chosen.launches[place] < NEARLY_ALL * usual or compute[place] < least
+        number
+        for number in (0, last)
+        if chosen.launches[number] < NEARLY_ALL * usual or compute[number] < least
     }
     if last + 1 == REPEATS and lengths[0] < MOST * int(lengths[1:].min()):
         edges.add(0)

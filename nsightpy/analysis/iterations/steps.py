@@ -197,9 +197,9 @@ def _of_network(level: Level, groups: Sequence[RangeGroup]) -> tuple[int, str]:
     start = level.issued
     for group in groups:
         if group.role in (Role.PASS, Role.STEP):
-            place = group.holds(start)
-            inside = place >= 0
-            if inside.mean() >= MOSTLY and len(np.unique(place[inside])) <= MOST * len(start):
+            owner = group.holds(start)
+            inside = owner >= 0
+            if inside.mean() >= MOSTLY and len(np.unique(owner[inside])) <= MOST * len(start):
                 return NOTHING, f"layers: several lie in one range {group.name!r}"
     attends = bool(level.usual.named(vocabulary.ATTENTION).any())
     different = len(np.unique(level.usual.name.codes))
