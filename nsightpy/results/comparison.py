@@ -113,12 +113,8 @@ class ComparedQuantity:
     @property
     def before_duration_ns(self) -> float | None:
         """The time of one launch before."""
-        return _each(self.before_ns, self.before_count)
-
-    @property
-    def after_duration_ns(self) -> float | None:
-        """The time of one launch after."""
-        return _each(self.after_ns, self.after_count)
+        total, count = self.before_ns, self.before_count
+        return total / count if total is not None and count else None
 
     @property
     def change(self) -> str:
@@ -139,10 +135,6 @@ class ComparedQuantity:
     def row(self) -> tuple[Value, ...]:
         """Under COMPARE_FIELDS."""
         return tuple(getattr(self, field.name) for field in COMPARE_FIELDS)
-
-
-def _each(total: int | None, count: float | None) -> float | None:
-    return total / count if total is not None and count else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ import pytest
 from nsightpy.errors import NsightpyError
 from nsightpy.output.escape import display_width
 from nsightpy.output.formats import document_of
-from nsightpy.render.comparison.junit import comparison_junit
-from nsightpy.render.comparison.markdown import code, comparison_markdown
+from nsightpy.render.comparison.for_ci import code, comparison_junit, comparison_markdown
 from nsightpy.render.comparison.plot import comparison_figure, waterfall
 from nsightpy.render.comparison.text import print_comparison
 from nsightpy.render.plots.drawing import picture_bytes

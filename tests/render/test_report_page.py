@@ -16,7 +16,7 @@ import pytest
 from simulator import TrainingJob
 
 import nsightpy
-from nsightpy.render.page.columns import columns_of
+from nsightpy.render.page.content import columns_of
 from nsightpy.render.page.page import LIMIT, page_text, write_page
 from nsightpy.results import Field, Table, number
 from nsightpy.results.page import Page, PageTable, Section

@@ -51,7 +51,7 @@ def quantity(
         given["runs_needed"] = 9 if verdict == "cannot tell" else None
     made = ComparedQuantity(name, **(given | more))
     if made.before_count and made.after_count and made.delta_from_count_ns is None:
-        each = ((made.before_duration_ns or 0) + (made.after_duration_ns or 0)) / 2
+        each = ((made.before_duration_ns or 0) + (made.after_ns or 0) / made.after_count) / 2
         by_count = round((made.after_count - made.before_count) * each)
         return replace(
             made,

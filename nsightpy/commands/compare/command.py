@@ -77,8 +77,8 @@ PROMISED = (
     text="nsightpy.render.comparison.text:print_comparison",
     picture="nsightpy.render.comparison.plot:comparison_figure",
     formats={
-        "markdown": "nsightpy.render.comparison.markdown:comparison_markdown",
-        "junit": "nsightpy.render.comparison.junit:comparison_junit",
+        "markdown": "nsightpy.render.comparison.for_ci:comparison_markdown",
+        "junit": "nsightpy.render.comparison.for_ci:comparison_junit",
     },
 )
 def compare(

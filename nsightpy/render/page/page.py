@@ -15,8 +15,7 @@ from markupsafe import Markup
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import finite
 from nsightpy.render.inline import policy_hash, script_json, source, template
-from nsightpy.render.page.columns import columns_of
-from nsightpy.render.page.pictures import PageImage, drawn
+from nsightpy.render.page.content import PageImage, columns_of, drawn
 from nsightpy.render.timeline.page import embed, policy_hashes
 from nsightpy.results import finding_record
 from nsightpy.results.page import SCHEMA, Page, PageTable, Section

@@ -29,7 +29,7 @@ from nsightpy.render.plots.charts import (
 )
 from nsightpy.render.plots.drawing import INK, MEDIAN, device_names, new_panels, styled
 from nsightpy.results import Table, Value
-from nsightpy.units import format_time, time_unit_for
+from nsightpy.units import significant, time_unit_for
 
 KINDS = (COMPUTE, COMMUNICATION, COPIES, IDLE)
 PANELS = 8
@@ -41,12 +41,13 @@ Matrix = NDArray[np.float64]
 
 
 class Iterations(NamedTuple):
-    """Times in ns: matrices of device by iteration, NaN where a device has no such iteration."""
+    """Times in `unit`: matrices of device by iteration, NaN where there is no such iteration."""
 
     devices: list[tuple[Value, Value]]
     numbers: Matrix
     times: Mapping[str, Matrix]
     steady: Matrix
+    unit: str
 
 
 @styled
@@ -92,9 +93,9 @@ def iterations_of(table: Table) -> Iterations:
     cells = ([rows.index(device) for device in devices], iterations - first)
 
     def matrix(values: object) -> Matrix:
-        filled = np.full(shape, np.nan)
-        filled[cells] = values
-        return filled
+        empty = np.full(shape, np.nan)
+        empty[cells] = values
+        return empty
 
     time = {
         name: np.asarray(table.column(f"{name}_ns"), dtype=np.float64)
@@ -110,7 +111,9 @@ def iterations_of(table: Table) -> Iterations:
     }
     numbers = np.arange(first, first + shape[1], dtype=np.float64)
     steady = matrix([phase == "steady" for phase in table.column("phase")])
-    return Iterations(rows, numbers, {n: matrix(each) for n, each in times.items()}, steady)
+    unit, scale = time_unit_for([float(time["duration"].max())])
+    filled = {name: matrix(each / scale) for name, each in times.items()}
+    return Iterations(rows, numbers, filled, steady, unit)
 
 
 def draw_iterations(
@@ -120,46 +123,35 @@ def draw_iterations(
     held = ~np.isnan(iterations.times["duration"][devices]).all(axis=0)
     times = {kind: each[devices][:, held] for kind, each in iterations.times.items()}
     steady = np.nanmean(iterations.steady[devices][:, held], axis=0) > 0.5
-    unit, scale = _unit(iterations)
     means = np.column_stack([np.nanmean(times[kind.name], axis=0) for kind in KINDS])
     numbers, duration = iterations.numbers[held], times["duration"]
-    draw_shares(axes, KINDS, means / scale, numbers, pale=~steady)
-    title = f"{name or 'by iteration'}: {_parts(means[steady], duration[:, steady], len(steady))}"
+    draw_shares(axes, KINDS, means, numbers, pale=~steady)
+    title = f"{name or 'by iteration'}: {len(steady)} iterations, none steady"
+    if steady.any():
+        median = float(np.nanmedian(duration[:, steady]))
+        axes.axhline(median, **MEDIAN)
+        shares = 100 * means[steady].sum(axis=0) / means[steady].sum()
+        parts = [f"{kind.name} {share:.0f} %" for kind, share in zip(KINDS, shares, strict=True)]
+        title = f"{name or 'by iteration'}: {steady.sum()} steady of {len(steady)}, median "
+        title += f"{significant(median)} {iterations.unit}: {', '.join(parts)}"
     if not name and len(devices) > 1:
         title = f"by iteration, mean of {len(devices)} devices; line: shortest to longest"
         if len(numbers) <= MOST_BARS:
-            ends = np.nanmin(duration, axis=0) / scale, np.nanmax(duration, axis=0) / scale
+            ends = np.nanmin(duration, axis=0), np.nanmax(duration, axis=0)
             axes.vlines(numbers, *ends, color=INK, linewidth=1.2)
         title += "; dashed: steady median" * bool(steady.any())
-    if steady.any():
-        axes.axhline(float(np.nanmedian(duration[:, steady])) / scale, **MEDIAN)
-    axes.set(xlim=(numbers[0] - 0.5, numbers[-1] + 0.5), ylabel=f"time ({unit})")
+    axes.set(xlim=(numbers[0] - 0.5, numbers[-1] + 0.5), ylabel=f"time ({iterations.unit})")
     axes.set_title(title)
     axes.grid(axis="x", visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _parts(means: Matrix, durations: Matrix, count: int) -> str:
-    """The median of the steady iterations and how they divide."""
-    if not len(means):
-        return f"{count} iterations, none steady"
-    shares = 100 * means.sum(axis=0) / means.sum()
-    parts = [f"{kind.name} {share:.0f} %" for kind, share in zip(KINDS, shares, strict=True)]
-    median = format_time(float(np.nanmedian(durations)))
-    return f"{len(means)} steady of {count}, median {median}: {', '.join(parts)}"
-
-
 def _heat_map(axes: Axes, iterations: Iterations, kind: str, names: list[str]) -> None:
     """One figure of every device and iteration; the scale holds what is not cut off."""
-    unit, scale = _unit(iterations)
-    values = iterations.times[kind] / scale
+    values = iterations.times[kind]
     steady = values[iterations.steady == 1]
     drawn = steady if len(steady) else values[~np.isnan(values)]
     across = (iterations.numbers[0] - 0.5, iterations.numbers[-1] + 0.5)
     ends = (float(drawn.min()), float(drawn.max()))
-    draw_heat_map(axes, values, names, across, unit, ends=ends)
+    draw_heat_map(axes, values, names, across, iterations.unit, ends=ends)
     axes.set_title(f"{kind} of each device")
-
-
-def _unit(iterations: Iterations) -> tuple[str, int]:
-    return time_unit_for([float(np.nanmax(iterations.times["duration"]))])

@@ -40,7 +40,6 @@ NAME = 44
 MOST_ITERATIONS = 60
 FAILED = "#b00020"
 MOMENT: Look = {"color": QUIET, "linewidth": 0.6, "linestyle": ":"}
-SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
 
 
 @styled
@@ -72,29 +71,29 @@ def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> 
     """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
     drawn = sorted(series, key=lambda one: -peak_bytes(one))[:MOST_LINES]
     highest = max(max(peak_bytes(one), max(one.reserved, default=0)) for one in drawn)
-    unit, size = next(((name, size) for name, size in SIZES if highest >= size), ("B", 1))
     names = device_names([(one.rank, one.device) for one in drawn])
     for one, name, color, line in zip(drawn, names, COLORS, cycle(LINES), strict=False):
         if one.layers:
-            _layers(axes, one, scale, size)
+            _layers(axes, one, scale)
             continue
         edges = np.asarray([*one.times_ns, max([end, *one.times_ns])]) / scale
-        axes.stairs(np.asarray(one.live) / size, edges, color=color, linestyle=line, label=name)
+        axes.stairs(np.asarray(one.live), edges, color=color, linestyle=line, label=name)
         if len(one.reserved):
-            held = np.asarray(one.reserved) / size
+            held = np.asarray(one.reserved)
             axes.stairs(held, edges, color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
     peak = peak_bytes(top)
     if len(top.live):
         at = top.times_ns[int(np.argmax(top.live))] / scale
-        axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
+        axes.plot([at], [peak], marker="v", color=INK, markersize=5)
     left_out = len(series) - len(drawn)
     more = f", {counted(left_out, 'device')} left out" if left_out else ""
     by = f" by {short_name(top.peak_by, 50)}" if top.peak_by and not top.layers else ""
     title = f"{short_name(top.memory, 30)} memory: peak {format_bytes(peak)} on {names[0]}{by}"
     axes.set_title(f"{title}{more}")
-    axes.set_ylim(0, 1.12 * highest / size or 1)
-    axes.set_ylabel(f"memory ({unit})")
+    axes.set_ylim(0, 1.12 * highest or 1)
+    axes.set_ylabel("memory")
+    axes.yaxis.set_major_formatter(lambda size, _: format_bytes(size))
     if len(axes.get_legend_handles_labels()[1]) > 1 and not axes.get_legend():
         key_beside(axes)
 
@@ -104,7 +103,7 @@ def peak_bytes(series: MemorySeries) -> int:
     return max(series.live, default=0)
 
 
-def _layers(axes: Axes, series: MemorySeries, scale: int, size: int) -> None:
+def _layers(axes: Axes, series: MemorySeries, scale: int) -> None:
     """Live memory stacked by who allocated it, what the allocator held above, and iterations."""
     times = np.asarray(series.times_ns) / scale
     peak = int(np.argmax(series.live))
@@ -116,13 +115,13 @@ def _layers(axes: Axes, series: MemorySeries, scale: int, size: int) -> None:
         f"{format_bytes(live[peak]):>8}  {shorten(printable(name), NAME)}"
         for name, live in series.layers
     ]
-    values = np.asarray([live for _, live in series.layers], dtype=np.float64) / size
+    values = np.asarray([live for _, live in series.layers], dtype=np.float64)
     many = values.size > MOST_VECTORS
     handles: list[Any] = axes.stackplot(
         times, values, colors=shades, labels=labels, step="post", rasterized=many
     )
     if len(series.reserved):
-        held = np.asarray(series.reserved) / size
+        held = np.asarray(series.reserved)
         label = f"{format_bytes(series.reserved[peak]):>8}  reserved"
         handles += axes.plot(times, held, "--", color=INK, drawstyle="steps-post", label=label)
     few = len(series.iterations_ns) <= MOST_ITERATIONS

@@ -72,7 +72,10 @@ class Shown:
     @property
     def narrowest(self) -> int:
         """The cells it takes uncut, with its heading on two lines."""
-        return max(_two_lines(self.heading), *map(display_width, self.cells), 0)
+        words = self.heading.split()
+        parts = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(len(words))]
+        heading = min((max(map(display_width, pair)) for pair in parts), default=0)
+        return max(heading, *map(display_width, self.cells), 0)
 
     @property
     def is_empty(self) -> bool:
@@ -80,15 +83,11 @@ class Shown:
         return len(self.cells) > 0 and set(self.cells) <= _NOTHING
 
     @property
-    def is_constant(self) -> bool:
-        """Whether every row says the same."""
-        return len(self.cells) > 1 and len(set(self.cells)) == 1
-
-    @property
     def is_repeated(self) -> bool:
         """Whether every row says the same about what or where it is: one mention is enough."""
         words = self.is_text and not self.is_name
-        return self.is_constant and (words or self.key in PLACES)
+        is_constant = len(self.cells) > 1 and len(set(self.cells)) == 1
+        return is_constant and (words or self.key in PLACES)
 
     @property
     def least(self) -> int:
@@ -104,13 +103,6 @@ class Shown:
         if self.heading.lower() in KERNELS:
             cells = tuple(readable_apart(cells, width))
         return short_names(cells, width)
-
-
-def _two_lines(heading: str) -> int:
-    """The fewest cells in which the words stand on two lines."""
-    words = heading.split()
-    parts = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(len(words))]
-    return min((max(map(display_width, pair)) for pair in parts), default=0)
 
 
 _ZEROS = {"0", "0 ns", "0 B", "no"}

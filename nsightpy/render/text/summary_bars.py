@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsightpy.output.cells import cause_words
 from nsightpy.output.escape import printable
 from nsightpy.render.text.shortening import short_names
-from nsightpy.results import Table, Value, ns_of, number
+from nsightpy.results import Record, Table, Value, ns_of, number
 from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-Record: TypeAlias = dict[str, Value]
 
 BAR, LEAST_BAR = 24, 6
 WIDEST_NAME = 20
@@ -170,18 +168,14 @@ def _place(record: Record, names: Mapping[Value, str]) -> str:
 
 
 def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:
-    """The window as a bar: each part gets its cells by largest remainder."""
+    """The window as a bar of the parts one after the other."""
     from rich.text import Text
 
-    window = ns_of(record, "window_ns")
-    shares = [width * ns_of(record, part.key) / window if window else 0.0 for part in parts]
-    cells = [int(share) for share in shares]
-    order = sorted(range(len(shares)), key=lambda i: (cells[i] - shares[i], i))
-    for index in order[: max(width - sum(cells), 0) if window else 0]:
-        cells[index] += 1
-    bar = Text()
-    for part, count in zip(parts, cells, strict=True):
-        bar.append(part.glyph * count, style=part.colour)
+    bar, window, reached = Text(), ns_of(record, "window_ns"), 0
+    for part in parts:
+        reached += ns_of(record, part.key)
+        end = round(width * reached / window) if window else 0
+        bar.append(part.glyph * (end - len(bar)), style=part.colour)
     return bar
 
 

@@ -78,7 +78,12 @@ def people_columns(table: Table) -> list[layout.Shown]:
     again = [
         index > 0 and all(c[index] == c[index - 1] for c in keys) for index in range(len(table))
     ]
-    return [_once(column, again) if column.key in view.once else column for column in shown]
+    return [
+        replace(c, cells=tuple("" if a else t for t, a in zip(c.cells, again, strict=True)))
+        if c.key in view.once
+        else c
+        for c in shown
+    ]
 
 
 def indented(paths: Sequence[Value]) -> list[Value]:
@@ -91,12 +96,6 @@ def indented(paths: Sequence[Value]) -> list[Value]:
         names.append("  " * len(above) + (path[len(above[-1]) + 1 :] if above else path))
         above.append(path)
     return names
-
-
-def _once(column: layout.Shown, again: Sequence[bool]) -> layout.Shown:
-    """A column of what is said of a group of rows: in the first row of each."""
-    cells = ("" if same else text for text, same in zip(column.cells, again, strict=True))
-    return replace(column, cells=tuple(cells))
 
 
 def shown_column(field: Field, values: Sequence[Value]) -> layout.Shown:
