@@ -92,9 +92,8 @@ def align(
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
     ledger = ledger_of([clock.pid for clock in clocks], logs, [f.epoch_ns - base for f in level0])
     machines, sessions = machines_of(clocks), sessions_of(clocks)
-    positions = _rank_positions(ledger, clocks)
     models = clock_models_of(ledger, sessions, machines)
-    ledger, instances, models = _settled(ledger, models, sessions, machines, positions)
+    ledger, instances, models = _settled(ledger, models, clocks, sessions, machines)
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
     shown = zip(level0, (between[session] for session in sessions), strict=True)
     tied = np.asarray([_convincing(fit, seen) for fit, seen in shown], dtype=np.bool_)
@@ -130,13 +129,22 @@ def align(
 
 
 def _settled(
-    ledger: Ledger, models: ClockModels, sessions: Codes, machines: Sequence[str], positions: Ints
+    ledger: Ledger,
+    models: ClockModels,
+    clocks: Sequence[Clock],
+    sessions: Codes,
+    machines: Sequence[str],
 ) -> tuple[Ledger, Instances, ClockModels]:
     """Groups, instances and models that agree with each other; a machine's clocks drift alike.
 
     The fit uses the groups found last, and those decide which clocks are tied at all.
     """
     unknown, before = ledger, np.empty(0, dtype=np.int64)
+    # where ranks are not known, the place among the units is that in the job's layout
+    ranks = [clocks[unit.clock].rank for unit in ledger.units]
+    distinct_ranks = {rank for rank in ranks if rank is not None}
+    places = range(len(ranks)) if len(distinct_ranks) < len(ranks) else ranks
+    positions = np.asarray(places, dtype=np.int64)
     # Groups that work in lockstep may have tied clocks, not as closely as one group does.
     tolerance = max(models.tolerance_ns, VOTE_NS)
     for _ in range(6):
@@ -152,14 +160,6 @@ def _settled(
         refined = _refined(ledger, instances, models, sessions, machines)
         tolerance, models, before = models.tolerance_ns, refined, instances.number
     return ledger, instances, models
-
-
-def _rank_positions(ledger: Ledger, clocks: Sequence[Clock]) -> Ints:
-    """Each unit's place in the job: its rank, or its place among the units where ranks are not."""
-    ranks = [clocks[unit.clock].rank for unit in ledger.units]
-    known = [rank for rank in ranks if rank is not None]
-    places = len(set(known)) < len(ranks)
-    return np.asarray(range(len(ranks)) if places else known, dtype=np.int64)
 
 
 def _refined(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,10 @@ def groups_among(
     as_one = _misfit(rest)
     best, least = together, math.inf
     for labels in _layouts(positions, world):
-        misfit = _misfit_of(labels, starts, ends, rest)
+        # lanes that are alone count as if all were one
+        unexplained, several = rest.copy(), np.bincount(labels)[labels] > 1
+        unexplained[several] = _unexplained(starts[several], ends[several], labels[several])
+        misfit = _misfit(unexplained)
         if misfit < least:
             best, least = labels, misfit
     clearly = 1.0 - BEYOND_CHANCE * ends.shape[1] ** -0.5
@@ -89,30 +93,21 @@ def groups_among(
     return Grouping(together) if as_one < clearly * least else undecided
 
 
-def _misfit_of(labels: Labels, starts: Floats, ends: Floats, as_one: Floats) -> float:
-    """The misfit of some groups; lanes that are alone count as if all were one."""
-    rest, several = as_one.copy(), np.bincount(labels)[labels] > 1
-    rest[several] = _unexplained(starts[several], ends[several], labels[several])
-    return _misfit(rest)
-
-
 def _layouts(positions: Ints, world: int) -> Iterator[Labels]:
     """Groups along each axis of any grid, of the lanes and of the whole job; two are needed."""
     seen = set()
     for places, count in ((np.arange(len(positions)), len(positions)), (positions, world)):
-        for size, inner in _axes(count):
+        # the length of an axis and of what lies inside it
+        divisors = [n for n in range(1, count + 1) if count % n == 0]
+        for size, inner in product(divisors[1:], divisors):
+            if count // size % inner:
+                continue
             labels = places // (inner * size) * inner + places % inner
             _, labels = np.unique(labels, return_inverse=True)
             several = np.count_nonzero(np.bincount(labels) > 1) > 1
             if several and labels.tobytes() not in seen:
                 seen.add(labels.tobytes())
                 yield labels
-
-
-def _axes(count: int) -> Iterator[tuple[int, int]]:
-    """The length of an axis and of what lies inside it, for all axes of all grids of so many."""
-    for size in (n for n in range(2, count + 1) if count % n == 0):
-        yield from ((size, n) for n in range(1, count // size + 1) if count // size % n == 0)
 
 
 def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:

@@ -8,7 +8,7 @@ allocator recorded how much was live (PyTorch's does).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,8 +25,8 @@ class Usage:
 
     `rows` are the allocations among the events and `freed` when each was given back, NEVER if not.
     `unknown_frees` gave back what was allocated before the capture. Where the allocator recorded
-    them: `reserved[i]` is what it held from `times[i]` on, and `before` was live when the first
-    event came; `before_freed` are the moments and sizes of the frees of that.
+    it: `reserved[i]` is what it held from `times[i]` on, `older_bytes` were live when the first
+    event came, each until `older_freed`.
     """
 
     times: Ints
@@ -36,20 +36,13 @@ class Usage:
     freed: Ints
     bytes: Ints
     unknown_frees: int
-    reserved: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    before: int = 0
-    before_freed: tuple[Ints, Ints] = (_NO_TIMES, _NO_TIMES)
+    reserved: Ints
+    older_freed: Ints
+    older_bytes: Ints
 
-    @property
-    def before_at_peak(self) -> int:
-        """The bytes from before the capture that were live at the peak."""
-        times, size = self.before_freed
-        return self.before - int(size[times <= (self.peak_ns or 0)].sum())
-
-    @property
-    def before_at_end(self) -> int:
-        """The bytes from before the capture that were never given back in it."""
-        return self.before - int(self.before_freed[1].sum())
+    def older(self, time_ns: int = -1) -> int:
+        """The bytes from before the capture that were live at a moment, its begin by default."""
+        return int(self.older_bytes[self.older_freed > time_ns].sum())
 
     @property
     def peak_bytes(self) -> int:
@@ -103,13 +96,13 @@ def usage(events: Frame) -> Usage:
     rows = np.flatnonzero(takes)
     unknown = ~takes & (given_by < 0)
     level, held = events.ints("allocated_bytes"), events.ints("reserved_bytes")
+    older_freed, older_bytes, before = _NO_TIMES, _NO_TIMES, 0
     levels_known = events.rows > 0 and bool((level >= 0).all())
     if levels_known:
         change[unknown] = -size[unknown]
         before = max(int(level[0] - change[0]), 0)
-        freed_before = start[unknown], size[unknown]
-    else:
-        before, freed_before = 0, (_NO_TIMES, _NO_TIMES)
+        older_freed = np.append(start[unknown], NEVER)
+        older_bytes = np.append(size[unknown], before - size[unknown].sum())
     counted = np.flatnonzero(takes | (given_by >= 0) | levels_known)
     times, live = start[counted], before + np.cumsum(change[counted])
     last = np.append(np.diff(times) != 0, True) if len(times) else np.empty(0, dtype=np.bool_)
@@ -127,8 +120,8 @@ def usage(events: Frame) -> Usage:
         size[rows],
         int(np.count_nonzero(unknown)),
         reserved,
-        before,
-        freed_before,
+        older_freed,
+        older_bytes,
     )
 
 

@@ -116,19 +116,15 @@ OOM = "oom"
 class Reserve:
     """What the segments of one device held at the dump, in bytes.
 
-    `free_pieces` are the blocks that nobody used; an allocation larger than `largest_free` needs
-    new memory however much is free. `rounding` is what the allocator added to what was asked for.
+    `unused` is neither asked for nor what the allocator rounds that up by; `free_pieces` are the
+    blocks that nobody used: an allocation larger than `largest_free` needs new memory.
     """
 
     reserved: int
     requested: int
-    rounding: int
+    unused: int
     free_pieces: int
     largest_free: int
-
-    @property
-    def unused(self) -> int:
-        return self.reserved - self.requested - self.rounding
 
     @property
     def unused_share(self) -> float | None:
@@ -150,15 +146,10 @@ class OutOfMemory:
 def reserve(segments: Frame, blocks: Frame) -> Reserve:
     """The state of one device at the dump (schemas memory_segments, memory_blocks)."""
     active = blocks.labels("state").where(lambda state: state.startswith("active"))
-    size, requested = blocks.ints("bytes"), blocks.ints("requested_bytes")
-    free = size[~active]
-    return Reserve(
-        int(segments.ints("bytes").sum()),
-        int(requested[active].sum()),
-        int((size - requested)[active].sum()),
-        len(free),
-        int(free.max(initial=0)),
-    )
+    size, reserved = blocks.ints("bytes"), int(segments.ints("bytes").sum())
+    requested, free = int(blocks.ints("requested_bytes")[active].sum()), size[~active]
+    unused = reserved - int(size[active].sum())
+    return Reserve(reserved, requested, unused, len(free), int(free.max(initial=0)))
 
 
 def out_of_memory(events: Frame, recorded: Recorded) -> list[OutOfMemory]:

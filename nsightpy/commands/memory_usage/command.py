@@ -142,14 +142,14 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
     names = allocators(report, events)
     devices, unknown = [], 0
     for pid, device, memory, rows, used in usages(events):
-        unknown += 0 if used.before else used.unknown_frees
+        unknown += 0 if used.older() else used.unknown_frees
         by = Labels.of(names[row] for row in rows[used.rows].tolist())
         live = np.isin(np.arange(len(used.rows)), used.at_peak)
         codes = by.codes.astype(np.int64)
         held = holders(codes, by.values, used.bytes, live, used.freed == NEVER)
-        if used.before:
-            sizes = (used.before_at_peak, None, None, None, used.before_at_end)
-            held.append(Holder(BEFORE, *sizes))
+        if used.older():
+            at_peak, at_end = used.older(used.peak_ns or 0), used.older(NEVER - 1)
+            held.append(Holder(BEFORE, at_peak, None, None, None, at_end))
         first = max(held, key=lambda holder: holder.at_peak_bytes, default=None)
         series = MemorySeries(
             used.times.tolist(),
