@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from nsightpy.analysis.intervals import concurrency
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
     NO_TIME,
@@ -15,8 +16,7 @@ from nsightpy.analysis.launches import (
     launch_rows,
     launch_statistics,
 )
-from nsightpy.analysis.work_graph.idle_intervals import LAUNCH_BOUND
-from nsightpy.analysis.work_graph.streams import stream_queues
+from nsightpy.analysis.work_graph.idle_intervals import Cause
 from nsightpy.frames import Frame, Ints
 from nsightpy.query import (
     NAME_COLUMNS,
@@ -129,14 +129,29 @@ def _queues(report: SystemReport, scope: Scope) -> _Queues:
         return [], 0, not len(idle.launched)
     work = idle.launched
     counted = np.concatenate([scope.mask(report, frame) for frame in idle.work])
-    bound = _launch_bound(idle)
+    known, bound = counted & (work.launch != NO_TIME), _launch_bound(idle)
     rows: list[tuple[int, Row]] = []
-    for queue in stream_queues(work, counted):
-        empty = queue.empty_ns / queue.window_ns if queue.window_ns else None
-        figures = (queue.operations, queue.window_ns, queue.mean, queue.longest, queue.peak_ns)
-        own = (*figures, empty, *bound[:, queue.number].tolist())
-        rows.append((queue.place[0], (queue.place[1], queue.stream, *own)))
-    return rows, int(np.count_nonzero(counted & (work.launch == NO_TIME))), True
+    for number, (pid, _, stream) in enumerate(work.streams):
+        operations = work.by_stream[work.bounds[number] : work.bounds[number + 1]]
+        operations = operations[known[operations]]
+        if len(operations):
+            device = work.places[int(work.place[operations[0]])][1]
+            figures = _queue(*(times[operations] for times in (work.launch, work.start, work.end)))
+            rows.append((pid, (device, stream, *figures, *bound[:, number].tolist())))
+    return rows, int(np.count_nonzero(counted & ~known)), True
+
+
+def _queue(launch: Ints, start: Ints, end: Ints) -> Row:
+    """How the queue of a stream was, from the first launch of its operations to their last end.
+
+    Its length: +1 when the launching call begins, -1 when the operation begins to run.
+    """
+    length, low, high = concurrency(launch, start), int(launch.min()), int(end.max())
+    lasted, waited, window = np.diff(length.times), length.counts[:-1], high - low
+    peak = int(length.times[np.argmax(length.counts)]) if len(length.times) else low
+    mean = float((waited * lasted).sum() / window) if window else 0.0
+    empty = (window - int(lasted[waited > 0].sum())) / window if window else None
+    return len(launch), window, mean, length.peak, peak, empty
 
 
 def _launch_bound(idle: IdleReport) -> Ints:
@@ -144,9 +159,9 @@ def _launch_bound(idle: IdleReport) -> Ints:
     streams = idle.launched.stream
     bound = np.zeros((2, len(idle.launched.streams)), dtype=np.int64)
     for _, gaps in idle.devices():
-        rows = np.flatnonzero(gaps.times[:, LAUNCH_BOUND])
+        rows = np.flatnonzero(gaps.times[:, Cause.LAUNCH_BOUND])
         stream = streams[gaps.after[rows]]
-        np.add.at(bound[0], stream, gaps.times[rows, LAUNCH_BOUND])
+        np.add.at(bound[0], stream, gaps.times[rows, Cause.LAUNCH_BOUND])
         np.add.at(bound[1], stream, 1)
     return bound
 

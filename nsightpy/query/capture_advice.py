@@ -43,6 +43,7 @@ MODULES = Recording(
     "Record them with_stack (or with_modules).",
 )
 # What the rows of a command are made of, beside GPU work: reports without any say so themselves.
+# It is said of an answer without rows to a question about whole reports.
 ROWS_OF: Mapping[str, Recording] = {
     "api": Recording(
         "API calls", "`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."
@@ -66,11 +67,6 @@ ROWS_OF: Mapping[str, Recording] = {
         "ProfilerActivity.CUDA in every rank records its kernels, where there are any.",
     ),
 }
-
-
-def nothing_recorded(command: str, kind: str) -> list[Note]:
-    """What to say of an answer without rows, though the question was about whole reports."""
-    return [ROWS_OF[command].missing(kind)] if command in ROWS_OF else []
 
 
 # What the profiler said of events is for single tables where some of theirs are missing;

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_type_hints
 
 from nsightpy.errors import NsightpyError
-from nsightpy.query.capture_advice import bearing_on, not_recorded, nothing_recorded
+from nsightpy.query.capture_advice import ROWS_OF, bearing_on, not_recorded
 from nsightpy.query.options import Common, Reading, Running, Scoping
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_notes import notes_by_report
@@ -92,8 +92,8 @@ class Request:
         about = bearing_on(self.notes, table.command, table.columns, ranges=of_ranges)
         own = [as_note(note) for note in (*table.notes, *notes)]
         abstains = any(note.what_would_help for note in own)
-        if not (table.rows or abstains or self.scope.is_narrowed):
-            own = [*nothing_recorded(table.command, self.kind), *own]
+        if table.command in ROWS_OF and not (table.rows or abstains or self.scope.is_narrowed):
+            own = [ROWS_OF[table.command].missing(self.kind), *own]
         return with_notes(table, self.ranks.inputs, [*own, *about], self.kind)
 
     @property

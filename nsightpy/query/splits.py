@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.errors import UsageError
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field
 
 _TEXTS = ("grid", "block", "process", "memory", "shape", "module", "category", "line")
@@ -18,14 +18,6 @@ _OF_PROCESSES = ("device", "stream", "thread")
 _PROCESSES = ("rank", "process")
 # What stands for a value that is not known, by split.
 _MISSING = {"grid": "", "block": "", "memory": "", "line": ""}
-
-
-class Ranked(Protocol):
-    """What is asked of a report: where it is, and the rank of a process."""
-
-    path: Path
-
-    def rank_of(self, pid: int) -> tuple[int | None, str]: ...
 
 
 def parse_splits(by: str | Iterable[str], known: Collection[str]) -> tuple[str, ...]:
@@ -80,7 +72,7 @@ class Shown:
         """The columns of the splits."""
         return list(map(split_field, self.wanted))
 
-    def key(self, key: Key, report: Ranked) -> Key:
+    def key(self, key: Key, report: SystemReport) -> Key:
         """A key of a report's part with processes as they are shown: a rank, or their name."""
         path = report.path.with_suffix("").parts
         name = "/".join(path[-self.path_parts :]) if self.path_parts else ""
@@ -95,11 +87,11 @@ class Shown:
                 parts[place] = None
         return tuple(parts[len(self.divided) - len(self.wanted) :])
 
-    def merged(self, tallies: Iterable[tuple[Ranked, Tally]]) -> Tally:
+    def merged(self, tallies: Iterable[tuple[SystemReport, Tally]]) -> Tally:
         """One tally of those of several reports."""
         return merge([self._tally(tally, report) for report, tally in tallies])
 
-    def _tally(self, tally: Tally, report: Ranked) -> Tally:
+    def _tally(self, tally: Tally, report: SystemReport) -> Tally:
         keys = tuple(self.key(key, report) for key in tally.keys)
         if keys == tally.keys:
             return tally

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import spans_of, union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
+from nsightpy.analysis.work_graph.idle_intervals import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.work_graph.launched_work import Work, launched_work
-from nsightpy.analysis.work_graph.streams import KERNEL_WAIT_NS, stream_waits
 from nsightpy.units import percent
 from tests.support.kineto import Trace, load
 from tests.support.reports import REPORTS

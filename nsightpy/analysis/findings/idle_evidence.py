@@ -11,16 +11,7 @@ from nsightpy.analysis.findings.thresholds import WARNING_SHARE
 from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
 from nsightpy.analysis.work_graph.host_activity import HostEvents, activity, described, most_in
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
-from nsightpy.analysis.work_graph.idle_intervals import (
-    CAUSES,
-    HOST_GAP,
-    LAUNCH_BOUND,
-    NO_ROW,
-    QUEUED,
-    SYNC_DRAIN,
-    UNKNOWN,
-    IdleIntervals,
-)
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, Cause, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints
@@ -37,8 +28,8 @@ def with_idle(
     for number, (cause, time) in enumerate(gaps.totals.items()):
         worst = _worst(gaps, gaps.times[:, number]) if time else None
         groups[cause] = Group(alone_ns=time, name=names.get(cause, ""), worst=worst)
-    overdue = gaps.times[gaps.length >= HOST_GAP_NS, QUEUED].sum()
-    ended = gaps.times[gaps.after == NO_ROW, UNKNOWN].sum()
+    overdue = gaps.times[gaps.length >= HOST_GAP_NS, Cause.QUEUED].sum()
+    ended = gaps.times[gaps.after == NO_ROW, Cause.UNKNOWN].sum()
     groups["queued"] = replace(groups["queued"], alone_ns=int(overdue))
     groups["unknown"] = replace(groups["unknown"], alone_ns=gaps.totals["unknown"] - int(ended))
     # communication that ran alone is of the same finding
@@ -53,11 +44,11 @@ def with_idle(
         cause = CAUSES[int(np.argmax(gaps.times[at]))]
         host = activity(launched, gaps, at, row.budget.window, events)
         groups["longest"] = Group(name=cause, also=host, worst=_worst(gaps, gaps.length))
-    lost = gaps.times[:, HOST_GAP]
+    lost = gaps.times[:, Cause.HOST_GAP]
     row = row.having(
         groups,
         causes=gaps.totals,
-        beside=bool(2 * lost[gaps.times.argmax(axis=1) != HOST_GAP].sum() > lost.sum()),
+        beside=bool(2 * lost[gaps.times.argmax(axis=1) != Cause.HOST_GAP].sum() > lost.sum()),
         host=_host(row, launched, gaps, events),
     )
     return row.having({"sync-drain": _drained(row, launched, gaps, calls)})
@@ -99,11 +90,11 @@ def _put_off(gaps: IdleIntervals, launched: LaunchedWork, calls: Frame) -> int:
     """
     put_off, drained = 0, gaps.held > 0
     for thread in np.unique(gaps.thread[drained]):
-        rows = np.flatnonzero((gaps.thread == thread) & (gaps.times[:, HOST_GAP] > 0))
+        rows = np.flatnonzero((gaps.thread == thread) & (gaps.times[:, Cause.HOST_GAP] > 0))
         waits = spans_of(calls.at(tid=int(launched.chain.tid(thread))))
         since = np.append(np.iinfo(np.int64).min, gaps.closed[rows])[:-1]
         waited = measure_inside(waits, since, gaps.opened[rows]) * drained[rows]
-        put_off += int(np.minimum(gaps.times[rows, HOST_GAP], waited).sum())
+        put_off += int(np.minimum(gaps.times[rows, Cause.HOST_GAP], waited).sum())
     return put_off
 
 
@@ -129,9 +120,9 @@ def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
     rows, chain = np.flatnonzero(gaps.held), launched.chain
     if not len(rows):
         return ""
-    direct = gaps.times[rows, SYNC_DRAIN]
+    direct = gaps.times[rows, Cause.SYNC_DRAIN]
     lead = np.maximum(gaps.held[rows] - direct, 0)
-    cost = direct + np.minimum(np.add.reduceat(gaps.times[:, LAUNCH_BOUND], rows), lead)
+    cost = direct + np.minimum(np.add.reduceat(gaps.times[:, Cause.LAUNCH_BOUND], rows), lead)
     call = chain.last_begun(np.arange(len(chain)), gaps.thread[rows], gaps.opened[rows])
     names = chain.labels.take(call[call >= 0])
     if not len(names):
@@ -141,7 +132,7 @@ def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
 
 def _host(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, events: HostEvents) -> str:
     """What the thread with the longest host gaps did in them, for people; empty where unknown."""
-    lost = gaps.times[:, HOST_GAP] > 0
+    lost = gaps.times[:, Cause.HOST_GAP] > 0
     texts = []
     for thread in np.unique(gaps.thread[lost]):
         rows = lost & (gaps.thread == thread)

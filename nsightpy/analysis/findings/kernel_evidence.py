@@ -24,12 +24,7 @@ from nsightpy.analysis.findings.thresholds import (
 )
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.analysis.kernel_categories import category_of
-from nsightpy.analysis.work_graph.idle_intervals import (
-    LAUNCH_BOUND,
-    QUEUED,
-    SYNC_DRAIN,
-    IdleIntervals,
-)
+from nsightpy.analysis.work_graph.idle_intervals import Cause, IdleIntervals
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.units import format_time
@@ -221,6 +216,7 @@ def short_cost_ns(kernels: Frame, communicates: Mask, window: Spans, gaps: IdleI
     run = union(start[short], end[short]) & window
     before = (gaps.after >= 0) & (gaps.after < kernels.rows)
     before[before] = short[gaps.after[before]]
-    waited = sum(gaps.times[before, cause].sum() for cause in (LAUNCH_BOUND, SYNC_DRAIN))
-    started = gaps.times[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
+    late = (Cause.LAUNCH_BOUND, Cause.SYNC_DRAIN)
+    waited = sum(gaps.times[before, cause].sum() for cause in late)
+    started = gaps.times[before & (gaps.length < HOST_GAP_NS), Cause.QUEUED].sum()
     return run.total + int(waited + started)

@@ -18,13 +18,14 @@ from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union, union_of
 from nsightpy.analysis.memory.copies import DIRECTIONS
 from nsightpy.analysis.work_graph.host_activity import (
+    COMPILING,
+    INS_AND_OUTS,
     HostEvents,
     compiled_share,
-    compiling,
-    ins_and_outs,
+    time_in,
 )
 from nsightpy.analysis.work_graph.host_chain import (
-    ALLOCATION as ALLOCATES,
+    ALLOCATION,
     LAUNCH,
     MODULE,
     OTHER,
@@ -33,20 +34,9 @@ from nsightpy.analysis.work_graph.host_chain import (
     handed_over,
 )
 from nsightpy.analysis.work_graph.idle_intervals import (
-    ALLOCATION,
-    ELSEWHERE,
-    FAULTS,
-    FIRST_LAUNCH,
-    HOST_GAP,
-    IN_MPI,
-    LAUNCH_BOUND,
     NEVER,
     NO_ROW,
-    QUEUED,
-    SYNC_DRAIN,
-    TO_DEVICE,
-    TO_HOST,
-    UNKNOWN,
+    Cause,
     Division,
     IdleIntervals,
     IdleTime,
@@ -70,10 +60,10 @@ def binding(
     division = Division(closed - opened)
     device = _Device(launched, place, idle, opened, closed, after)
     faults = device.faults(after)
-    division.rest(FAULTS, device.faults(before) & faults)
+    division.rest(Cause.UNIFIED_MEMORY, device.faults(before) & faults)
     device.after_launch(division)
     thread, begun = device.thread, device.begun
-    division.rest(UNKNOWN, thread < 0)
+    division.rest(Cause.UNKNOWN, thread < 0)
     device.in_call(division)
     held, compiles = np.zeros_like(opened), np.zeros_like(opened)
     groups = _working_together(launched.chain)
@@ -83,9 +73,9 @@ def binding(
         spent = opened[rows], begun[rows]
         compiles[rows] = threads.divide(division, rows, spent)
         held[rows] = threads.held(*spent)
-    division.rest(FAULTS, faults)
-    division.give(SYNC_DRAIN, np.arange(len(held)), held)
-    division.rest(LAUNCH_BOUND, thread >= 0)
+    division.rest(Cause.UNIFIED_MEMORY, faults)
+    division.give(Cause.SYNC_DRAIN, np.arange(len(held)), held)
+    division.rest(Cause.LAUNCH_BOUND, thread >= 0)
     launch = thread, begun, device.done
     return IdleIntervals(
         opened, closed, before, after, *launch, held, compiles, times=division.times
@@ -174,13 +164,13 @@ class _Device:
         """
         rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
         beside = measure_inside(self.others, self.opened, self.closed)
-        division.give(ELSEWHERE, last, beside[last])
+        division.give(Cause.IMBALANCE, last, beside[last])
         ended = self.launched.chain.end[self.call[rows]]
         usual = self.latency[self.launched.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])
         elsewhere = measure_inside(self.others, since, self.closed[rows])
-        division.give(ELSEWHERE, rows, elsewhere)
-        division.give(QUEUED, rows, self.closed[rows] - since - elsewhere)
+        division.give(Cause.IMBALANCE, rows, elsewhere)
+        division.give(Cause.QUEUED, rows, self.closed[rows] - since - elsewhere)
 
     def in_call(self, division: Division) -> None:
         """In the launching call: beyond the usual, a first launch loads code; copies are staged."""
@@ -189,14 +179,14 @@ class _Device:
         time, first = (self.done - self.begun)[rows], launched.first[row]
         beyond = launched.beyond_usual(call[first])
         beyond *= beyond >= LONG_CALL_NS
-        division.give(FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
+        division.give(Cause.FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
         staged = np.zeros_like(first)
-        for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
+        for cause, direction in ((Cause.EXPOSED_H2D, "h2d"), (Cause.EXPOSED_D2H, "d2h")):
             copies = launched.names.equals(DIRECTIONS[direction])[row] & launched.pageable[row]
             division.give(cause, rows[copies], time[copies])
             staged |= copies
         long = ~first & ~staged & (time >= HOST_GAP_NS)
-        division.give(HOST_GAP, rows[long], time[long])
+        division.give(Cause.HOST_GAP, rows[long], time[long])
 
 
 class _Threads:
@@ -213,18 +203,19 @@ class _Threads:
             return union(chain.start[mask], chain.end[mask])
 
         self.loading = spans((chain.kind == MODULE) & (length >= LONG_CALL_NS))
-        self.allocating = spans(chain.kind == ALLOCATES)
+        self.allocating = spans(chain.kind == ALLOCATION)
         self.waits = spans(launched.waits)
         tids = chain.tid(threads).tolist()
         self.own = [] if events is None else [events.of_thread(tid) for tid in tids]
         called = spans(~stands) | launched.spans(launched.migrates & device.of_process)
         self.mpi = union_of(spans_of(own.mpi_calls) for own in self.own) - called
-        self.compiles = union_of(compiling(own.ranges) for own in self.own) - called - self.mpi
+        compiles = union_of(time_in(own.ranges, COMPILING) for own in self.own)
+        self.compiles = compiles - called - self.mpi
         left, back = np.append(NEVER, called.ends), np.append(called.starts, -NEVER)
         long = back - left >= HOST_GAP_NS
         outside = Spans(left[long], back[long])
         # what reads and writes files is no part of launching, however short it is
-        in_out = union_of(ins_and_outs(own.os_calls) for own in self.own) - called
+        in_out = union_of(time_in(own.os_calls, INS_AND_OUTS) for own in self.own) - called
         self.outside = (outside | in_out) - self.mpi - self.compiles
         self.elsewhere, self.beside = (each & device.others for each in (self.waits, self.outside))
         others_wait = launched.waits & ~of_them & (chain.pid == chain.pid[of_them][0])
@@ -233,14 +224,14 @@ class _Threads:
     def divide(self, division: Division, rows: Ints, spent: tuple[Ints, Ints]) -> Ints:
         """Divide what was spent before some launches, from one time to another; what compiled."""
         for cause, spans in (
-            (FIRST_LAUNCH, self.loading),
-            (ALLOCATION, self.allocating),
-            (IN_MPI, self.mpi),
-            (ELSEWHERE, self.elsewhere),
+            (Cause.FIRST_LAUNCH, self.loading),
+            (Cause.ALLOCATION, self.allocating),
+            (Cause.EXPOSED_COMMUNICATION, self.mpi),
+            (Cause.IMBALANCE, self.elsewhere),
         ):
             if len(spans):
                 division.give(cause, rows, measure_inside(spans, *spent))
-        compiles = division.give(FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
+        compiles = division.give(Cause.FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
         outside = measure_inside(self.outside, *spent)
         # a thread that goes on when another one has waited did so for the same
         since, until = (
@@ -249,16 +240,16 @@ class _Threads:
         )
         together = np.flatnonzero(until > since)
         beside = measure_inside(self.beside, *spent)[together]
-        outside[together] -= division.give(ELSEWHERE, rows[together], beside)
+        outside[together] -= division.give(Cause.IMBALANCE, rows[together], beside)
         if self.events is not None and self.events.samples.rows:
             every, *own = (
                 compiled_share(events.samples, *spent) for events in (self.events, *self.own)
             )
             share = next((one for one in own if not np.isnan(one).all()), every)
             share = np.nan_to_num(np.where(np.isnan(share), every, share))
-            compiles += division.give(FIRST_LAUNCH, rows, (outside * share).astype(np.int64))
+            compiles += division.give(Cause.FIRST_LAUNCH, rows, (outside * share).astype(np.int64))
             outside -= (outside * share).astype(np.int64)
-        division.give(HOST_GAP, rows, outside)
+        division.give(Cause.HOST_GAP, rows, outside)
         return compiles
 
     def held(self, opened: Ints, begun: Ints) -> Ints:

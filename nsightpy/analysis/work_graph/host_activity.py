@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, MODULE, MPI, OTHER, WAIT
-from nsightpy.analysis.work_graph.idle_intervals import ELSEWHERE, NO_ROW, IdleIntervals
+from nsightpy.analysis.work_graph.idle_intervals import NO_ROW, Cause, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.units import format_time
@@ -30,7 +30,7 @@ LEAST_PART = 0.05
 MOST_LASTED = 0.9
 # What waits for files, consoles, sockets or a time, by its names in the C library; the driver
 # itself polls and makes ioctls.
-_IN_OUT = re.compile(
+INS_AND_OUTS = re.compile(
     r"^[fpv]?(?:read|write|open|close|puts?|printf)v?(?:64|2|at|at64)?$|^f?(?:get|put)[cs]$"
     r"|^f(?:data)?sync$|^f?flush$|^getline$|^(?:recv|send)(?:from|to|msg|file)?$|^accept4?$"
     r"|^connect$|^(?:clock_)?(?:nano|u)?sleep$"
@@ -90,7 +90,7 @@ def activity(
     outside = begun - opened - waiting - spent[ALLOCATION] - spent[MODULE]
     name, share = most_in(time, chain.frame(calls[chain.kind[calls] == OTHER]))
     parts = (
-        (int(idle.times[row, ELSEWHERE]), "waiting for another device"),
+        (int(idle.times[row, Cause.IMBALANCE]), "waiting for another device"),
         (outside, f"in {name}" if share > 0.5 else "outside CUDA"),
         (waiting, "in blocking calls"),
         (spent[ALLOCATION], "allocating"),
@@ -181,11 +181,6 @@ def _on_cpu(time: Spans, runs: Frame) -> float | None:
     return overlap_total(union(start, end), time) / time.total
 
 
-def compiling(ranges: Frame) -> Spans:
-    """The time inside ranges whose names say that code is compiled or tuned."""
-    return _time_in(ranges, COMPILING)
-
-
 def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]:
     """The share of the CPU samples in each of some intervals that a compiler was sampled in.
 
@@ -201,12 +196,7 @@ def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]
     return share
 
 
-def ins_and_outs(os_calls: Frame) -> Spans:
-    """The time in OS calls that wait for files, consoles, sockets or a time."""
-    return _time_in(os_calls, _IN_OUT)
-
-
-def _time_in(events: Frame, names: re.Pattern[str]) -> Spans:
+def time_in(events: Frame, names: re.Pattern[str]) -> Spans:
     """The time inside events whose names match."""
     mine = events.labels("name").where(names.search)
     return union(events.ints("start_ns")[mine], events.ints("end_ns")[mine])

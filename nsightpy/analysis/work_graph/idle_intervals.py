@@ -1,14 +1,16 @@
-"""When devices did nothing, and the causes by the ids of the findings that divide that time."""
+"""When devices and streams did nothing, and the causes that divide that time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.work_graph.host_chain import Rows
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.frames import Ints
@@ -16,36 +18,31 @@ from nsightpy.frames import Ints
 NO_ROW = -1
 # Before every time there is; its negative is after it.
 NEVER = -(2**62)
-# Ids of findings where there is one (docs/findings.md). `exposed-communication` is time in MPI,
-# `imbalance` that in which the host, or a stream, waited for another device of the process.
-CAUSES = (
-    "launch-bound",
-    "host-gap",
-    "sync-drain",
-    "first-launch",
-    "allocation",
-    "exposed-h2d",
-    "exposed-d2h",
-    "queued",
-    "unknown",
-    "exposed-communication",
-    "imbalance",
-    "unified-memory",
-)
-(
-    LAUNCH_BOUND,
-    HOST_GAP,
-    SYNC_DRAIN,
-    FIRST_LAUNCH,
-    ALLOCATION,
-    TO_DEVICE,
-    TO_HOST,
-    QUEUED,
-    UNKNOWN,
-    IN_MPI,
-    ELSEWHERE,
-    FAULTS,
-) = range(len(CAUSES))
+KERNEL_WAIT_NS = 30_000
+
+
+class Cause(IntEnum):
+    """Why a device was idle: by ids of findings where there is one (docs/findings.md).
+
+    `EXPOSED_COMMUNICATION` is time in MPI, `IMBALANCE` that in which the host, or a stream, waited
+    for another device of the process.
+    """
+
+    LAUNCH_BOUND = 0
+    HOST_GAP = 1
+    SYNC_DRAIN = 2
+    FIRST_LAUNCH = 3
+    ALLOCATION = 4
+    EXPOSED_H2D = 5
+    EXPOSED_D2H = 6
+    QUEUED = 7
+    UNKNOWN = 8
+    EXPOSED_COMMUNICATION = 9
+    IMBALANCE = 10
+    UNIFIED_MEMORY = 11
+
+
+CAUSES = tuple(cause.name.lower().replace("_", "-") for cause in Cause)
 
 
 @dataclass(frozen=True)
@@ -94,8 +91,8 @@ class IdleIntervals:
         rows = np.flatnonzero(self.held)
         if not len(rows):
             return 0
-        bound = np.add.reduceat(self.times[:, LAUNCH_BOUND], rows)
-        lead = np.maximum(self.held[rows] - self.times[rows, SYNC_DRAIN], 0)
+        bound = np.add.reduceat(self.times[:, Cause.LAUNCH_BOUND], rows)
+        lead = np.maximum(self.held[rows] - self.times[rows, Cause.SYNC_DRAIN], 0)
         return int(np.minimum(bound, lead).sum())
 
 
@@ -159,3 +156,38 @@ def idle_time(work: LaunchedWork, place: int) -> IdleTime:
     after = np.append(order[np.searchsorted(start, start[first])], np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
     return IdleTime(idle, before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWaits:
+    """Gaps on the streams of one device inside a window, in ns, added over the streams."""
+
+    host_wait_ns: int = 0
+    kernel_wait_ns: int = 0
+    other_wait_ns: int = 0
+
+
+def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, StreamWaits]:
+    """Idle time of the streams of each place (number -> window), HTA's way.
+
+    A gap on a stream (but with the running maximum of previous ends) is host wait when the launch
+    call began after the previous end, else kernel wait when it is shorter than 30 us, else other.
+    Sums over a device's streams can exceed its window.
+    https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html
+    """
+    order = work.by_stream
+    start, launch = work.start[order][1:], work.launch[order][1:]
+    previous = work.reached(work.end[order])[:-1]
+    host, short = launch > previous, start - previous < KERNEL_WAIT_NS
+    kernel = short & ~host
+    # from one stream to the next there is no gap
+    within = np.ones(len(start), dtype=np.bool_)
+    within[work.bounds[1:-1] - 1] = False
+    place, until = work.place[order][1:], np.maximum(previous, start)
+    waits = {}
+    for number, window in windows.items():
+        rows = np.flatnonzero(within & (place == number))
+        lost = measure_before(window, until[rows]) - measure_before(window, previous[rows])
+        on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
+        waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
+    return waits

@@ -11,8 +11,11 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.time_budget import TimeBudget, activity
-from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES
-from nsightpy.analysis.work_graph.streams import StreamWaits, stream_waits
+from nsightpy.analysis.work_graph.idle_intervals import (
+    CAUSES as IDLE_CAUSES,
+    StreamWaits,
+    stream_waits,
+)
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
