@@ -70,7 +70,8 @@ def search(
             kernels, graphs = (
                 _launched_inside(each, launches, chosen) for each in (kernels, graphs)
             )
-            within, chosen = within.take(inside(within, chosen)), None
+            itself = np.isin(within.ints("start_ns"), chosen.ints("start_ns"))
+            within, chosen = within.take(inside(within, chosen) & ~itself), None
         found[pid] = find_iterations(
             *(kernels, graphs, launches, within, waits.at(pid=pid)),
             named=chosen,

@@ -33,6 +33,7 @@ from nsightpy.analysis.iterations.thresholds import (
     REPEATS,
     SLOWER,
     USUALLY,
+    WARMING,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
 from nsightpy.frames import Frame, Ints
@@ -218,7 +219,7 @@ def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
         usual = float(np.quantile(figure[whole[len(whole) // 2 :]], USUALLY, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
     first = int(np.argmin(slow))
-    return first if first <= max(REPEATS, len(whole) // 4) else 0
+    return first if first <= max(REPEATS, WARMING * len(whole)) else 0
 
 
 def _edges(chosen: Level, compute: Ints) -> list[int]:

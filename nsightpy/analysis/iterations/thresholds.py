@@ -13,8 +13,7 @@ MOSTLY = 0.8
 NEARLY_ALL = 0.9
 ABOUT = 0.2
 CLOSE = 0.1
-# Turns: fewer than three show one distance between them, which may be chance. Iterations: no more
-# are warm-up (of many, a quarter), but a run that never settles.
+# Turns: fewer than three show one distance between them, which may be chance.
 REPEATS = 3
 # Turns: of fewer the usual spread is unknown, and work that is left out may be more than chance.
 FEW = 8
@@ -45,6 +44,9 @@ UNLIKE = 4.0
 SLOWER = 0.02
 # Part of the later iterations that are nearly all of them: one of twenty may be slow.
 USUALLY = 0.95
+# Share of the iterations: where more of them (and more than three) are longer at first, the run
+# never settles and has no warm-up.
+WARMING = 0.25
 # Iterations that stand out: share of the median and median deviations above it. 5 % is what people
 # look into; 4.45 are three standard deviations of a normal distribution, which one of 700 passes.
 SLOW_SHARE, SLOW_DEVIATIONS = 0.05, 4.45
