@@ -17,11 +17,11 @@ from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
-from nsightpy.analysis.findings.peers import with_peers
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.findings.command import findings, typed_again
+from nsightpy.commands.findings.rank_evidence import with_peers
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.summarize.command import summarize

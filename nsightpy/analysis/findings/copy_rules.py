@@ -28,7 +28,7 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> tuple[Rule, R
             f"{{causes[{name}]:time}} of it inside the calls before they began>: {{loss}}; {less}"
             f"<iterations|{beside}|; what is copied once, matters once>"
         ),
-        next="memory",
+        next="memory --by memory",
         passed=f"copies {where} are hidden",
         of=way,
         ns=lambda row: row[way].alone_ns + row.caused(name),
@@ -71,7 +71,7 @@ COPY_RULES = (
             "<group.rate| at {group.rate:number} GB/s>, {of_window}, the same time as that of the "
             "copies not overlapped: pinned memory copies faster, and beside kernels"
         ),
-        next="memory",
+        next="memory --by memory",
         passed="copies are of pinned memory",
         of="pageable",
         most=lambda row: _severity(row, row["pageable"]),
@@ -85,7 +85,7 @@ COPY_RULES = (
             "{group.count:count} copies under 16.4 KB ({group.mean_bytes:bytes} on average) took "
             "{loss}, and each may hold up the host: copy once, or decide on the device"
         ),
-        next="memory",
+        next="memory --by memory",
         passed="copies are few or large",
         of="small",
         matters=lambda row: row["small"].count >= MANY,
@@ -98,7 +98,7 @@ COPY_RULES = (
             "{causes[unified-memory]:time} of it idle before pages that were touched>; "
             "cudaMemPrefetchAsync or explicit copies avoid page faults"
         ),
-        next="memory",
+        next="memory --by memory",
         passed="no pages migrate",
         of="unified",
         ns=lambda row: row["unified"].busy_ns + row.caused("unified-memory"),

@@ -206,17 +206,14 @@ def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu:
     )
 
 
-def short_cost_ns(kernels: Frame, communicates: Mask, window: Spans, gaps: IdleIntervals) -> int:
-    """The time of kernels under 10 us in a window, and of launching and starting them.
+def launching_ns(kernels: Frame, communicates: Mask, gaps: IdleIntervals) -> int:
+    """What launching and starting kernels under 10 us took while nothing ran.
 
     `gaps.after` are rows of the work whose first rows are those of `kernels`.
     """
-    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-    short = (end - start < SHORT_NS) & ~communicates
-    run = union(start[short], end[short]) & window
+    short = (kernels.ints("end_ns") - kernels.ints("start_ns") < SHORT_NS) & ~communicates
     before = (gaps.after >= 0) & (gaps.after < kernels.rows)
     before[before] = short[gaps.after[before]]
-    late = (Cause.LAUNCH_BOUND, Cause.SYNC_DRAIN)
-    waited = sum(gaps.times[before, cause].sum() for cause in late)
+    waited = gaps.times[before][:, [Cause.LAUNCH_BOUND, Cause.SYNC_DRAIN]].sum()
     started = gaps.times[before & (gaps.length < HOST_GAP_NS), Cause.QUEUED].sum()
-    return run.total + int(waited + started)
+    return int(waited + started)

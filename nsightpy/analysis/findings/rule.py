@@ -18,11 +18,8 @@ from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 
 WARNING, INFO, ERROR = "warning", "info", "error"
-# Commands whose figures are those of a finding where they are asked about its window.
-WINDOWED = (
-    *("api", "breakdown", "collectives", "gaps", "kernels", "launches", "memory"),
-    *("nvtx", "ranks"),
-)
+# Commands whose figures are not those of a finding's window.
+OF_CAPTURES = ("info", "iterations", "memory-usage", "operators", "select")
 # Commands that are about all ranks at once.
 OF_ALL = ("breakdown", "collectives", "info", "iterations", "ranks")
 # A part that is said where something is true, and what is said else: <host|: {host}>.
@@ -47,15 +44,14 @@ def next_command(
     row = None if command in OF_ALL else row
     if command in ("kernels", "launches") and not any(one["kernels"].count for one in job.used):
         command, more = "breakdown", ""
-    parts = ["nsightpy", command, job.report]
-    parts += [more or ("--by memory" if command == "memory" else ""), job.options]
+    parts = ["nsightpy", command, job.report, more, job.options]
     alone = row is not None and sum(other.rank == row.rank for other in job.devices) == 1
     if row is not None and len(job.devices) > 1:
         parts += [] if row.rank is None else [f"--rank {row.rank}"]
         parts += [] if alone and row.rank is not None else [f"--device {row.device}"]
     steady = bool(job.used) and all(one.window == "steady" for one in job.used)
     chosen = any(option.startswith("--iteration=") for option in shlex.split(job.options))
-    if steady and command in WINDOWED and not (whole or chosen):
+    if steady and command not in OF_CAPTURES and not (whole or chosen):
         parts.append("--iteration steady")
     return " ".join(filter(None, parts))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.findings.copy_evidence import graph_group, with_copies
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
 from nsightpy.analysis.findings.idle_evidence import with_idle, without_causes
-from nsightpy.analysis.findings.kernel_evidence import short_cost_ns, with_kernels
+from nsightpy.analysis.findings.kernel_evidence import launching_ns, with_kernels
 from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
 from nsightpy.analysis.intervals import spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
@@ -119,9 +119,9 @@ def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     if source.followed is None or gaps is None:
         return without_causes(row, window - (spans_of(kernels) | others))
     # rows of the gaps are those of all kernels
-    elsewhere = source.communicates | ~on_device
-    cost = short_cost_ns(source.work.kernels, elsewhere, window, gaps)
-    row = row.having({"short": replace(row["short"], alone_ns=cost)})
+    waits = launching_ns(source.work.kernels, source.communicates | ~on_device, gaps)
+    short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)
+    row = row.having({"short": short})
     row = with_idle(row, source.followed, gaps, source.calls(place[0])[1], source.events[place[0]])
     return _with_launches(row, source.followed.launch[: len(on_device)][on_device])
 
