@@ -14,7 +14,7 @@ from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Labels
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.limits import available_memory
-from nsightpy.readers.nsys.capture import Capture, CaptureStart, ThreadNames
+from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size, has_suffix
@@ -123,12 +123,12 @@ class SystemReport(SystemFrames, ABC):
         if self._notes is not None:
             return list(self._notes)
         # which table says something first is chance
-        said = [self.store.problem, *sorted(self.store.notes)]
+        reasons = [self.store.problem, *sorted(self.store.notes)]
         if self.earlier_cycles:
             earlier = counted(self.earlier_cycles, "earlier cycle")
-            said.append(f"{earlier} of this process left out: name the file to read one.")
-        read = map(Note, filter(None, said))
-        return [*map(Note, self._input_notes), *self.capture.notes, *read]
+            reasons.append(f"{earlier} of this process left out: name the file to read one.")
+        own = map(Note, filter(None, reasons))
+        return [*map(Note, self._input_notes), *self.capture.notes, *own]
 
     @property
     def _input_notes(self) -> Sequence[str]:
@@ -161,11 +161,6 @@ class SystemReport(SystemFrames, ABC):
                 "rank_source": Labels.of(source for _, source in ranks),
             }
         )
-
-    @property
-    def capture_start(self) -> CaptureStart:
-        """What began the capture, and how late that was."""
-        return self.capture.start
 
     @property
     def tool_version(self) -> str:
@@ -278,11 +273,6 @@ class SystemReport(SystemFrames, ABC):
             part = self._part(name, None, slice(low, low + PART_ROWS))
             used = {n: d.used() if isinstance(d, Labels) else d for n, d in part.items()}
             yield Frame(used)
-
-    @property
-    def threads_named(self) -> ThreadNames:
-        """Priority and name of threads by process and thread, where the report tells them."""
-        return self.capture.threads
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of the frames: made once, kept until the report is closed."""

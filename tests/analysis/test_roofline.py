@@ -10,7 +10,8 @@ import pytest
 from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, variants
 from nsightpy.analysis.roofline.speed_of_light import classify
 from nsightpy.analysis.roofline.work import type_name
-from nsightpy.readers.ncu.tables import Rule, rules_frame
+from nsightpy.frames import RULES
+from nsightpy.readers.ncu.tables import Rule, framed
 from nsightpy.reports.one_file import NcuReport
 from nsightpy.results.rooflines import Point, RooflineLaunch
 from tests.support.ncu_bench import (
@@ -518,7 +519,7 @@ def test_the_simulated_sample_gives_back_its_truth() -> None:
 def test_nvidias_verdict_stands_in_where_the_metrics_are_missing() -> None:
     launches, metrics, _ = frames_of(CLOCKS)
     told = Rule(0, "SOLBottleneck", "SpeedOfLight", "optimization", "Latency Issue", "...")
-    (one,) = launch_rooflines(launches, metrics, rules_frame([told]))
+    (one,) = launch_rooflines(launches, metrics, framed(RULES, [told]))
     assert one.speed.classification == "Latency Issue"
     assert one.remarks == ()
 

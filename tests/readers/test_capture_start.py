@@ -39,7 +39,7 @@ def started(path: Path, how: str, late_ns: int) -> Path:
 def test_what_the_profiler_says_of_the_start(
     tmp_path: Path, how: str, late_ns: int, expected: CaptureStart
 ) -> None:
-    assert open_report(started(tmp_path / "r.sqlite", how, late_ns)).capture_start == expected
+    assert open_report(started(tmp_path / "r.sqlite", how, late_ns)).capture.start == expected
 
 
 @needs_reports
@@ -56,7 +56,7 @@ def test_what_the_profiler_says_of_the_start(
     ],
 )
 def test_starts_of_real_captures(name: str, expected: CaptureStart) -> None:
-    assert open_report(NSYS / f"{name}.sqlite").capture_start == expected
+    assert open_report(NSYS / f"{name}.sqlite").capture.start == expected
 
 
 def test_ncu_counts_from_where_the_capture_began(tmp_path: Path) -> None:

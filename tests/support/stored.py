@@ -66,7 +66,7 @@ def everything(path: Path, *, use_cache: bool = True) -> Said:
     report = opened(path, use_cache=use_cache)
     said: Said = {name: rows(report.frame(name)) for name in EVERY_SCHEMA}
     said |= {"session": report.session, "pids": report.pids, "evidence": report.evidence}
-    said |= {"start": report.capture_start, "tool": report.tool_version}
+    said |= {"start": report.capture.start, "tool": report.tool_version}
     said["notes"] = sorted(map(str, report.notes))
     return said
 

@@ -70,7 +70,7 @@ def offers_of(
         len(report.pids),
         report.session.host,
         list(states.values()),
-        report.capture_start,
+        report.capture.start,
         measured_by_ncu(report.tool_version, *report.frame("devices").labels("name").values),
     )
 

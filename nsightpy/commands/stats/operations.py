@@ -173,7 +173,7 @@ def _correlations(report: SystemReport, frame: Frame) -> Ints:
 
 
 def _api_calls(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
-    threads, unknown = report.threads_named, (None, None)
+    threads, unknown = report.capture.threads, (None, None)
     for stretch in in_time_order(report, {"api_calls": _CALLS}, scope):
         calls = stretch["api_calls"].ordered()
         ids = ("pid", "tid")

@@ -227,14 +227,14 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     texts, domains = range_names(export, raw), domain_names(export)
     owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
     # a domain without a name of its own may be NCCL's
-    own = [domains.get(each, NCCL_DOMAIN if each[1] else "") == NCCL_DOMAIN for each in owners]
+    is_nccl = [domains.get(each, NCCL_DOMAIN if each[1] else "") == NCCL_DOMAIN for each in owners]
 
     def calls(in_domain: bool) -> Labels:
         return texts.renamed(lambda text: call_of(text, in_domain=in_domain) or "")
 
     inside, outside = calls(True), calls(False)
     codes = np.where(
-        np.asarray(own, dtype=np.bool_)[owner], inside.codes, outside.codes + len(inside.values)
+        np.asarray(is_nccl, dtype=np.bool_)[owner], inside.codes, outside.codes + len(inside.values)
     )
     return Labels(codes.astype(np.int32), inside.values + outside.values).merged()
 

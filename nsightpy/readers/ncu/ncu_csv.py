@@ -14,16 +14,16 @@ from math import nan
 from pathlib import Path
 
 from nsightpy.errors import ReportError
+from nsightpy.frames import METRICS, RULES
 from nsightpy.readers.ncu.printed import MISSING, base_unit, is_german, metric_of, number
 from nsightpy.readers.ncu.tables import (
     Launch,
     Metric,
     NcuTables,
     Rule,
+    framed,
     launches_frame,
-    metrics_frame,
     nvtx_text,
-    rules_frame,
     stable_unit,
 )
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
@@ -99,8 +99,8 @@ def parse(path: Path, text: str) -> NcuTables:
     metrics = list(reader.metrics.values())
     return NcuTables(
         launches_frame(launches, metrics),
-        metrics_frame(metrics),
-        rules_frame(reader.rules),
+        framed(METRICS, metrics),
+        framed(RULES, reader.rules),
         notes=tuple(notes),
     )
 

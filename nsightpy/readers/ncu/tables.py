@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightpy.frames import LAUNCHES, METRICS, RULES, ColumnData, Frame, Labels, Schema
+from nsightpy.frames import LAUNCHES, ColumnData, Frame, Labels, Schema
 from nsightpy.names import function_name
 
 GPU = "device__attribute_display_name"
@@ -74,11 +74,6 @@ class NcuTables:
     notes: tuple[str, ...] = ()
 
 
-def metrics_frame(metrics: Sequence[Metric]) -> Frame:
-    """The frame of METRICS."""
-    return _framed(METRICS, metrics)
-
-
 def launches_frame(launches: Iterable[Launch], metrics: Iterable[Metric]) -> Frame:
     """The frame of LAUNCHES: each result with what its metrics tell."""
     numbers: dict[int, dict[str, float]] = defaultdict(dict)
@@ -89,12 +84,7 @@ def launches_frame(launches: Iterable[Launch], metrics: Iterable[Metric]) -> Fra
         elif metric == GPU:
             gpus[launch] = text
     rows = [_row(each, numbers[each.number], gpus.get(each.number, "")) for each in launches]
-    return _framed(LAUNCHES, [[row[name] for name in LAUNCHES.names] for row in rows])
-
-
-def rules_frame(rules: Sequence[Rule]) -> Frame:
-    """The frame of RULES."""
-    return _framed(RULES, rules)
+    return framed(LAUNCHES, [[row[name] for name in LAUNCHES.names] for row in rows])
 
 
 def duration_ns(metrics: Mapping[str, float]) -> int | None:
@@ -196,7 +186,7 @@ def _fitting(value: int) -> int:
     return value if value < LARGEST else 0
 
 
-def _framed(schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
+def framed(schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
     """The frame of rows that have their values in the order of its columns."""
     by_column = zip(*rows, strict=True) if rows else [()] * len(schema.columns)
     columns: dict[str, ColumnData] = {}

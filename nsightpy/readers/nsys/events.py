@@ -14,7 +14,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels
-from nsightpy.readers.nsys.table_frames import Made, Source, Stored, reader
+from nsightpy.readers.nsys.table_frames import Derived, Source, Stored, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -75,7 +75,7 @@ def _plain(_export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
 
 
 # The names of calls without their version suffix.
-PLAIN_NAME = Made(("name",), ("name",), _plain)
+PLAIN_NAME = Derived(("name",), ("name",), _plain)
 _SHAPE: dict[str, Stored] = {
     f"{shape}_{axis}": f"{shape}{axis.upper()}" for shape in ("grid", "block") for axis in "xyz"
 }
@@ -121,7 +121,7 @@ _API_CALLS = Source(
     },
     ids=OF_THREAD,
     names={"name": "nameId"},
-    made=(PLAIN_NAME,),
+    derived=(PLAIN_NAME,),
 )
 _OPERATION: dict[str, Stored] = {
     **SPAN,
@@ -199,9 +199,9 @@ _SYNCHRONIZATIONS = Source(
     SYNCHRONIZATION,
     {**SPAN, **PLACE, "event_id": "eventId", "event_sync_id": "eventSyncId"},
     ids=OF_PROCESS,
-    made=(
-        *(Made((n,), (n,), partial(_known_id, name=n)) for n in ("stream", "event_id")),
-        Made(("kind",), ("stream", "event_id"), _kind),
+    derived=(
+        *(Derived((n,), (n,), partial(_known_id, name=n)) for n in ("stream", "event_id")),
+        Derived(("kind",), ("stream", "event_id"), _kind),
     ),
 )
 _CUDA_EVENTS = Source(

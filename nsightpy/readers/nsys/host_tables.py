@@ -56,7 +56,7 @@ _OS_CALLS = Source(
 )
 _LIBRARY_CALLS = (
     Source(
-        table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}, made=(PLAIN_NAME,)
+        table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}, derived=(PLAIN_NAME,)
     )
     for table, library in LIBRARY_TABLES.items()
 )

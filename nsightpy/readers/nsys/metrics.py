@@ -11,7 +11,7 @@ from functools import partial
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct, distinct_pairs
 from nsightpy.readers.nsys.columns import numbered
-from nsightpy.readers.nsys.table_frames import Made, Source, reader
+from nsightpy.readers.nsys.table_frames import Derived, Source, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 INTERFACES = "TARGET_INFO_NIC_INFO"
@@ -65,9 +65,9 @@ gpu_metrics = reader(
     Source(
         "GPU_METRICS",
         {"time_ns": "timestamp", "value": "value", "list": "typeId", "place": "metricId"},
-        made=(
-            Made(("gpu_id",), ("list",), _gpu),
-            Made(
+        derived=(
+            Derived(("gpu_id",), ("list",), _gpu),
+            Derived(
                 ("metric",),
                 ("list", "place"),
                 partial(
@@ -92,8 +92,8 @@ nic_metrics = reader(
             "list": "metricsListId",
             "place": "metricsIdx",
         },
-        made=(
-            Made(
+        derived=(
+            Derived(
                 ("metric", "metric_unit"),
                 ("list", "place"),
                 partial(
@@ -102,7 +102,7 @@ nic_metrics = reader(
                     columns=("metricsListId", "metricsIdx", "name"),
                 ),
             ),
-            Made(("nic_name", "guid"), ("nic",), _interfaces),
+            Derived(("nic_name", "guid"), ("nic",), _interfaces),
         ),
         where=lambda table: table.c["end"].is_not(None) if "end" in table.c else None,
     ),

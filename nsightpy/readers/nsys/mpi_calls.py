@@ -14,7 +14,7 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.columns import number, numbered, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
-from nsightpy.readers.nsys.table_frames import Made, Source, reader
+from nsightpy.readers.nsys.table_frames import Derived, Source, reader
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
@@ -103,8 +103,8 @@ mpi_calls = reader(
             OF_THREAD,
             {"name": "textId"},
             same={"kind": kind},
-            made=(
-                Made(
+            derived=(
+                Derived(
                     ("communicator_id", "communicator_size", "communicator_rank"),
                     ("start_ns", "pid", "communicator"),
                     _communicators_of,

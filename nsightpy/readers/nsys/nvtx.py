@@ -12,7 +12,7 @@ from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
 from nsightpy.readers.nsys.columns import number, process_of, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.table_frames import (
-    Made,
+    Derived,
     Source,
     note_absent,
     reader,
@@ -71,10 +71,10 @@ nvtx_ranges = reader(
         ids=OF_THREAD,
         codes={"style": ("eventType", STYLES)},
         texts={"text": "text"},
-        made=(
-            Made(("name",), ("text_id", "text"), _name),
-            Made(("domain",), ("pid", "domain_id"), _domain),
-            Made(("end_tid",), ("tid", "end_thread"), _end_tid),
+        derived=(
+            Derived(("name",), ("text_id", "text"), _name),
+            Derived(("domain",), ("pid", "domain_id"), _domain),
+            Derived(("end_tid",), ("tid", "end_thread"), _end_tid),
         ),
         needs=("eventType",),
         # a few comparisons are faster than a list

@@ -78,24 +78,18 @@ _OF_ONE_GPU = frozenset(("id", "deviceId", "uuid", "busLocation"))
 
 def session(export: NsysExport) -> Session:
     """The capture's own description, from whichever of its tables exist."""
-    made = next(
-        (
-            settings
-            for name in _EXPORT_TABLES
-            if (settings := _settings(export, name, _EXPORT_KEYS))
-        ),
-        {},
-    )
+    described = (_settings(export, name, _EXPORT_KEYS) for name in _EXPORT_TABLES)
+    settings = next(filter(None, described), {})
     capture = _settings(export, "META_DATA_CAPTURE", _CAPTURE_KEYS)
     clock = _first_row(export, "TARGET_INFO_SESSION_START_TIME", ("utcEpochNs", "systemClockNs"))
     details = _first_row(export, "ANALYSIS_DETAILS", ("duration",))
     system = _settings(export, "TARGET_INFO_SYSTEM_ENV", ("Hostname", "NvDriverVersion"))
     return Session(
         host=system.get("Hostname", ""),
-        export_version=made.get("EXPORT_PRODUCT_VERSION", ""),
-        schema_version=made.get("EXPORT_SCHEMA_VERSION", ""),
+        export_version=settings.get("EXPORT_PRODUCT_VERSION", ""),
+        schema_version=settings.get("EXPORT_SCHEMA_VERSION", ""),
         utc_ns=clock_reading(clock.get("utcEpochNs")),
-        shift_ns=clock_reading(whole_number(made.get("EXPORT_CONFIG_TIME_SHIFT"))) or 0,
+        shift_ns=clock_reading(whole_number(settings.get("EXPORT_CONFIG_TIME_SHIFT"))) or 0,
         system_clock_ns=clock_reading(clock.get("systemClockNs")),
         duration_ns=details.get("duration"),
         uuid=capture.get("PROFILING_SESSION_UUID", ""),

@@ -20,7 +20,7 @@ from nsightpy.readers.nsys.columns import (
     stored,
     text,
 )
-from nsightpy.readers.nsys.tables import GPU_TABLES, NAMELESS, UNNAMED, NsysExport
+from nsightpy.readers.nsys.tables import ABSENT, GPU_TABLES, NAMELESS, UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.store.store import COUNTED
 
@@ -39,7 +39,7 @@ Stored: TypeAlias = str | int | tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Made:
+class Derived:
     """Columns that are made of others of their table, by what makes them of an export and these."""
 
     columns: tuple[str, ...]
@@ -64,7 +64,7 @@ class Source:
     codes: Mapping[str, tuple[str, Mapping[int, str]]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
-    made: Sequence[Made] = ()
+    derived: Sequence[Derived] = ()
     essential: Sequence[str] = ()
     needs: Sequence[str] = ()
     where: Callable[[sa.TableClause], sa.ColumnElement[bool] | None] = lambda table: None
@@ -97,15 +97,15 @@ def _read(export: NsysExport, schema: Schema, source: Source, wanted: Sequence[s
     if not is_readable(export, source):
         empty = {**Frame.empty(schema, names or None), COUNTED: constant(1, 0)}
         return Frame({name: empty[name] for name in wanted})
-    making = [made for made in source.made if not set(names).isdisjoint(made.columns)]
-    made_names = {name for made in making for name in made.columns}
-    needed = [name for name in names if name not in made_names]
-    needed += [name for made in making for name in made.of]
+    derived = [each for each in source.derived if not set(names).isdisjoint(each.columns)]
+    derived_names = {name for each in derived for name in each.columns}
+    needed = [name for name in names if name not in derived_names]
+    needed += [name for each in derived for name in each.of]
     raw = stored_frame(export, schema, source, tuple(dict.fromkeys(needed)))
     frame = _named_frame(export, source, raw)
     columns = dict(frame)
-    for made in making:
-        columns |= made.make(export, frame)
+    for each in derived:
+        columns |= each.make(export, frame)
     if COUNTED in wanted:
         held = [name for name in names if name in CHECKED and source.stored(export, name)]
         rows, lacks = countable_rows(frame.select(held))
@@ -211,7 +211,7 @@ def _missing(table: str, name: str, values: ColumnData) -> NDArray[np.bool_] | b
 
 def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> Labels:
     """The same names, with a note on the rows of a table whose name the export does not hold."""
-    if lost := export.strings.absent(names):
+    if lost := int(np.count_nonzero(names.where(ABSENT.fullmatch))):
         text = f"{lost:,} rows of {table} have a name that the export does not hold."
         export.note(text, column)
     return names

@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from nsightpy.errors import ReportError
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
@@ -29,7 +27,7 @@ _FEW = 10_000
 NAMELESS = -(2**62)
 UNNAMED = NAMELESS + 1
 _NO_IDS = {NAMELESS: NO_NAME, UNNAMED: "", 0: ""}
-_ABSENT = re.compile(r"\[name -?\d+ is not in the export\]")
+ABSENT = re.compile(r"\[name -?\d+ is not in the export\]")
 
 
 class Strings:
@@ -51,10 +49,6 @@ class Strings:
                 for i in asked
             ),
         )
-
-    def absent(self, labels: Labels) -> int:
-        """How many rows of such labels have a name that the export does not hold."""
-        return int(np.count_nonzero(labels.where(_ABSENT.fullmatch)))
 
     def starting(self, *prefixes: str) -> dict[int, str]:
         """The strings that begin with one of these prefixes in any case, by id."""

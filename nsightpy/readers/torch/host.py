@@ -42,7 +42,9 @@ def nvtx_ranges(table: Frame) -> Frame:
 
 def operators(table: Frame) -> Frame:
     """The frame of operators, by start; `parent` is a row of the same frame."""
-    parent, depth = callers(table.ints("start_ns"), table.ints("end_ns"), thread_code(table))
+    (_, pid), (tids, tid) = (distinct(table.ints(name)) for name in ("pid", "tid"))
+    thread = pid.astype(np.int64) * max(len(tids), 1) + tid
+    parent, depth = callers(table.ints("start_ns"), table.ints("end_ns"), thread)
     order = np.argsort(table.ints("start_ns"), kind="stable")
     row_of = np.empty(len(order), dtype=np.int64)
     row_of[order] = np.arange(len(order))
@@ -123,13 +125,6 @@ def memory_usage(table: Frame) -> Frame:
             "operation": Labels((sizes < 0).astype(np.int32), ("allocate", "free")),
         }
     )
-
-
-def thread_code(table: Frame) -> Ints:
-    """One number for each thread of each process."""
-    _, pid = distinct(table.ints("pid"))
-    threads, tid = distinct(table.ints("tid"))
-    return pid.astype(np.int64) * max(len(threads), 1) + tid
 
 
 def callers(start: Ints, end: Ints, thread: Ints) -> tuple[Ints, Ints]:
