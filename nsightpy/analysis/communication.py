@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import UsageError
-from nsightpy.frames import Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
 
 # NCCL in all its generations of names, then libraries and frameworks with kernels of their own;
@@ -63,14 +63,16 @@ def communicates(name: str, extra: tuple[str, ...] = ()) -> bool:
     return any(word in name and re.search(pattern, name) for pattern, word in patterns)
 
 
-def suspects(names: Sequence[str], work_ns: Sequence[int]) -> list[str]:
+def doubtful_names(kernels: Frame, extra: Iterable[str] = ()) -> list[str]:
     """Kernels counted as compute whose name sounds like communication, from 1 % of all work up."""
-    whole = sum(work_ns)
-    return [
-        name
-        for name, work in zip(names, work_ns, strict=True)
-        if work >= MATERIAL_SHARE * whole and _HINT.search(name)
-    ]
+    names = kernels.labels("name").merged()
+    length = kernels.ints("end_ns") - kernels.ints("start_ns")
+    work = np.bincount(names.codes, length, len(names.values))
+    each = Labels(np.arange(len(names.values), dtype=np.int32), names.values)
+    compute = ~is_communication(each, extra)
+    material = compute & (work >= MATERIAL_SHARE * work[compute].sum())
+    shown = (names.values[code] for code in np.flatnonzero(material).tolist())
+    return [name for name in shown if _HINT.search(name)]
 
 
 _OPERATION = re.compile(

@@ -7,7 +7,6 @@ both ends - call start. A kernel and a call belong together when process and cor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -121,45 +120,29 @@ def launch_statistics(kernels: Frame, calls: Frame, by: tuple[str, ...]) -> list
     rows = launch_rows(kernels, calls)
     launched = kernels.take(rows != NO_LAUNCH)
     call = calls.take(rows[rows != NO_LAUNCH])
+    start, end = launched.ints("start_ns"), launched.ints("end_ns")
+    called, returned = call.ints("start_ns"), call.ints("end_ns")
+    phases = (returned - called, start - returned, end - start, np.maximum(returned, end) - called)
     groups = group_by(Frame({**{n: launched[n] for n in by}, "api": call["name"]}), (*by, "api"))
     order = np.argsort(groups.codes, kind="stable")
     present, bounds = np.unique(groups.codes[order], return_index=True)
-    phases = _phases(launched, call)
-    edges = [*bounds.tolist(), len(order)]
-    return [
-        _statistics(groups.keys[code], [phase[order[low:high]] for phase in phases])
-        for code, (low, high) in zip(present.tolist(), pairwise(edges), strict=True)
-    ]
-
-
-def _phases(kernels: Frame, calls: Frame) -> tuple[Ints, Ints, Ints, Ints]:
-    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-    call_start, call_end = calls.ints("start_ns"), calls.ints("end_ns")
-    return (
-        call_end - call_start,
-        start - call_end,
-        end - start,
-        np.maximum(call_end, end) - call_start,
-    )
-
-
-def _statistics(key: Key, phases: list[Ints]) -> LaunchStatistics:
-    api, queue, kernel, total = phases
-    queued = queue[queue > 0]
-    *group, name = key
-    return LaunchStatistics(
-        key=tuple(group),
-        api=str(name),
-        count=len(api),
-        queued_count=len(queued),
-        api_med_ns=_median(api),
-        queue_med_ns=_median(queued) if len(queued) else None,
-        kernel_med_ns=_median(kernel),
-        total_med_ns=_median(total),
-        queue_max_ns=int(queued.max()) if len(queued) else None,
-        kernel_total_ns=int(kernel.sum()),
-    )
-
-
-def _median(values: NDArray[np.int64]) -> float:
-    return float(np.median(values))
+    statistics = []
+    for code, of_group in zip(present.tolist(), np.split(order, bounds[1:]), strict=False):
+        api, queue, kernel, total = (phase[of_group] for phase in phases)
+        queued = queue[queue > 0]
+        *key, name = groups.keys[code]
+        statistics.append(
+            LaunchStatistics(
+                tuple(key),
+                str(name),
+                len(api),
+                len(queued),
+                float(np.median(api)),
+                float(np.median(queued)) if len(queued) else None,
+                float(np.median(kernel)),
+                float(np.median(total)),
+                int(queued.max()) if len(queued) else None,
+                int(kernel.sum()),
+            )
+        )
+    return statistics

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, Launched, launched
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
-from nsightpy.frames import API_CALLS, Frame, Labels
+from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
@@ -122,13 +119,3 @@ def suspect_note(name: str) -> str:
         f"{name!r} is counted as compute, though its name sounds like communication; "
         "--communication REGEX counts it as such."
     )
-
-
-def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:
-    """Kernels with a material share of the work that may be unlisted communication."""
-    names = kernels.labels("name").merged()
-    length = kernels.ints("end_ns") - kernels.ints("start_ns")
-    work = np.bincount(names.codes, weights=length, minlength=len(names.values))
-    each = Labels(np.arange(len(names.values), dtype=np.int32), names.values)
-    compute = np.flatnonzero(~is_communication(each, communication)).tolist()
-    return suspects([names.values[c] for c in compute], [int(work[c]) for c in compute])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.communication import doubtful_names, is_communication
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.time_budget import TimeBudget, activity
@@ -20,7 +20,7 @@ from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_devic
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.device_time import RankedBudget, budget_order, doubtful_names, suspect_note
+from nsightpy.query.device_time import RankedBudget, budget_order, suspect_note
 from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.results import Field, Said, Table, Value, View, fields_in, number

@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from nsightpy.analysis.binned import edges_of, shares
-from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.communication import doubtful_names, is_communication
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
-from nsightpy.query.device_time import doubtful_names, read_work, suspect_note
+from nsightpy.query.device_time import read_work, suspect_note
 from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import (
     NO_SAMPLES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.communication import doubtful_names, is_communication, operation_of
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.kernel_categories import category_of
@@ -22,7 +22,7 @@ from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query import Parts, Request, Scope, SystemReport
-from nsightpy.query.device_time import MEMORY_COLUMNS, doubtful_names, read_work
+from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.steps import began_in, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.results import FINDING_FIELDS, Field, Row, Table, Value, fields_in, rank_order
