@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulator import PRESETS, Export
 
-from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
+from nsightpy.analysis.ranks.collective_groups import beyond_usual, middle
 from nsightpy.commands.findings.command import findings
 from nsightpy.names import brief_kernel
 from nsightpy.query.options import Common

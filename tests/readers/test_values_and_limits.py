@@ -18,7 +18,7 @@ from simulator import Export
 from nsightpy.analysis.iterations import recurrence, steady
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.nvtx.nesting import Nesting, paths
-from nsightpy.analysis.timeline.levels import DEEPEST, levels_of
+from nsightpy.analysis.timeline.lanes import DEEPEST, levels_of
 from nsightpy.errors import ReportError, TooMuchError, UsageError
 from nsightpy.frames import Labels
 from nsightpy.readers import limits

@@ -11,7 +11,7 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.analysis.intervals import union
-from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
+from nsightpy.analysis.timeline.lanes import by_start, is_nested, levels_of
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.frames import Labels

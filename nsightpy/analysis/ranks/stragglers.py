@@ -10,7 +10,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
 from nsightpy.analysis.ranks.own_work import work_segments_of
-from nsightpy.analysis.ranks.peers import peer_rows, point_to_point
+from nsightpy.analysis.ranks.stages import peer_rows, point_to_point
 from nsightpy.frames import Floats, Ints
 
 # A straggler is last in most of the collectives of its peers, and works longest on most of the work

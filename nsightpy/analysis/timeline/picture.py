@@ -18,8 +18,8 @@ from nsightpy.analysis.intervals import (
     union_of,
 )
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.timeline.levels import by_start, levels_of
-from nsightpy.frames import Ints, Labels, joined
+from nsightpy.analysis.timeline.lanes import by_start, levels_of
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results.tracks import (
     CATEGORIES,
     COMMUNICATION,
@@ -178,19 +178,12 @@ def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
     wide = [lane for lane in wide if len(lane)]
     if not wide:
         return Band(CATEGORIES[category], grid.shares(spans), None, len(starts), peak)
-    names = _joined([lane.names for lane in wide])
+    names = Frame.concatenate([Frame({"name": lane.names}) for lane in wide]).labels("name")
     if category == COMMUNICATION:
         names = Labels(names.codes, tuple(map(operation_of, names.values)))
     boxes = _boxes(*_times(wide), names, grid)
     rest = difference(spans, union(boxes.starts, boxes.ends))
     return Band(CATEGORIES[category], grid.shares(rest), boxes, len(starts), peak)
-
-
-def _joined(parts: list[Labels]) -> Labels:
-    names = joined(parts)
-    if not isinstance(names, Labels):
-        raise TypeError("names are labels")
-    return names
 
 
 def _boxes(starts: Ints, ends: Ints, names: Labels, grid: _Grid) -> Boxes:

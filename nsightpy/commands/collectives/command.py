@@ -8,9 +8,12 @@ from typing import Annotated
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.collective_groups import (
+    Abnormal,
+    GroupedCollective,
+    grouped_collectives,
+)
 from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
 from nsightpy.commands.collectives import pairs
 from nsightpy.query import Option, Parts, Question, Scope

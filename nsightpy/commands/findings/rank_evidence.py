@@ -15,9 +15,12 @@ from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
 from nsightpy.analysis.findings.rule import percent_text
 from nsightpy.analysis.findings.thresholds import EXPLAINS, UNBALANCED
 from nsightpy.analysis.intervals import measure_before
-from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
-from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.collective_groups import (
+    Abnormal,
+    GroupedCollective,
+    grouped_collectives,
+)
 from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.analysis.time_budget import UNUSED
