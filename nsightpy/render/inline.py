@@ -22,19 +22,20 @@ def source(folder: str, name: str) -> str:
 
 def template(folder: str, name: str) -> jinja2.Template:
     """A template that escapes every text, and shows it on one line without hidden characters."""
+
+    def finalized(value: Any) -> Any:
+        is_text = isinstance(value, str) and not isinstance(value, Markup)
+        return printable(value) if is_text else value
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda part: source(folder, part)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalized,
+        finalize=finalized,
     )
     return environment.get_template(name)
-
-
-def _finalized(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def script_json(value: Any) -> str:

@@ -19,7 +19,7 @@ from nsightpy.render.comparison.tables import Section, sections
 from nsightpy.render.comparison.text import print_comparison
 from nsightpy.render.text.shortening import short_names
 from nsightpy.render.text.terminal import console
-from nsightpy.results.comparison import CANNOT_TELL, ComparedQuantity, Comparison
+from nsightpy.results.comparison import CANNOT_TELL, Comparison
 
 NAME_WIDTH, SCREEN_WIDTH = 90, 120
 _SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
@@ -108,8 +108,8 @@ def comparison_junit(result: Comparison) -> bytes:
     }
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "nsightpy compare", **counts})
-    on = _quantity(result)
     name = gate.on if gate is not None else result.step.name
+    on = next((each for each in result.quantities if each.name == name), result.step)
     seconds = f"{(on.after_ns or 0) / 1e9:.9f}"
     case = ET.SubElement(
         suite,
@@ -135,12 +135,3 @@ def comparison_junit(result: Comparison) -> bytes:
 def xml_text(text: str) -> str:
     """The text with control characters made visible, its line breaks, and nothing XML bars."""
     return _NO_XML.sub("", "\n".join(printable(line) for line in text.split("\n")))
-
-
-def _quantity(result: Comparison) -> ComparedQuantity:
-    """What is under the gate; the step where there is none."""
-    gate = result.gate
-    wanted = gate.on if gate is not None else result.step.name
-    return next(
-        (quantity for quantity in result.quantities if quantity.name == wanted), result.step
-    )

@@ -6,7 +6,7 @@ templates, and only ever becomes text. Without a timeline the file has at most L
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -67,24 +67,17 @@ def page_text(page: Page) -> tuple[str, str]:
         for section in page.shown
         for picture in section.pictures
     }
+    largest = sorted(pictures, key=lambda name: -len(getattr(pictures[name], "address", "")))
+    fewer = [(ROWS[-1], count + 1) for count in range(len(largest))]
     text = ""
-    for rows, left_out in _cuts(pictures):
-        for name in left_out:
-            pictures[name] = PageImage(Markup(), 0)
+    for rows, left_out in (*((rows, 0) for rows in ROWS), *fewer, (0, len(largest))):
+        for name in largest[:left_out]:
+            pictures[name] = pictures[name] and PageImage(Markup(), 0)
         text = _rendered(_cut(page, rows), pictures)
         if len(text.encode()) <= LIMIT:
             break
     before, _, after = text.partition(_LATER)
     return before, after
-
-
-def _cuts(pictures: Mapping[str, PageImage | None]) -> Iterator[tuple[int, Sequence[str]]]:
-    """How many rows tables keep, and which pictures go, from least to most."""
-    yield from ((rows, ()) for rows in ROWS)
-    sizes = {name: len(image.address) for name, image in pictures.items() if image}
-    largest = sorted(sizes, key=lambda name: -sizes[name])
-    yield from ((ROWS[-1], largest[: count + 1]) for count in range(len(largest)))
-    yield 0, largest
 
 
 def _cut(page: Page, rows: int) -> Page:

@@ -50,7 +50,10 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
     heading, footer = title or reports_name(result.inputs, 80), SIGNS
     if not planes:
-        footer = "\n".join((*machine_lines(result.launches), _no_roofline(result)))
+        counted = any(launch.points for launch in result.launches)
+        notes = [str(note) for one in result.launches for note in one.missing if not counted]
+        why = short_name(notes[0], 150) if notes else "No floating point work was counted."
+        footer = "\n".join((*machine_lines(result.launches), why))
     elif result.ceilings:
         footer += "; solid: measured, dashed: theoretical"
     figure, panels = new_panels(heading, heights or [BAR], WIDTH, footer, shared=False)
@@ -63,12 +66,6 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     if bars:
         _draw_speed(panels[-1], [(numbers[id(variant)], variant) for variant in bars])
     return figure
-
-
-def _no_roofline(result: Roofline) -> str:
-    counted = any(launch.points for launch in result.launches)
-    reasons = [] if counted else [str(note) for one in result.launches for note in one.missing]
-    return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
 
 
 def _line(text: str, color: str = INK) -> Line2D:

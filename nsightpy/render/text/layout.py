@@ -138,7 +138,11 @@ def fitted(
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
     order = {key: index for index, key in enumerate(importance)}
-    follows = _follows_rank(columns)
+    by_key = {column.key: column for column in columns}
+    rank, device = by_key.get("rank"), by_key.get("device")
+    pairs = set(zip(rank.cells, device.cells, strict=True)) if rank and device else set()
+    # where each rank has one device, the rank says which
+    follows = device if rank and 1 < len(set(rank.cells)) == len(pairs) else None
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
@@ -154,16 +158,6 @@ def fitted(
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
     return shown, [columns[at] for at in ranked if at not in kept]
-
-
-def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
-    """The column of devices, where each rank has one: the rank says which."""
-    by_key = {column.key: column for column in columns}
-    rank, device = by_key.get("rank"), by_key.get("device")
-    if rank is None or device is None:
-        return None
-    pairs = set(zip(rank.cells, device.cells, strict=True))
-    return device if 1 < len(set(rank.cells)) == len(pairs) else None
 
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:

@@ -31,7 +31,9 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         for name, text in short.items():
             meant.setdefault(text, []).append(name)
         for alike in (group for group in meant.values() if len(group) > 1):
-            position = _word_start(alike[0], _agreement(alike), width // 3 + 1)
+            pairs = enumerate(zip(min(alike), max(alike), strict=False))
+            agreement = next((n for n, pair in pairs if len(set(pair)) > 1), len(min(alike)))
+            position = _word_start(alike[0], agreement, width // 3 + 1)
             short |= {name: _around(name, position, width) for name in alike}
     return [short[name] for name in names]
 
@@ -52,13 +54,6 @@ def _word_start(text: str, position: int, least: int) -> int:
         if not (text[start - 1].isalnum() or text[start - 1] == "_"):
             return start
     return position
-
-
-def _agreement(texts: Sequence[str]) -> int:
-    """How many characters all of them begin with."""
-    first, last = min(texts), max(texts)
-    pairs = zip(first, last, strict=False)
-    return next((n for n, (character, other) in enumerate(pairs) if character != other), len(first))
 
 
 def _around(text: str, position: int, width: int) -> str:

@@ -10,7 +10,7 @@ from nsightpy.output.escape import printable
 from nsightpy.render.text import layout
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
-    bars_title,
+    MOST_DEVICES,
     categories_text,
     device_bars,
     idle_causes,
@@ -20,8 +20,9 @@ from nsightpy.render.text.summary_bars import (
     report_names,
 )
 from nsightpy.render.text.terminal import by_importance, people_columns
-from nsightpy.results import Summary, Table, number
+from nsightpy.results import Summary, Table, ns_of, number
 from nsightpy.results.findings import finding_record, unsaid, worth
+from nsightpy.units import format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,8 +96,11 @@ def _devices(summary: Summary, width: int) -> list[Any]:
     idle, gaps = summary.sections["idle"], summary.sections["gaps"]
     steady = "; ".join(printable(str(header[n])) for n in ("steady", "before") if header.get(n))
     texts = [idle_causes(idle, names), longest_gap(gaps, names), steady, outside_capture(header)]
+    window = format_time(max(ns_of(record, "window_ns") for record in budgets.records()))
+    count = len(budgets)
+    few = f", the {MOST_DEVICES} least busy of {count} devices" * (count > MOST_DEVICES)
     return [
-        _bold(bars_title(budgets)),
+        _bold(f"Where the device time went (window {window}{few})"),
         *device_bars(budgets, width, names),
         *(line for text in texts for line in _wrapped(text, width, " " * 11, " " * 13)),
     ]

@@ -66,13 +66,6 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     return {record["rank"]: name for record, name in zip(records, short, strict=True)}
 
 
-def bars_title(table: Table) -> str:
-    """What the bars are about: how long their windows are, and of how many devices."""
-    window = format_time(max(ns_of(record, "window_ns") for record in table.records()))
-    few = f", the {MOST_DEVICES} least busy of {len(table)} devices" * (len(table) > MOST_DEVICES)
-    return f"Where the device time went (window {window}{few})"
-
-
 def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Text]:
     """A bar and its shares for each device; of many for the least busy ones."""
     from rich.text import Text

@@ -67,11 +67,13 @@ def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
     filled = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
     view = view_of(table)
-    shown = [
-        shown_column(field, indented(values) if field.name == view.tree else values)
-        for field in in_order(filled)
-        for values in [table.column(field.name)]
-    ]
+    shown = []
+    for field in in_order(filled):
+        values = table.column(field.name)
+        texts, unit = cells(field, indented(values) if field.name == view.tree else values)
+        title = heading(field) + (f" ({unit})" if unit else "")
+        about = (field.is_text, field.name, field.own, field.kind == "name", field.width)
+        shown.append(layout.Shown(title, texts, *about))
     if not view.once:
         return shown
     keys = [column.cells for column in shown if column.key in view.groups]
@@ -96,15 +98,6 @@ def indented(paths: Sequence[Value]) -> list[Value]:
         names.append("  " * len(above) + (path[len(above[-1]) + 1 :] if above else path))
         above.append(path)
     return names
-
-
-def shown_column(field: Field, values: Sequence[Value]) -> layout.Shown:
-    """A column's cells under its heading, which names the unit where all cells share it."""
-    texts, unit = cells(field, values)
-    title = heading(field) + (f" ({unit})" if unit else "")
-    return layout.Shown(
-        title, texts, field.is_text, field.name, field.own, field.kind == "name", field.width
-    )
 
 
 def print_cards(table: Table, out: Console, rows: int | None = None) -> None:

@@ -26,35 +26,8 @@ _CHUNK = 1 << 15
 
 def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
     """Write {"traceEvents": [...]}; one track is held in memory at a time."""
-    origin = timeline.earliest()
-    directory = Directory(timeline)
-    collectives = _CollectiveFlows()
-    flows = 0
-    file.write(b'{"displayTimeUnit":"ns","otherData":')
-    file.write(_json(_about(timeline, origin)).encode())
-    file.write(b',"traceEvents":[\n')
-    file.write(",\n".join(map(_process, directory.processes.values())).encode())
-    for track in timeline:
-        for thread in directory.threads(track):
-            file.write(f",\n{_thread(thread)}".encode())
-            collectives.note(thread)
-            for lines in _events(thread, origin, flows):
-                file.write(lines.encode())
-            if thread.flows is not None:
-                flows += int(np.count_nonzero(thread.flows))
-        for counter in track.counters:
-            process, _, name = directory.counter(track, counter.label)
-            for lines in _values(counter, process, name, origin):
-                file.write(lines.encode())
-    for line in collectives.lines(origin, flows):
-        file.write(line.encode())
-    if (marks := directory.marks(origin)) is not None:
-        file.write(f",\n{_process(marks[0])}".encode())
-        for thread in marks[1]:
-            file.write(f",\n{_thread(thread)}".encode())
-            for lines in _events(thread, origin, flows):
-                file.write(lines.encode())
-    file.write(b"\n]}\n")
+    for text in _texts(timeline):
+        file.write(text.encode())
 
 
 def write_packed_trace(timeline: Timeline, file: BinaryIO) -> None:
@@ -63,14 +36,36 @@ def write_packed_trace(timeline: Timeline, file: BinaryIO) -> None:
         write_chrome_trace(timeline, packed)  # type: ignore[arg-type]
 
 
-def _about(timeline: Timeline, origin: int) -> dict[str, Any]:
-    return {
+def _texts(timeline: Timeline) -> Iterator[str]:
+    """The trace from its head to its end."""
+    origin = timeline.earliest()
+    directory, collectives, flows = Directory(timeline), _CollectiveFlows(), 0
+    about = {
         "generator": "nsightpy",
         "inputs": list(timeline.inputs),
         "clock": timeline.clock,
         "zero_ns": origin,
         "notes": list(timeline.notes),
     }
+    yield f'{{"displayTimeUnit":"ns","otherData":{_json(about)},"traceEvents":[\n'
+    yield ",\n".join(map(_process, directory.processes.values()))
+    for track in timeline:
+        for thread in directory.threads(track):
+            yield f",\n{_thread(thread)}"
+            collectives.note(thread)
+            yield from _events(thread, origin, flows)
+            if thread.flows is not None:
+                flows += int(np.count_nonzero(thread.flows))
+        for counter in track.counters:
+            process, _, name = directory.counter(track, counter.label)
+            yield from _values(counter, process, name, origin)
+    yield from collectives.lines(origin, flows)
+    if (marks := directory.marks(origin)) is not None:
+        yield f",\n{_process(marks[0])}"
+        for thread in marks[1]:
+            yield f",\n{_thread(thread)}"
+            yield from _events(thread, origin, flows)
+    yield "\n]}\n"
 
 
 def _process(process: TraceProcess) -> str:

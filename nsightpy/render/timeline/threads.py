@@ -73,7 +73,9 @@ class Directory:
             name = lane.label
             if lane.kind == tracks.STREAM and owner.device is not None:
                 name = f"GPU {owner.device} {name}"
-            for part, rows in enumerate(_split(lane)):
+            alone = lane.nested or lane.depth <= 1
+            levels = [None] if alone else [lane.levels == level for level in range(lane.depth)]
+            for part, rows in enumerate(levels):
                 tid = next(self._tids)
                 piece = lane if rows is None else lane.take(rows)
                 if lane.kind == tracks.CALLS and piece.flows is not None:
@@ -148,13 +150,6 @@ def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.La
         np.full(len(marks), tracks.MARK, dtype=np.uint8),
         details=Labels.of(texts),
     )
-
-
-def _split(lane: tracks.Lane) -> list[NDArray[np.bool_] | None]:
-    """The events of each thread; None for all of them on one."""
-    if lane.nested or lane.depth <= 1:
-        return [None]
-    return [lane.levels == level for level in range(lane.depth)]
 
 
 def _name(owner: tracks.Owner) -> str:
