@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
+from nsightpy.analysis.grouping import group_by, rows_before
 from nsightpy.analysis.modes import bin_edges, durations_by_time
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.errors import NsightpyError
@@ -19,6 +20,7 @@ from nsightpy.query import NameStyle, Option, Parts, Question, Scope, SystemRepo
 from nsightpy.query.command import command
 from nsightpy.query.named_events import KINDS, MEASURED, named_events
 from nsightpy.query.nvtx_filter import close_names
+from nsightpy.query.steps import iteration_numbers, iterations_of
 from nsightpy.results import Field, Row, Table, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, RowKey, row_keys
 from nsightpy.results.series import Instances
@@ -165,21 +167,11 @@ def _tallied(_: SystemReport, events: Frame) -> Tally:
 
 def _numbered(report: SystemReport, events: Frame) -> Frame:
     """The events with their iteration, and their number in it or, without any, in the capture."""
-    from nsightpy.query.steps import iteration_numbers, iterations_of
-
-    iteration = iteration_numbers(report, events)
-    instance = np.full(events.rows, -1, dtype=np.int64)
-    for pid in np.unique(events.ints("pid")).tolist():
-        rows = np.flatnonzero(events.ints("pid") == pid)
-        if len(iterations_of(report).get(pid, ())):
-            rows = rows[iteration[rows] >= 0]
-        device = events.ints("device")[rows]
-        for number in np.unique(device).tolist():
-            here = rows[device == number]
-            groups, place = iteration[here], np.arange(len(here))
-            fresh = np.concatenate([[True], groups[1:] != groups[:-1]])
-            instance[here] = place - np.maximum.accumulate(np.where(fresh, place, 0))
-    return Frame({**events, "iteration": iteration, "instance": instance})
+    numbered = Frame({**events, "iteration": iteration_numbers(report, events)})
+    instance = rows_before(group_by(numbered, ("pid", "device", "iteration")).codes)
+    repeating = [pid for pid, iterations in iterations_of(report).items() if len(iterations)]
+    between = (numbered.ints("iteration") < 0) & np.isin(events.ints("pid"), repeating)
+    return Frame({**numbered, "instance": np.where(between, -1, instance)})
 
 
 def _every(parts: Parts[Found], kind: str, *, top: int | None) -> Instances:

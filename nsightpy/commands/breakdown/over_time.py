@@ -124,18 +124,10 @@ def _edges(
 
 def _extents(report: SystemReport, scope: Scope) -> list[Extent]:
     """When the GPU work in scope was, by process, in ns of the report."""
-    whole = report.extent
-    chosen = (scope.ranks, scope.devices)
-    if not scope.is_part and chosen == (None, None):
-        if whole.start_ns is None or whole.end_ns is None:
-            return []
-        return [(pid, whole.start_ns, whole.end_ns) for pid in report.pids[:1]]
-    bounds = []
     frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
-    for pid in sorted({pid for pid, _ in places_of(*frames)}):
-        here = bounds_of(frame.at(pid=pid) for frame in frames)
-        bounds += [] if here is None else [(pid, *here)]
-    return bounds
+    pids = sorted({pid for pid, _ in places_of(*frames)})
+    bounds = ((pid, bounds_of(frame.at(pid=pid) for frame in frames)) for pid in pids)
+    return [(pid, *ends) for pid, ends in bounds if ends is not None]
 
 
 def _shares(

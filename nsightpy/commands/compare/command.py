@@ -51,7 +51,6 @@ Baseline: TypeAlias = Annotated[
 NewBaseline: TypeAlias = Annotated[
     Path | str | None, Option("Keep the last side's runs in a new file.", "FILE")
 ]
-SAME_FILE = "{name} is on both sides: a run is the same as itself."
 # The findings about each part of the time, beside that of the idle cause it is.
 FINDINGS = {
     "exposed communication": ("exposed-communication", "straggler"),
@@ -59,10 +58,6 @@ FINDINGS = {
 }
 # What the gains of findings are of, where they are of the unit that is compared.
 WINDOWS = {"step": "steady", "window": "whole"}
-PROMISED = (
-    "A replay of {run} without {finding} promised {gain} less a {unit}: {part} now takes {less} "
-    "less, and the {unit} {change}."
-)
 
 
 @command(
@@ -130,7 +125,8 @@ def compare(
     _require_common(result)
     if not baseline:
         same = set.intersection(*({Path(run.name).resolve() for run in side} for side in opened))
-        notes = (SAME_FILE.format(name=path.name) for path in sorted(same))
+        itself = "is on both sides: a run is the same as itself."
+        notes = (f"{path.name} {itself}" for path in sorted(same))
         result = replace(result, notes=(*notes, *promises(opened[0][0], result), *result.notes))
     if any(limit is not None for limit in (gate, gate_ns, gate_on)):
         result = gated(result, limits, gate_on, strict)
@@ -233,20 +229,10 @@ def promises(run: OpenRun, comparison: Comparison) -> Iterator[str]:
         return
     change = f"{format_time(abs(step.delta_ns))} {'less' if step.delta_ns < 0 else 'more'}"
     for row in found.records():
-        known = (
-            f"idle: {row['id']}",
-            *(name for name in less if row["id"] in FINDINGS.get(name, ())),
-        )
-        part = next((name for name in known if name in less), None)
-        gain = row["gain_ns"]
-        if part is None or not isinstance(gain, int) or row["window"] != WINDOWS[unit]:
-            continue
-        yield PROMISED.format(
-            run=run.name,
-            finding=row["id"],
-            gain=format_time(gain),
-            unit=unit,
-            part=part,
-            less=format_time(less[part]),
-            change=change,
-        )
+        names = (f"idle: {row['id']}", *(name for name, of in FINDINGS.items() if row["id"] in of))
+        part, gain = next((name for name in names if name in less), None), row["gain_ns"]
+        if part is not None and isinstance(gain, int) and row["window"] == WINDOWS[unit]:
+            yield (
+                f"A replay of {run.name} without {row['id']} promised {format_time(gain)} less a "
+                f"{unit}: {part} now takes {format_time(less[part])} less, and the {unit} {change}."
+            )

@@ -42,32 +42,24 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
     harmless = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    offered = [
-        *((name, about, _own_schema(name)) for name, about in _ABOUT.items()),
-        *((tool.name, tool.description, tool.input_schema) for tool in known.values()),
-    ]
+    offered = {name: (about, _own_schema(name)) for name, about in _ABOUT.items()}
+    offered |= {name: (tool.description, tool.input_schema) for name, tool in known.items()}
     listed = [
         types.Tool(name=name, description=about, input_schema=arguments, annotations=harmless)
-        for name, about, arguments in offered
+        for name, (about, arguments) in offered.items()
     ]
-
-    def answer(name: str, arguments: Mapping[str, Any]) -> Json | str:
-        if name in known:
-            return known[name].answer(arguments, roots, use_cache=use_cache)
-        return _own_answer(name, arguments, roots)
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
 
     async def call_tool(_: object, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        text, document, failed = await anyio.to_thread.run_sync(
-            answered, answer, asked.name, asked.arguments or {}, limiter=one_at_a_time
-        )
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)],
-            structured_content=document,
-            is_error=failed,
-        )
+        def answer() -> Json | str:
+            if asked.name in known:
+                return known[asked.name].answer(arguments, roots, use_cache=use_cache)
+            return _own_answer(asked.name, arguments, roots)
+
+        arguments = asked.arguments or {}
+        return await anyio.to_thread.run_sync(answered, answer, asked.name, limiter=one_at_a_time)
 
     return Server(
         "nsightpy",
@@ -134,27 +126,29 @@ async def exchange(
             await serve(asked, answered)
 
 
-def answered(
-    answer: Callable[[str, Mapping[str, Any]], Json | str], name: str, arguments: Mapping[str, Any]
-) -> tuple[str, Json | None, bool]:
-    """The answer as text and as data, or what went wrong, and whether something did."""
+def answered(answer: Callable[[], Json | str], name: str) -> types.CallToolResult:
+    """The answer of a tool as text and as data, or what went wrong."""
     try:
-        made = answer(name, arguments)
+        made = answer()
     except NsightpyError as error:
-        return _failed(error)
+        failure = error
     except OSError as error:
-        return _failed(ReportError(error.filename or name, error.strerror or str(error)))
+        failure = ReportError(error.filename or name, error.strerror or str(error))
     except Exception as error:  # noqa: BLE001  what a report can make a command raise
-        return _failed(unforeseen(name, error))
-    if isinstance(made, str):
-        return made, None, False
-    return json.dumps(made, ensure_ascii=True), made, False
-
-
-def _failed(error: NsightpyError) -> tuple[str, Json, bool]:
-    text = "\n".join(map(printable, str(error).splitlines()))
-    texts = (printable(part) for part in (error.path, error.problem, error.advice))
-    return text, error_document(*texts), True
+        failure = unforeseen(name, error)
+    else:
+        text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=True)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)],
+            structured_content=None if isinstance(made, str) else made,
+        )
+    text = "\n".join(map(printable, str(failure).splitlines()))
+    texts = (printable(part) for part in (failure.path, failure.problem, failure.advice))
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=error_document(*texts),
+        is_error=True,
+    )
 
 
 def _own_schema(name: str) -> Json:

@@ -55,10 +55,9 @@ def _table(parts: Parts[dict[Key, Tally]], *, keys: Sequence[Key], of: int) -> T
     rows: list[Row] = []
     for key in keys:
         seen = merge([part[key] for part in parts.values if key in part]).statistics()
-        columns = (seen.keys, seen.instances, seen.total, seen.minimum, seen.maximum)
-        for (metric,), *figures in sorted(zip(*columns, strict=True), key=lambda row: str(row[0])):
-            samples, total, minimum, maximum = (int(figure) for figure in figures)
-            rows.append((*key[:2], metric, samples, total / samples, minimum, maximum))
+        figures = seen.rows("instances", "total", "minimum", "maximum")
+        for metric, samples, total, *extremes in sorted(figures, key=lambda row: str(row[0])):
+            rows.append((*key[:2], metric, samples, total / samples, *extremes))
     return Table("nvtx", FIELDS, tuple(rows), total_rows=UNKNOWN if of > len(keys) else len(rows))
 
 

@@ -134,8 +134,6 @@ class Inputs:
     def of(cls, reports: AnyPaths, **common: Unpack[Common]) -> Inputs:
         """Open what is given; a folder or glob may hold all kinds. Raises ReportError."""
         systems, compute, snapshots = split_by_tool(reports)
-        if isinstance(systems, RankSet):
-            return cls(systems, common=common)
         ranks = None
         if systems or not (compute or snapshots):
             use_cache = common.get("use_cache", True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from nsightpy.commands.stats import (
@@ -12,22 +11,18 @@ from nsightpy.commands.stats import (
     ranges,
     unified_memory,
 )
-from nsightpy.commands.stats.reports import OF_SEVERAL, Listing, Sum
+from nsightpy.commands.stats.reports import OF_SEVERAL, Reports
 from nsightpy.errors import require_choice
 from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Question
 from nsightpy.query.command import command
 from nsightpy.results import Table
 
-REPORTS: Mapping[str, Sum | Listing] = {
-    **operations.SUMS,
-    **launches.SUMS,
-    **ranges.SUMS,
-    **communication.SUMS,
-    **unified_memory.SUMS,
-    **operations.LISTINGS,
-    **launches.LISTINGS,
-    **ranges.LISTINGS,
-    **communication.LISTINGS,
+REPORTS: Reports = {
+    **operations.REPORTS,
+    **launches.REPORTS,
+    **ranges.REPORTS,
+    **communication.REPORTS,
+    **unified_memory.REPORTS,
 }
 
 

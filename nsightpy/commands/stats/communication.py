@@ -9,7 +9,7 @@ import numpy as np
 
 from nsightpy.analysis.ranking import figure, part, spread
 from nsightpy.commands.stats.operations import events
-from nsightpy.commands.stats.reports import Listing, Sum, by_time, known, numbered_by
+from nsightpy.commands.stats.reports import Listing, Reports, Sum, by_time, known, numbered_by
 from nsightpy.frames import Frame, Labels, constant
 from nsightpy.query import Scope, SystemReport
 
@@ -88,7 +88,7 @@ def _congested(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
 
 
 _NAMES = {"source": "Source", "name": "Name"}
-SUMS = {
+REPORTS: Reports = {
     "mpi_event_sum": by_time(_by_source, keys=_NAMES, records=_MPI, on_host=True),
     "mpi_msg_size_sum": Sum(
         _messages,
@@ -103,8 +103,6 @@ SUMS = {
         measures=("bytes",),
         on_host=True,
     ),
-}
-LISTINGS = {
     "mpi_event_trace": Listing(
         _calls,
         "Start (ns)=start_ns, End (ns)=end_ns, Duration (ns)=duration, Event=name, Pid=pid, "

@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.ranking import figure, part, spread
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import Listing, Sum, known, named_by
+from nsightpy.commands.stats.reports import Listing, Reports, Sum, known, named_by
 from nsightpy.frames import Frame, Labels
 from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.request import without_launch_call
@@ -73,7 +73,7 @@ def _unlaunched(parts: Parts[Any]) -> list[str]:
     return [without_launch_call(f"{lost:,} kernels", "left out")] if lost else []
 
 
-SUMS = {
+REPORTS: Reports = {
     "cuda_kern_exec_sum": Sum(
         _launches,
         ("pid", "tid", "device", "function", "name", "report"),
@@ -93,9 +93,7 @@ SUMS = {
         measures=("total", "api", "queued", "duration"),
         identity=row_keys(KERNEL, "Kernel Name"),
         reasons=_unlaunched,
-    )
-}
-LISTINGS = {
+    ),
     "cuda_kern_exec_trace": Listing(
         _listed,
         "API Start (ns)=call_start_ns, API Dur (ns)=api, Queue Start (ns)=queue_start_ns, "
@@ -104,5 +102,5 @@ LISTINGS = {
         "GridXYZ=grid, BlockXYZ=block, Kernel Name=name",
         identity=row_keys(KERNEL, "Kernel Name"),
         reasons=_unlaunched,
-    )
+    ),
 }

@@ -14,6 +14,7 @@ from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.ranking import OPERATION, SIZES, durations, figure
 from nsightpy.commands.stats.reports import (
     Listing,
+    Reports,
     Sum,
     by_time,
     in_time_order,
@@ -229,7 +230,7 @@ LIBRARIES = {
     "cudnn": _calls("cudnn", library="cuDNN"),
     "osrt": _calls("osrt", "os_calls"),
 }
-SUMS = {
+REPORTS: Reports = {
     "cuda_gpu_kern_sum": KERNELS,
     "cuda_api_sum": LIBRARIES["cuda"],
     "cuda_gpu_mem_time_sum": by_time(
@@ -261,8 +262,6 @@ SUMS = {
         records="-t nvvideo",
         on_host=True,
     ),
-}
-LISTINGS = {
     "cuda_gpu_trace": Listing(
         _operations,
         "Start (ns)=start_ns, Duration (ns)=duration, CorrId=correlation_id, GrdX=grid_x>0, "

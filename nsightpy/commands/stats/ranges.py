@@ -26,7 +26,7 @@ from nsightpy.analysis.ranking import (
     spread,
 )
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Sum, by_time, named_by
+from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time, named_by
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
@@ -167,7 +167,8 @@ def _by_time(records: str = CUDA_NVTX, style: str = "") -> Sum:
     return by_time(partial(_ranges, style=style), keys=keys, records=records, on_host=True)
 
 
-SUMS = {
+_NESTED = "Lvl=level, NumChild=children, RangeId=id, ParentId=parent>0, RangeStack=stack"
+REPORTS: Reports = {
     "nvtx_sum": _by_time(),
     "nvtx_pushpop_sum": _by_time(style=PUSH_POP),
     # record_function makes none that end on another thread
@@ -208,9 +209,6 @@ SUMS = {
         records=CUDA_NVTX,
         measures=("projected", "duration", "operations", "level", "children"),
     ),
-}
-_NESTED = "Lvl=level, NumChild=children, RangeId=id, ParentId=parent>0, RangeStack=stack"
-LISTINGS = {
     "nvtx_gpu_proj_trace": Listing(
         _in_projected_order,
         "Name=name, Projected Start (ns)=projected_ns, Projected Duration (ns)=projected, "

@@ -198,6 +198,10 @@ class Listing(StatsReport):
                 yield from ((*row, *about) for row in zip(*columns, strict=True))
 
 
+# Reports by the name that nsys gives them.
+Reports: TypeAlias = Mapping[str, Sum | Listing]
+
+
 def _column(shown: str) -> tuple[Field, str, int]:
     label, _, source = shown.partition("=")
     name, _, above = source.partition(">")

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from nsightpy.analysis.ranking import MEGA, Column, Ranking, durations, figure, nsys_field, part
-from nsightpy.commands.stats.reports import Sum
+from nsightpy.commands.stats.reports import Reports, Sum
 from nsightpy.frames import Frame, Labels, constant
 from nsightpy.query import Scope, SystemReport
 from nsightpy.results import Value
@@ -88,7 +88,7 @@ def _sizes(before: str = "") -> tuple[Column, ...]:
 
 
 _BOTH = f"{_CPU} --cuda-um-gpu-page-faults=true"
-SUMS = {
+REPORTS: Reports = {
     "um_sum": Sum(
         _pages,
         ("address", "pid", "report"),
