@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nsightpy.analysis.findings import gains
 from nsightpy.analysis.findings.evidence import Evidence, Group
 from nsightpy.analysis.findings.rule import INFO, WARNING, Rule
@@ -16,10 +14,10 @@ def _severity(row: Evidence, copies: Group) -> str:
     return INFO if row.moment or (copies.once and not row.iterations) else WARNING
 
 
-def _exposed(way: str, where: str, less: str, beside: str = "") -> tuple[Rule, Rule]:
-    """The rules on the copies of one direction that nothing hides, and on their calls alone."""
+def _exposed(way: str, where: str, less: str, beside: str = "") -> Rule:
+    """The rule on the copies of one direction that nothing hides, and on the calls before them."""
     name = f"exposed-{way}"
-    rule = Rule(
+    return Rule(
         name,
         f"copies not overlapped: {where}",
         text=(
@@ -41,24 +39,22 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> tuple[Rule, R
         most=lambda row: _severity(row, row[way]),
         edit=gains.copies,
     )
-    text = f"calls of small copies {where} took long, with nothing on the GPU: {{loss}}; {less}"
-    return rule, replace(rule, text=text, matters=lambda _: True, variant=True)
 
 
 COPY_RULES = (
-    *_exposed(
+    _exposed(
         "h2d",
         "from host to device",
         "keep the data on the device",
         ", or copy ahead on another stream",
     ),
-    *_exposed(
+    _exposed(
         "d2h",
         "from device to host",
         "copy less",
         ", or copy on another stream while kernels run",
     ),
-    *_exposed(
+    _exposed(
         "d2d",
         "and memory sets within or between devices",
         "write results in place, or send less to other devices",
