@@ -106,10 +106,14 @@ def test_order_does_not_matter(random: object, intervals: Pairs) -> None:
 
 @properties
 @given(pairs, st.lists(st.integers(LOW - 3, HIGH + 3), max_size=8), offsets)
-def test_measure_before(intervals: Pairs, times: list[int], offset: int) -> None:
+def test_moments_are_in_the_set_or_after_a_measure_of_it(
+    intervals: Pairs, times: list[int], offset: int
+) -> None:
     asked = np.asarray([time + offset for time in times], dtype=np.int64)
-    expected = [sum(point < time for point in points(intervals)) for time in times]
-    assert measure_before(spans(intervals, offset), asked).tolist() == expected
+    covered, found = points(intervals), spans(intervals, offset)
+    expected = [sum(point < time for point in covered) for time in times]
+    assert measure_before(found, asked).tolist() == expected
+    assert found.holds(asked).tolist() == [time in covered for time in times]
 
 
 # 2 x time must fit int64 in concurrency, so the last offset is left out.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
-from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, variants
+from nsightpy.analysis.roofline.points import estimates, launch_rooflines, stored_titles, variants
 from nsightpy.analysis.roofline.speed_of_light import classify
 from nsightpy.analysis.roofline.work import type_name
 from nsightpy.frames import RULES
@@ -527,3 +528,10 @@ def test_nvidias_verdict_stands_in_where_the_metrics_are_missing() -> None:
 def test_what_damage_left_makes_no_point() -> None:
     one = roofline_of(CLOCKS | per_cycle("f", 1e300, 1, 1) | per_cycle("d", -5, 1, 1))
     assert one.points == ()
+
+
+def test_a_rule_says_once_the_most_it_promises_and_nothing_where_it_promises_none() -> None:
+    promised = [("A", 5.0), ("B", math.nan), ("A", 9.0), ("C", 0.0), ("D", -1.0), ("E", math.inf)]
+    told = [Rule(3, name, "S", "optimization", name, "...", speedup) for name, speedup in promised]
+    ((launch, (found,)),) = estimates(framed(RULES, told)).items()
+    assert (launch, found.rule, found.speedup_pct) == (3, "A", 9.0)

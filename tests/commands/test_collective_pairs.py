@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -34,14 +34,14 @@ def run() -> Run:
     return JOB.run()
 
 
-def truth(run: Run) -> Counter[tuple[int, int]]:
-    """Bytes of all-to-alls by sender and receiver."""
-    found: Counter[tuple[int, int]] = Counter()
+def truth(run: Run) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """All-to-alls by sender and receiver: how many, their bytes, the most in one."""
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
     for rank in run.ranks:
         for group, sizes in rank.sent.values():
             for target, size in zip(group.ranks, sizes, strict=True):
-                found[rank.index, target] += size
-    return found
+                found[rank.index, target].append(size)
+    return {pair: (len(sizes), sum(sizes), max(sizes)) for pair, sizes in found.items()}
 
 
 @pytest.mark.parametrize("kind", ["nsys", "torch"])
@@ -51,7 +51,11 @@ def test_every_pair_has_the_bytes_that_were_sent(run: Run, tmp_path: Path, kind:
     rows = table.records()
     groups = {"0-3", "4-7"}
     experts = [row for row in rows if row["group"] in groups]
-    shown = {(row["source_rank"], row["target_rank"]): row["bytes"] for row in experts}
+    figures = ("instances", "bytes", "largest_bytes")
+    shown = {
+        (row["source_rank"], row["target_rank"]): tuple(row[name] for name in figures)
+        for row in experts
+    }
     assert shown == truth(run)
     # neighbours hand each other activations and gradients, one micro-batch an iteration
     stages = [row for row in rows if row["group"] not in groups]

@@ -29,6 +29,10 @@ from tests.support.reports import (
     state,
 )
 
+EXPORT = "nsys export --type sqlite"
+OTHER_KIND = f"is no report of a kind that|{EXPORT}"
+NO_TRACE = f"is JSON, but does not begin as a trace|{EXPORT}"
+CUT = "is truncated|copy or export it again"
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -57,61 +61,37 @@ def test_missing_file(tmp_path: Path) -> None:
         named(tmp_path / "gone.sqlite", "no such file", "check the path", command=command)
 
 
-def test_pattern_without_a_match(tmp_path: Path) -> None:
-    named(tmp_path / "rank*.sqlite", "matches no file", "check the pattern")
-
-
-def test_directory_without_reports(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    named(tmp_path / "empty", "holds no Nsight Systems report", "nsys export --type sqlite")
-
-
-def test_directory_with_reports_further_down(tmp_path: Path, export: Path) -> None:
-    below = tmp_path / "runs" / "first" / "nsys"
-    below.mkdir(parents=True)
-    shutil.copy(export, below)
-    named(tmp_path / "runs", "holds no Nsight Systems report", str(below))
-
-
-@pytest.mark.parametrize("name", ["empty.sqlite", "empty.db", "empty"])
-def test_empty_file(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).touch()
-    named(tmp_path / name, "is empty", "export it again")
-
-
 @pytest.mark.parametrize(
-    ("name", "text", "problem"),
+    ("asked", "made", "content", "words"),
     [
-        ("notes.txt", "SQLite format 4? No: plain text.\n", "is no report of a kind that"),
-        ("noname", "x", "is no report of a kind that"),
-        ("text.sqlite", '{"a": 1}', "is not an SQLite file, whatever its name says"),
-        ("package.json", '\ufeff {"name": "x"}', "is JSON, but does not begin as a trace"),
-        ("list.json", "[1, 2]", "is JSON, but does not begin as a trace"),
+        ("rank*.sqlite", "", b"", "matches no file|check the pattern"),
+        ("empty", "empty/", b"", "holds no Nsight Systems report|nsys export --type sqlite"),
+        ("runs", "runs/first/nsys/r.sqlite", 1.0, "holds no Nsight Systems report|runs/first/nsys"),
+        *((name, name, b"", "is empty|export it again") for name in ("e.sqlite", "e.db", "e")),
+        ("notes.txt", "notes.txt", b"SQLite format 4? No: plain text.\n" * 99, OTHER_KIND),
+        ("noname", "noname", b"x" * 99, OTHER_KIND),
+        ("t.sqlite", "t.sqlite", b'{"a": 1}' * 99, f"is not an SQLite file, whatever its|{EXPORT}"),
+        ("n.json", "n.json", '\ufeff {"name": "x"}'.encode() * 99, NO_TRACE),
+        ("list.json", "list.json", b"[1, 2]" * 99, NO_TRACE),
+        *(
+            ("cut.sqlite", "cut.sqlite", share, CUT)
+            for share in (0.001, 0.01, 0.3, 0.5, 0.9, 0.999)
+        ),
+        *(("cut.sqlite", "cut.sqlite", size, "is not an SQLite file") for size in (1, 15)),
+        *(("cut.sqlite", "cut.sqlite", size, "is truncated") for size in (16, 99, 100, 4096)),
     ],
 )
-def test_file_of_another_kind(tmp_path: Path, name: str, text: str, problem: str) -> None:
-    (tmp_path / name).write_text(text * 100, encoding="utf-8")
-    named(tmp_path / name, problem, "nsys export --type sqlite")
-
-
-@pytest.mark.parametrize("share", [0.001, 0.01, 0.3, 0.5, 0.9, 0.999])
-def test_truncated_export(tmp_path: Path, export: Path, share: float) -> None:
-    whole = export.read_bytes()
-    cut = tmp_path / "cut.sqlite"
-    cut.write_bytes(whole[: int(len(whole) * share)])
-    named(cut, "is truncated", "copy or export it again")
-
-
-@pytest.mark.parametrize("size", [1, 15])
-def test_a_few_bytes_are_no_database(tmp_path: Path, export: Path, size: int) -> None:
-    (tmp_path / "cut.sqlite").write_bytes(export.read_bytes()[:size])
-    named(tmp_path / "cut.sqlite", "is not an SQLite file")
-
-
-@pytest.mark.parametrize("size", [16, 99, 100, 4096])
-def test_a_header_alone_is_truncated(tmp_path: Path, export: Path, size: int) -> None:
-    (tmp_path / "cut.sqlite").write_bytes(export.read_bytes()[:size])
-    named(tmp_path / "cut.sqlite", "is truncated")
+def test_what_is_no_report(
+    asked: str, made: str, content: bytes | float, words: str, tmp_path: Path, export: Path
+) -> None:
+    """`content` is what the file holds: bytes, so many bytes of an export, or a share of it."""
+    path = tmp_path / made
+    (path if made.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+    if not path.is_dir():
+        whole = export.read_bytes()
+        length = int(content * len(whole)) if isinstance(content, float) else content
+        path.write_bytes(length if isinstance(length, bytes) else whole[:length])
+    named(tmp_path / asked, *words.split("|"))
 
 
 @pytest.mark.slow
@@ -230,12 +210,9 @@ def test_devices_are_refused() -> None:
             named(name, "is a pipe or a device")
 
 
-def test_broken_symbolic_link(tmp_path: Path) -> None:
-    (tmp_path / "link.sqlite").symlink_to(tmp_path / "nowhere.sqlite")
-    named(tmp_path / "link.sqlite", "no such file")
-
-
-def test_symbolic_link_to_a_report_works(tmp_path: Path, export: Path) -> None:
+def test_symbolic_links(tmp_path: Path, export: Path) -> None:
+    (tmp_path / "broken.sqlite").symlink_to(tmp_path / "nowhere.sqlite")
+    named(tmp_path / "broken.sqlite", "no such file")
     (tmp_path / "link.sqlite").symlink_to(export)
     assert ask("kernels", tmp_path / "link.sqlite").stdout == ask("kernels", export).stdout
 

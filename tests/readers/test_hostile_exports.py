@@ -142,6 +142,13 @@ def test_null_is_zero_in_ids(tmp_path: Path) -> None:
     assert (row["pid"], row["correlation_id"], row["graph_node_id"]) == (0, 0, 0)
 
 
+def test_what_ends_as_it_starts_is_counted_and_what_ends_before_is_not(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for start, end in ((5, 5), (7, 6), (8, 9)):
+        export.kernel(start, end, "k")
+    assert NsysReport(export.write()).frame("kernels").ints("start_ns").tolist() == [5, 8]
+
+
 # Ids that collide, names that are nowhere
 
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.work_graph.host_activity import compiled_share, most_in, most_sampled
+from nsightpy.analysis.work_graph.host_activity import (
+    compiled_share,
+    covering_range,
+    most_in,
+    most_sampled,
+)
 from nsightpy.frames import Frame, Labels
 
 
@@ -44,3 +49,25 @@ def test_the_function_that_took_most_of_a_time_is_named_with_the_share_of_all() 
     )
     assert most_in(Spans.of(0, 100), calls) == ("c", 0.8)
     assert most_in(Spans.of(0, 70), calls) == ("b", 5 / 7)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "found"),
+    [
+        ([(0, 100, "all"), (20, 60, "load")], ("load", 0.75)),
+        ([(0, 100, "all"), (30, 49, "brief")], ("all", 1.0)),
+        ([(0, 60, "most"), (0, 1_000, "whole")], ("most", 1.0)),
+        ([(30, 49, "brief")], ("", 0.0)),
+        ([], ("", 0.0)),
+    ],
+)
+def test_the_shortest_kind_of_range_over_half_of_a_time_is_named(
+    ranges: list[tuple[int, int, str]], found: tuple[str, float]
+) -> None:
+    starts, ends, names = zip(*ranges, strict=True) if ranges else ((), (), ())
+    times = {
+        name: np.asarray(at, dtype=np.int64)
+        for name, at in (("start_ns", starts), ("end_ns", ends))
+    }
+    frame = Frame({**times, "name": Labels.of(names)})
+    assert covering_range(Spans.of(10, 50), frame, Spans.of(0, 1_000)) == found
