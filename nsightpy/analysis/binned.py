@@ -70,5 +70,5 @@ def _before(starts: Ints, ends: Ints, values: Floats, times: Ints) -> Floats:
 
 
 def _ratio(part: Floats, whole: Ints | Floats) -> Floats:
-    some = whole > 0
-    return np.where(some, part / np.where(some, whole, 1), np.nan)
+    known = whole > 0
+    return np.where(known, part / np.where(known, whole, 1), np.nan)

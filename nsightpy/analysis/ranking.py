@@ -226,15 +226,15 @@ def tally_bytes(frame: Frame, by: Sequence[str]) -> Tally:
 def tallies(frame: Frame, by: Sequence[str], measures: Sequence[str]) -> list[Tally]:
     """Durations, or columns of numbers from 0 on where they are known, per group."""
     groups = group_by(frame, by)
-    made = []
+    measured = []
     for measure in measures:
         if measure == "duration":
-            made.append(tally(groups.codes, durations(frame), groups.keys))
+            measured.append(tally(groups.codes, durations(frame), groups.keys))
         else:
             values = frame.ints(measure)
             known = values >= 0
-            made.append(tally(groups.codes[known], values[known], groups.keys))
-    return made
+            measured.append(tally(groups.codes[known], values[known], groups.keys))
+    return measured
 
 
 def shaped(frame: Frame, shape: str) -> Labels:

@@ -148,9 +148,9 @@ def _windows(conditions: Conditions, reference: Mask, most: float) -> tuple[Floa
     low = np.full((count, len(reference)), -np.inf)
     high = np.full((count, len(reference)), np.inf)
     for number in range(count):
-        mine = conditions.where(window == number)
-        away = np.where(reference[mine.owner], 0.0, np.abs(mine.time - times[number]))
-        bounds = _bounds(mine, reference, most * away)
+        inside = conditions.where(window == number)
+        away = np.where(reference[inside.owner], 0.0, np.abs(inside.time - times[number]))
+        bounds = _bounds(inside, reference, most * away)
         if bounds is not None:
             low[number], high[number] = bounds
     return times, low, high

@@ -129,13 +129,13 @@ def violations_note(matched: Matched, starts: Ints, ends: Ints) -> list[str]:
     enters, exits = matched.enters, matched.exits
     np.maximum.at(latest, operation[enters], starts[rows[enters]])
     np.minimum.at(earliest, operation[exits], ends[rows[exits]])
-    asked = matched.strict & (latest > np.iinfo(np.int64).min) & (earliest < np.iinfo(np.int64).max)
-    broken = asked & (latest > earliest)
+    known = matched.strict & (latest > np.iinfo(np.int64).min) & (earliest < np.iinfo(np.int64).max)
+    broken = known & (latest > earliest)
     if not broken.any():
         return []
     worst = int((latest[broken] - earliest[broken]).max())
     note = (
-        f"{int(np.count_nonzero(broken)):,} of {int(np.count_nonzero(asked)):,} MPI operations "
+        f"{int(np.count_nonzero(broken)):,} of {int(np.count_nonzero(known)):,} MPI operations "
         "break the clock condition: on the common clock a rank leaves before another one that it "
         f"waits for has come, by up to {format_time(worst)}."
     )

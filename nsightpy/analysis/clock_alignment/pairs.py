@@ -162,11 +162,11 @@ def _lane_lines(a: Ends, b: Ends, window: int) -> Iterator[tuple[Ends, Line]]:
 def _exact_line(a: Ends, b: Ends) -> Line | None:
     """The line through the collectives that both clocks number alike: medians of differences."""
     a, b = a.take(a.exact != UNKNOWN), b.take(b.exact != UNKNOWN)
-    _, mine, theirs = np.intersect1d(a.exact, b.exact, return_indices=True)
-    if len(mine) < LEAST_SHARED:
+    _, own_rows, other_rows = np.intersect1d(a.exact, b.exact, return_indices=True)
+    if len(own_rows) < LEAST_SHARED:
         return None
-    order = np.argsort(a.times[mine])
-    times, ends = a.times[mine][order], b.times[theirs][order]
+    order = np.argsort(a.times[own_rows])
+    times, ends = a.times[own_rows][order], b.times[other_rows][order]
     line = Line(float(np.median(ends - times)), 0.0, int(times[len(times) // 2]), 1.0, np.inf)
     return line.through(times, ends)
 
@@ -224,12 +224,12 @@ def _differences(block: Ends, b: Ends, window: int) -> Iterator[Ints]:
     """b's ends minus a's, for all pairs that look alike and lie within the window."""
     yield np.empty(0, dtype=np.int64)
     for code in np.unique(block.signatures).tolist():
-        mine, theirs = block.times[block.signatures == code], b.times[b.signatures == code]
-        low = np.searchsorted(theirs, mine - window)
-        counts = np.searchsorted(theirs, mine + window) - low
+        own, others = block.times[block.signatures == code], b.times[b.signatures == code]
+        low = np.searchsorted(others, own - window)
+        counts = np.searchsorted(others, own + window) - low
         every = 1 + int(counts.sum()) // (BLOCK * BLOCK)
-        low, counts, mine = low[::every], counts[::every], mine[::every]
-        yield theirs[consecutive(low, counts)] - np.repeat(mine, counts)
+        low, counts, own = low[::every], counts[::every], own[::every]
+        yield others[consecutive(low, counts)] - np.repeat(own, counts)
 
 
 def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:

@@ -128,8 +128,8 @@ class _Finder:
                     members = tuple(sorted(units[group].tolist()))
                     self.communicators.append(Communicator("", members, doubtful=not among.sure))
         of_row = found[lanes]
-        done = _has_partner(self.ends[rows], of_row, lanes, tolerance)
-        self.communicator[rows[done]] = of_row[done]
+        partnered = _has_partner(self.ends[rows], of_row, lanes, tolerance)
+        self.communicator[rows[partnered]] = of_row[partnered]
         return found
 
 

@@ -64,11 +64,11 @@ def _by_order(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
     left, base = np.arange(len(rows)), 0
     for _ in range(3):
         numbers, length = _one_round(ledger, rows[left], ends)
-        done = numbers != UNKNOWN
-        local[left[done]] = numbers[done] + base
+        found = numbers != UNKNOWN
+        local[left[found]] = numbers[found] + base
         base += length
-        left = left[~done]
-        if not done.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
+        left = left[~found]
+        if not found.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
             break
     return local
 
@@ -105,13 +105,13 @@ def _shifts(
     places = np.arange(len(own_signatures))
     shift, seen = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.bool_)
     for signature in np.unique(own_signatures[sync]).tolist():
-        mine = np.flatnonzero((own_signatures == signature) & sync)
-        theirs = np.flatnonzero(signatures == signature)
-        theirs = theirs[np.argsort(times[theirs], kind="stable")]
-        if len(theirs):
-            near = theirs[nearest(times[theirs], own_times[mine])]
-            close = np.abs(times[near] - own_times[mine]) <= REACH_NS
-            shift[mine[close]], seen[mine[close]] = near[close] - mine[close], True
+        own_rows = np.flatnonzero((own_signatures == signature) & sync)
+        others = np.flatnonzero(signatures == signature)
+        others = others[np.argsort(times[others], kind="stable")]
+        if len(others):
+            near = others[nearest(times[others], own_times[own_rows])]
+            close = np.abs(times[near] - own_times[own_rows]) <= REACH_NS
+            shift[own_rows[close]], seen[own_rows[close]] = near[close] - own_rows[close], True
     if not seen.any():
         return shift, False
     values, votes = np.unique(shift[seen], return_counts=True)

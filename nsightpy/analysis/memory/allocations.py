@@ -150,7 +150,7 @@ def holders(
     at_peak, at_end: masks of the allocations that were live then.
     """
     count = len(names)
-    made = np.bincount(codes, minlength=count)
+    allocated = np.bincount(codes, minlength=count)
     peak, end = (
         np.bincount(codes[mask], size[mask], count).astype(np.int64) for mask in (at_peak, at_end)
     )
@@ -160,9 +160,9 @@ def holders(
     held = [
         Holder(
             names[code] or None,
-            *(int(column[code]) for column in (peak, pieces, made, largest, end)),
+            *(int(column[code]) for column in (peak, pieces, allocated, largest, end)),
         )
-        for code in np.flatnonzero(made).tolist()
+        for code in np.flatnonzero(allocated).tolist()
     ]
     return sorted(
         held, key=lambda one: (-one.at_peak_bytes, -(one.largest_bytes or 0), str(one.name))

@@ -70,8 +70,8 @@ def _divided(calls: Frame, clock: Ints, unnamed: Mask) -> bool:
     if is_one_of(calls.labels("name"), functions.DIVISIONS).any():
         return True
     handle = calls.ints("communicator")
-    mine = unnamed & (handle != 0)
-    pairs = np.unique(np.stack([clock[mine], handle[mine]]), axis=1)
+    handled = unnamed & (handle != 0)
+    pairs = np.unique(np.stack([clock[handled], handle[handled]]), axis=1)
     return bool(np.bincount(pairs[0]).max(initial=0) > 1)
 
 
@@ -109,19 +109,19 @@ def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
     communicators = labels.codes[rows]
     matched, lost = [], []
     for code in np.unique(communicators).tolist():
-        mine, name = rows[communicators == code], labels.values[code]
-        clocks, member = np.unique(parts.clock[mine], return_inverse=True)
+        calls, name = rows[communicators == code], labels.values[code]
+        clocks, member = np.unique(parts.clock[calls], return_inverse=True)
         if len(clocks) < 2:
             continue
         whole = bool(name) and bool(np.isin(clocks, initialised).all())
         kept = None
         if name or not parts.divided:
-            kept = _in_step(parts, mine, member.astype(np.int64), whole)
-        size = int(parts.calls.ints("communicator_size")[mine].max(initial=0))
+            kept = _in_step(parts, calls, member.astype(np.int64), whole)
+        size = int(parts.calls.ints("communicator_size")[calls].max(initial=0))
         if kept is None or (size and len(clocks) > size):
             lost.append(name or "of unknown members")
         else:
-            matched.append(_collectives_of(parts, mine[kept[0]], kept[1], known=bool(name)))
+            matched.append(_collectives_of(parts, calls[kept[0]], kept[1], known=bool(name)))
     return matched, lost
 
 
@@ -220,16 +220,16 @@ def _completions(parts: _Parts, receives: Ints) -> Ints:
     """The call in which each receive ended: itself, or the wait for its request; NONE: unknown."""
     pending = is_one_of(parts.calls.labels("name"), functions.PENDING_RECEIVES)[receives]
     completions = np.where(pending, NONE, receives)
-    waits, asked = parts.among(functions.WAITS), receives[pending]
+    waits, pending_rows = parts.among(functions.WAITS), receives[pending]
     request = parts.calls.ints("request")
     waits = waits[request[waits] != 0]
     # the first wait after a receive is the last before it, backwards in time
     start, clock = -parts.calls.ints("start_ns"), parts.clock.astype(np.int64)
     waits = waits[np.lexsort((start[waits], request[waits], clock[waits]))]
-    both = np.concatenate([waits, asked])
+    both = np.concatenate([waits, pending_rows])
     _, group = distinct_pairs(clock[both], request[both])
     edge = len(waits)
-    after = last_before((group[:edge], start[waits]), (group[edge:], start[asked]), "left")
-    found = np.where(request[asked] != 0, after, NONE)
+    after = last_before((group[:edge], start[waits]), (group[edge:], start[pending_rows]), "left")
+    found = np.where(request[pending_rows] != 0, after, NONE)
     completions[pending] = np.append(waits, NONE)[found]
     return completions

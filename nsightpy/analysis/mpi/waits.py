@@ -132,7 +132,7 @@ def _idle_during(waits: Waits, clock: Ints, starts: Ints, idle: Sequence[Spans |
     for place in np.unique(clock).tolist():
         spans = idle[place]
         if spans is not None:
-            mine = clock == place
-            low, high = starts[mine], starts[mine] + waits.lasted[mine]
-            idle_ns[mine] = measure_before(spans, high) - measure_before(spans, low)
+            waiting = clock == place
+            low, high = starts[waiting], starts[waiting] + waits.lasted[waiting]
+            idle_ns[waiting] = measure_before(spans, high) - measure_before(spans, low)
     return idle_ns

@@ -67,9 +67,9 @@ def operator_times(operators: Frame, calls: Frame, work: Sequence[Frame]) -> Ope
         call = launch_rows(frame, calls)
         launched = call != NO_LAUNCH
         unlaunched += int(lasted[~launched].sum())
-        mine, lasted = owner[call[launched]], lasted[launched]
-        outside += int(lasted[mine == NONE].sum())
-        np.add.at(device_self, mine[mine != NONE], lasted[mine != NONE])
+        operator, lasted = owner[call[launched]], lasted[launched]
+        outside += int(lasted[operator == NONE].sum())
+        np.add.at(device_self, operator[operator != NONE], lasted[operator != NONE])
     total = with_callees(device_self, parent, depth)
     return OperatorTimes(host, host_self, total, device_self, unlaunched, outside)
 
@@ -139,8 +139,8 @@ def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
     owner = np.full(operators.rows, NONE, dtype=np.int64)
     owner[known] = innermost(modules, operators.take(forward[known]))
     owner = inherited(owner, operators.ints("parent"), operators.ints("depth"))
-    mine = owner != NONE
-    np.add.at(times, owner[mine], device_self[mine])
+    owned = owner != NONE
+    np.add.at(times, owner[owned], device_self[owned])
     return times
 
 
@@ -153,11 +153,11 @@ def forward_operators(operators: Frame) -> Ints:
     sequence, start = operators.ints("sequence"), operators.ints("start_ns")
     numbered = sequence >= 0
     backward = operators.labels("direction").equals([BACKWARD])
-    made, wanted = np.flatnonzero(numbered & ~backward), np.flatnonzero(numbered & backward)
+    forward, wanted = np.flatnonzero(numbered & ~backward), np.flatnonzero(numbered & backward)
     _, number = distinct_pairs(operators.ints("pid"), sequence)
-    made = made[np.lexsort((start[made], number[made]))]
-    before = last_before((number[made], start[made]), (number[wanted], start[wanted]))
-    rows[wanted] = np.append(made, NONE)[before]
+    forward = forward[np.lexsort((start[forward], number[forward]))]
+    before = last_before((number[forward], start[forward]), (number[wanted], start[wanted]))
+    rows[wanted] = np.append(forward, NONE)[before]
     return rows
 
 

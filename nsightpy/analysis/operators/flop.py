@@ -219,13 +219,13 @@ def step_notes(parts: Sequence[StepFlop]) -> list[str]:
     flop = np.concatenate([part.flop for part in parts])
     length = np.concatenate([part.length_ns for part in parts]) * 1e-9
     ideal = np.concatenate([part.ideal_s for part in parts])
-    some = (flop > 0) & (length > 0)
-    if not some.any():
+    counting = (flop > 0) & (length > 0)
+    if not counting.any():
         return []
-    rate = float(np.median(flop[some] / length[some])) * 1e-12
-    use = float(np.median(ideal[some] / length[some]))
+    rate = float(np.median(flop[counting] / length[counting])) * 1e-12
+    use = float(np.median(ideal[counting] / length[counting]))
     text = (
-        f"Model FLOP by shapes, median of {counted(int(np.count_nonzero(some)), 'step')}: "
-        f"{float(np.median(flop[some])) * 1e-12:.4g} TFLOP a step, {rate:.4g} TFLOP/s"
+        f"Model FLOP by shapes, median of {counted(int(np.count_nonzero(counting)), 'step')}: "
+        f"{float(np.median(flop[counting])) * 1e-12:.4g} TFLOP a step, {rate:.4g} TFLOP/s"
     )
     return [text + ("." if np.isnan(use) else f", MFU {100 * use:.1f} %.")]
