@@ -244,9 +244,9 @@ def _iterations(job: Job, *, apart: bool) -> Chosen:
     taken = chosen(count, sum(part.operations for _, part in job.results), apart=apart)
     stretches: dict[str, Sequence[Stretch]] = {}
     for path in dict.fromkeys(path for path, _ in own):
-        mine = [times for (report, _), times in own.items() if report == path]
+        of_report = [times for (report, _), times in own.items() if report == path]
         stretches[path] = [
-            (min(int(s[low]) for s, _ in mine), max(int(e[high - 1]) for _, e in mine))
+            (min(int(s[low]) for s, _ in of_report), max(int(e[high - 1]) for _, e in of_report))
             for low, high in taken
         ]
     return Chosen(stretches, sum(high - low for low, high in taken), count)

@@ -235,20 +235,20 @@ class Scope:
 
     @property
     def notes(self) -> list[str]:
-        said = []
+        notes = []
         if self.is_timed:
-            said.append("Events that overlap the wanted stretch of time are counted whole.")
+            notes.append("Events that overlap the wanted stretch of time are counted whole.")
         if self.iteration is not None:
-            said.append(
+            notes.append(
                 f"Only {_iterations_text(self.iteration)} of each process: what began in them; "
                 "budgets of time cover their windows."
             )
         if self.nvtx is not None:
-            said.append(
+            notes.append(
                 f"Only what was launched inside ranges {self.nvtx!r}; budgets of time cover "
                 "the union of their projected intervals, with all that ran in it."
             )
-        return said
+        return notes
 
 
 def _taken(frame: Frame, keep: NDArray[np.bool_]) -> Frame:

@@ -123,8 +123,8 @@ class _Device:
     def _clipped(self, times: Ints) -> Ints:
         if not len(times):
             return self.closed
-        known = np.where(self.call >= 0, times[self.call], self.closed)
-        return np.clip(known, self.opened, self.closed)
+        came = np.where(self.call >= 0, times[self.call], self.closed)
+        return np.clip(came, self.opened, self.closed)
 
     def faults(self, rows: Rows) -> Mask:
         """Which of some operations (-1: none) are migrations of unified memory."""

@@ -99,9 +99,9 @@ def activity(
         (closed - done, "launched, not begun"),
     )
     least = LEAST_PART * (closed - opened)
-    texts = [f"{format_time(lasted)} {what}" for lasted, what in parts if lasted > least]
-    said = described(time, events.of_thread(int(chain.tid(idle.thread[row]))), window)
-    return "; ".join([*texts, said] if said else texts)
+    texts = [f"{format_time(lasted)} {doing}" for lasted, doing in parts if lasted > least]
+    beside = described(time, events.of_thread(int(chain.tid(idle.thread[row]))), window)
+    return "; ".join([*texts, beside] if beside else texts)
 
 
 def described(time: Spans, events: HostEvents, window: Spans) -> str:
@@ -198,8 +198,8 @@ def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]
 
 def time_in(events: Frame, names: re.Pattern[str]) -> Spans:
     """The time inside events whose names match."""
-    mine = events.labels("name").where(names.search)
-    return union(events.ints("start_ns")[mine], events.ints("end_ns")[mine])
+    rows = events.labels("name").where(names.search)
+    return union(events.ints("start_ns")[rows], events.ints("end_ns")[rows])
 
 
 def _percent(share: float) -> str:

@@ -116,8 +116,8 @@ def _aligned(report: str, alignment: Alignment | None, pid: Ints, times: Ints) -
     moved = np.array(times)
     if alignment is not None:
         for fit in (fit for fit in alignment.fits if fit.report == report):
-            mine = (pid == fit.pid) & (times != NO_TIME)
-            moved[mine] = fit.to_aligned(times[mine]) - alignment.base_ns
+            rows = (pid == fit.pid) & (times != NO_TIME)
+            moved[rows] = fit.to_aligned(times[rows]) - alignment.base_ns
     return moved
 
 

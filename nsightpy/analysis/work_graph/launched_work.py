@@ -142,8 +142,8 @@ class LaunchedWork:
         for name in np.unique(names[calls]):
             alike = names == name
             seen = length[alike & again] if (alike & again).any() else length[alike]
-            mine = names[calls] == name
-            beyond[mine] = np.maximum(length[calls[mine]] - int(np.median(seen)), 0)
+            of_name = names[calls] == name
+            beyond[of_name] = np.maximum(length[calls[of_name]] - int(np.median(seen)), 0)
         return beyond
 
 
@@ -202,12 +202,12 @@ def _names(work: Work) -> Labels:
 
 def _first(launch: Ints, place: Rows, names: Labels) -> Mask:
     """Which operations are the first launch of their kernel, or of a graph, on their device."""
-    known = np.flatnonzero(launch != NO_TIME)
-    known = known[np.argsort(launch[known], kind="stable")]
-    key = place[known].astype(np.int64) * len(names.values) + names.codes[known]
+    launched = np.flatnonzero(launch != NO_TIME)
+    launched = launched[np.argsort(launch[launched], kind="stable")]
+    key = place[launched].astype(np.int64) * len(names.values) + names.codes[launched]
     earliest = np.full((int(place.max(initial=-1)) + 1) * len(names.values), -1)
     # of several rows for one place the last one stays
-    earliest[key[::-1]] = known[::-1]
+    earliest[key[::-1]] = launched[::-1]
     first = np.zeros(len(launch), dtype=np.bool_)
     first[earliest[earliest >= 0]] = True
     return first

@@ -61,15 +61,15 @@ class Queues:
     def _recorded(self, waits: Frame) -> Ints:
         """The operation with which the record is done that each wait names; -1: not known."""
         recorded = launch_starts(self.frames.events, self.frames.calls)
-        known = recorded != NO_TIME
-        records = self.frames.events.take(known)
+        dated = recorded != NO_TIME
+        records = self.frames.events.take(dated)
         record = matched(
             (records.ints("pid"), records.ints("event_sync_id")),
             np.arange(records.rows, dtype=np.int64),
             (waits.ints("pid"), waits.ints("event_sync_id")),
             -1,
         )
-        done_with = self.last_enqueued(self._streams_of(records), recorded[known])
+        done_with = self.last_enqueued(self._streams_of(records), recorded[dated])
         return np.append(done_with, -1)[record]
 
     def events(self) -> Pairs:
@@ -88,8 +88,8 @@ class Queues:
         """
         work, chain = self.work, self.work.chain
         rest = chain.kind == WAIT
-        recorded, known = self._synchronized()
-        whole = np.flatnonzero(rest & ~known & chain.labels.where(_WHOLE_DEVICE.search))
+        recorded, explained = self._synchronized()
+        whole = np.flatnonzero(rest & ~explained & chain.labels.where(_WHOLE_DEVICE.search))
         pids = np.asarray([stream[0] for stream in work.streams], dtype=np.int64)
         own_copies = work.launched_by[work.own_copies].astype(np.int64), work.own_copies
         named = self._seen(recorded, self._of_streams(whole, chain.pid[whole], pids), own_copies)
@@ -118,8 +118,8 @@ class Queues:
             np.flatnonzero(waits.labels("kind").equals([kind]))
             for kind in ("stream", "event", "context")
         )
-        known = np.zeros(len(chain), dtype=np.bool_)
-        known[call] = True
+        explained = np.zeros(len(chain), dtype=np.bool_)
+        explained[call] = True
         stream, on_stream = self._streams_of(waits)[of_stream], call[of_stream]
         owners = np.asarray([s[:2] for s in self.work.streams], dtype=np.int64).reshape(-1, 2).T
         own = np.stack([waits.ints("pid"), waits.ints("context")])[:, of_context]
@@ -130,14 +130,14 @@ class Queues:
             (call[of_event], self._recorded(waits.take(of_event))),
             self._of_streams(call[of_context], context, contexts),
         )
-        return _joined(pairs), known
+        return _joined(pairs), explained
 
     def _of_streams(self, calls: Ints, owner: Ints, owners: Ints) -> Pairs:
         """The last operation on each stream (`owners`) of the owner of each call."""
         pairs = [(calls[:0], calls[:0])]
         for one in np.unique(owner):
-            mine, streams = calls[owner == one], np.flatnonzero(owners == one)
-            call, stream = np.repeat(mine, len(streams)), np.tile(streams, len(mine))
+            of_owner, streams = calls[owner == one], np.flatnonzero(owners == one)
+            call, stream = np.repeat(of_owner, len(streams)), np.tile(streams, len(of_owner))
             pairs.append((call, self.last_enqueued(stream, self.work.chain.start[call])))
         return _joined(pairs)
 
