@@ -61,12 +61,6 @@ class Projection:
         """Which ranges have operations."""
         return self.operations > 0
 
-    def launched(self, calls: int) -> NDArray[np.bool_]:
-        """Which of so many calls lie in any range."""
-        low, high = self.low[self.found], self.high[self.found]
-        steps = np.bincount(low, minlength=calls + 1) - np.bincount(high, minlength=calls + 1)
-        return np.cumsum(steps[:calls]) > 0
-
     @property
     def length(self) -> Ints:
         """The length of each projected interval, in ns."""

@@ -21,9 +21,10 @@ from nsightpy.analysis.nvtx.projection import (
     project,
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
+from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key
 from nsightpy.commands.nvtx.metrics import FIELDS as METRIC_FIELDS, metrics_of_ranges
-from nsightpy.frames import GPU_FRAMES, Frame, Ints, is_constant
+from nsightpy.frames import GPU_FRAMES, Frame, is_constant
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
@@ -133,7 +134,7 @@ def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> R
     whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = scope.narrow(report, whole)
     parts, known, outside_ns = _projected(report, operations, whole, ranges)
-    work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
+    work_ns = int(durations(operations).sum())
     tallies = range_tallies(ranges, operations, *parts[0], *parts[1:], tree=tree, fold=fold)
     return replace(tallies, known=known, outside_ns=outside_ns, work_ns=work_ns)
 
@@ -153,24 +154,9 @@ def _projected(
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
         parts.append((theirs, project(ranges, theirs)))
-    return parts, known, _outside_ns(ranges, operations, calls, waiting, *parts[0])
-
-
-def _outside_ns(
-    ranges: Frame,
-    operations: Frame,
-    calls: Frame,
-    waiting: Ints,
-    done: Launched,
-    projected: Projection,
-) -> int:
-    """The work that calls launched which no range holds and no thread waited for, in ns."""
-    bare = ~projected.launched(len(done))
-    if bare.any():  # a call inside another one may be in a range alone
-        callers = done.call[bare]
-        bare[bare] = (waiting[callers] == NO_THREAD) & ~inside(calls.take(callers), ranges)
-    rows = done.rows[np.repeat(bare, np.diff(done.first))]
-    return int((operations.ints("end_ns")[rows] - operations.ints("start_ns")[rows]).sum())
+    outside = (waiting == NO_THREAD) & ~inside(calls, ranges)
+    rows = done.rows[np.repeat(outside[done.call], np.diff(done.first))]
+    return parts, known, int(durations(operations)[rows].sum())
 
 
 def _rows(tallied: RangeTallies) -> Rows:
