@@ -122,20 +122,16 @@ def unforeseen(path: object, error: Exception, since: float | None = None) -> Re
             path, f"cannot be read here: {text}", "install nsightpy again, with what it needs."
         )
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    if since is not None and _changed_at(path) > since:
+    try:
+        changed = Path(str(path)).stat().st_ctime  # last written or replaced
+    except (OSError, ValueError):
+        changed = 0.0
+    if since is not None and changed > since:
         problem = f"was changed while it was read ({what})"
         return ReportError(path, problem, "wait until nothing writes it, then ask again.")
     if os.environ.get(FAULTS) == "raise":
         raise error
     return FaultError(path, what)
-
-
-def _changed_at(path: object) -> float:
-    """When a file was last written or replaced (Unix time, s); 0 where that cannot be known."""
-    try:
-        return Path(str(path)).stat().st_ctime
-    except (OSError, ValueError):
-        return 0.0
 
 
 class ToolNotFoundError(ReportError):

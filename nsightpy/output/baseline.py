@@ -11,27 +11,20 @@ from dataclasses import fields, replace
 import msgspec
 
 from nsightpy.output.formats import encodable
-from nsightpy.results.run_summary import Baseline, RunSummary, UnitSummary, WorkSummary
+from nsightpy.results.run_summary import Baseline, RunSummary, UnitSummary
 
 
 def baseline_bytes(runs: Sequence[RunSummary]) -> bytes:
     """The runs as JSON, each kernel, collective and range on a line of its own."""
-    bare = (replace(run, name=f"run {place}", notes=()) for place, run in enumerate(runs, 1))
-    lines = _list(_object(run, units=_units(run)) for run in bare)
-    return _object(Baseline(), runs=lines) + b"\n"
-
-
-def _units(run: RunSummary) -> bytes:
-    units = (_json(name) + b":" + _unit(unit) for name, unit in run.units.items())
-    return b"{" + b",\n".join(units) + b"}"
-
-
-def _unit(unit: UnitSummary) -> bytes:
-    return _object(unit, works=_list(map(_work, unit.works)))
-
-
-def _work(work: WorkSummary) -> bytes:
-    return _json(replace(work, name=encodable(work.name)))
+    lines = []
+    for number, run in enumerate(runs, 1):
+        units = []
+        for name, unit in run.units.items():
+            works = (replace(work, name=encodable(work.name)) for work in unit.works)
+            units.append(_json(name) + b":" + _object(unit, works=_list(map(_json, works))))
+        bare = replace(run, name=f"run {number}", notes=())
+        lines.append(_object(bare, units=b"{" + b",\n".join(units) + b"}"))
+    return _object(Baseline(), runs=_list(lines)) + b"\n"
 
 
 def _object(value: Baseline | RunSummary | UnitSummary, **encoded: bytes) -> bytes:

@@ -13,7 +13,7 @@ from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import Options, Run, argv, shell_line
-from nsightpy.ncu_command.filters import nvtx_filter
+from nsightpy.ncu_command.runs import nvtx_filter
 from tests.support.ncu_stand_in import Bench, Scripted, stand_in, write_export
 from tests.support.reports import ask
 

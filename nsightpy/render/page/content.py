@@ -43,7 +43,11 @@ _FONT = "text { font-family: 'DejaVu Sans', Verdana, sans-serif } "
 _STYLE = f"{_FONT}@media (prefers-color-scheme: dark) {{ {_RULES}{_WHITE} }}</style>"
 _PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-_NEEDLESS = re.compile(r'(?<=<g) id="\w+"| font-family: [^;]*;| transform="rotate\(-0 [^"]*"')
+_NEEDLESS = re.compile(
+    r'(?<=<g) id="\w+"| font-family: (?!monospace)[^;]*;| transform="rotate\(-0 [^"]*"'
+)
+_COLUMNS = re.compile(r"font-family: [^;]*Mono[^;]*;")  # of text in columns
+_IN_COLUMNS = re.compile("(monospace;[^>]*>)([^<]+)")
 _GROUP = re.compile(r"<g>\s*(<path[^>]*/>)\s*</g>")
 _PLAIN = " !$()*+,/:;=?@[]{}|"  # in an attribute of HTML, and in an address
 PIXELS = 96  # of a page, in an inch
@@ -124,7 +128,10 @@ def drawn(picture: PagePicture, limit: int) -> PageImage | None:
     text = picture_bytes(figure, "picture.svg", **{"svg.fonttype": "none"}).decode()
     text = text[text.index("<svg") :]
     text = _PLACE.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), text)
+    text = _COLUMNS.sub("font-family: monospace;", text)
+    text = _IN_COLUMNS.sub(lambda found: found[1] + found[2].replace(" ", "\u00a0"), text)
     text = _GROUP.sub(r"\1", _NEEDLESS.sub("", text)).replace("</style>", _STYLE, 1)
-    address = Markup("data:image/svg+xml,") + Markup(quote(" ".join(text.split()), safe=_PLAIN))
+    drawing = quote(re.sub(r"[ \n]+", " ", text), safe=_PLAIN)
+    address = Markup("data:image/svg+xml,") + Markup(drawing)
     width = figure.get_size_inches()[0] * PIXELS
     return PageImage(address if len(address) <= limit else Markup(), round(width))
