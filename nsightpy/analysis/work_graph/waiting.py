@@ -58,18 +58,23 @@ class Queues:
         """The last operation enqueued on each stream before a time; -1 for none."""
         return self._at(stream, times, 1)
 
-    def _recorded(self, waits: Frame) -> Ints:
-        """The operation with which the record is done that each wait names; -1: not known."""
+    @cached_property
+    def _records(self) -> tuple[Frame, Ints]:
+        """The records whose call is known, and the operation that each is done with; -1: none."""
         recorded = launch_starts(self.frames.events, self.frames.calls)
         dated = recorded != NO_TIME
         records = self.frames.events.take(dated)
+        return records, self.last_enqueued(self._streams_of(records), recorded[dated])
+
+    def _recorded(self, waits: Frame) -> Ints:
+        """The operation with which the record is done that each wait names; -1: not known."""
+        records, done_with = self._records
         record = matched(
             (records.ints("pid"), records.ints("event_sync_id")),
             np.arange(records.rows, dtype=np.int64),
             (waits.ints("pid"), waits.ints("event_sync_id")),
             -1,
         )
-        done_with = self.last_enqueued(self._streams_of(records), recorded[dated])
         return np.append(done_with, -1)[record]
 
     def events(self) -> Pairs:
