@@ -24,13 +24,14 @@ from nsightpy.analysis.collectives.log import UNKNOWN, Mask, Signature
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
+from nsightpy.analysis.ranks.thresholds import (
+    ALIKE,
+    DEVIATIONS,
+    LEAST_RATIO,
+    LEAST_USUAL,
+    OF_ONE_SIZE,
+)
 from nsightpy.frames import Frame, Ints, distinct_pairs
-
-DEVIATIONS = 8.0
-LEAST_RATIO = 2.0
-LEAST_INSTANCES = 8
-# So many of one length, within this share of it, are a size of their own.
-OF_ONE_SIZE, ALIKE = 5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def beyond_usual(lengths: Ints, sized: bool) -> tuple[Mask, float]:
 
     `sized`: the sizes are known, so that all of them move as many bytes.
     """
-    if len(lengths) < LEAST_INSTANCES:
+    if len(lengths) < LEAST_USUAL:
         return np.zeros(len(lengths), dtype=np.bool_), 0.0
     usual = float(np.median(lengths))
     deviation = NORMAL * float(np.median(np.abs(lengths - usual)))

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeAlias
 
-# Ranks whose kernel counts, as shares, differ by more than this (sum of differences / 2) do
-# different work.
-DIFFERENT = 0.05
-# Another amount of the same work: its factor is beyond the first, and all kernels but a tenth have
-# it within the second.
-SAME_AMOUNT, SAME_FACTOR, FEW_KERNELS = 1.1, 0.2, 0.1
+from nsightpy.analysis.ranks.thresholds import DIFFERENT, FEW_KERNELS, SAME_AMOUNT, SAME_FACTOR
 
 Rank: TypeAlias = int
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
+from nsightpy.analysis.ranks.thresholds import LARGE_BYTES, SLOW_SHARE
 
 PCIE_3, PCIE_4, PCIE_5 = 16.0, 32.0, 64.0
 # A model by its name (of several patterns the first), its NVLink (None: none that is certain) and
@@ -33,10 +34,6 @@ LINKS: tuple[tuple[str, float | None, float], ...] = (
     (r"\bRTX [34]0\d\d", None, PCIE_4),
     (r"\bP(?:4|40|100)\b|\bT4\b|\bTITAN|\bRTX 20\d\d|\bGTX 1\d\d\d", None, PCIE_3),
 )
-# Smaller operations are bound by latency, whatever the link (the knee in sweeps of nccl-tests).
-LARGE_BYTES = 16 << 20
-# Of what the link carries: below this part it is slow. NCCL reaches four fifths of it and more.
-SLOW_SHARE = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)

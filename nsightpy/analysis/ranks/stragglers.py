@@ -11,27 +11,21 @@ from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
 from nsightpy.analysis.ranks.own_work import work_segments_of
 from nsightpy.analysis.ranks.stages import peer_rows, point_to_point
+from nsightpy.analysis.ranks.thresholds import (
+    BEYOND_CHANCE,
+    FEW,
+    LATE_ONCE,
+    LEAST_LATE,
+    MATERIAL,
+    MATERIAL_IN_PIPELINES,
+    MOST_ALIKE,
+    MOSTLY_LAST,
+    ONCE,
+    TOGETHER_NS,
+    WAITS_LESS,
+    WARM_UP,
+)
 from nsightpy.frames import Floats, Ints
-
-# A straggler is last in most of the collectives of its peers, and works longest on most of the work
-# before them, this many deviations beyond what the unluckiest of all ranks reaches by chance. It
-# costs the others at least this share of the time observed; more in a pipeline, where there are few
-# collectives of peers to prove it.
-MOSTLY_LAST = 0.7
-BEYOND_CHANCE = 1.5
-MATERIAL, MATERIAL_IN_PIPELINES = 0.002, 0.01
-# It waits itself for less than this part of what it costs.
-WAITS_LESS = 0.5
-# One that is late in fewer collectives is late once.
-LEAST_INSTANCES = 4
-# Arrivals within this are one.
-TOGETHER_NS = 2_000
-# The part of the collectives, from the first on, that may be warm-up.
-WARM_UP = 1 / 3
-# Who is slowest now tends to be slowest next time as well, but not more than this.
-FEW, MOST_ALIKE = 1.5, 0.98
-# A single late arrival is noted when it costs this share of the time observed.
-LATE_ONCE, ONCE = 0.01, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     last = _share(unit, arrivals.last[keep], units)
     longest = _share(segments.unit, segments.longest, units)
     late = (
-        (np.bincount(unit, minlength=units) >= LEAST_INSTANCES)
+        (np.bincount(unit, minlength=units) >= LEAST_LATE)
         & (last > MOSTLY_LAST)
         & (longest > MOSTLY_LAST)
         & _beyond_chance(segments.unit, segments.longest, 1.0 / segments.sizes, units)

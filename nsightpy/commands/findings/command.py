@@ -16,7 +16,7 @@ from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.gains import changes_of, what_if as of_changes
 from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.ranks.links import LARGE_BYTES
+from nsightpy.analysis.ranks.thresholds import LARGE_BYTES
 from nsightpy.commands.findings.rank_evidence import with_peers, with_waits
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
 from nsightpy.errors import ReportError
