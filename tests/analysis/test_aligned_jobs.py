@@ -32,6 +32,7 @@ JOBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("payload", [True, False])
 @pytest.mark.parametrize("name", JOBS)

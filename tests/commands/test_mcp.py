@@ -74,6 +74,7 @@ def test_tools_are_the_commands_that_answer() -> None:
     assert kernels.input_schema["required"] == ["reports"]
 
 
+@pytest.mark.slow
 @needs_mcp
 def test_a_tool_answers_as_the_library() -> None:
     failed, text = told("kernels", {"reports": ["training_4rank"], "top": 3, "rank": 2})

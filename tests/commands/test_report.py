@@ -70,6 +70,7 @@ def test_sections_hold_what_the_commands_say_to_people(entry: Entry, training: P
     )
 
 
+@pytest.mark.slow
 def test_the_longest_kernel_is_shown_instance_by_instance(training: Page) -> None:
     longest = str(nsightpy.kernels(str(TRAINING), top=1).column("Name")[0])
     told = nsightpy.instances(str(TRAINING), of=longest, kind="kernel")

@@ -69,6 +69,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Job]:
 each_job = pytest.mark.parametrize("name", EVIDENCE)
 
 
+@pytest.mark.slow
 @each_job
 def test_ranks_are_found(name: str, job: Callable[[str], Job]) -> None:
     paths, truth = job(name)

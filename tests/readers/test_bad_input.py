@@ -227,6 +227,7 @@ STRANGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", STRANGE)
 def test_strange_names_work(tmp_path: Path, export: Path, stem: str) -> None:
     path = tmp_path / f"{stem}.sqlite"

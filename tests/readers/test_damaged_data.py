@@ -65,6 +65,7 @@ plain_figures = functools.cache(figures)
 # Rows that lack something
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "change", "rows", "request_", "note"),
     [
@@ -360,6 +361,7 @@ def backwards(_layout: dict[str, Any]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [foreign, without_rowid, with_gaps, backwards])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_the_same_rows_kept_otherwise_give_the_same(

@@ -205,6 +205,7 @@ def test_hostile_names_stay_text(hostile: Path) -> None:
     assert "{{ 7 * 7 }}" in document.by_id("kernels").text
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_the_page(hostile: Path) -> None:
     text = hostile.read_text()
     assert SECRET not in text
