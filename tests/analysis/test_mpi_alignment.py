@@ -42,6 +42,7 @@ def misplaced(run: MpiRun, row: object) -> float:
     return abs(row.offset_ns + drift * 1e-6 * middle - true)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "error_ns"),
     [

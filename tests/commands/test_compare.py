@@ -69,6 +69,7 @@ def test_nothing_changed(jobs: Jobs) -> None:
     assert found.circumstances == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "factor"), [("slower 2 %", 1.02), ("slower 5 %", 1.05)])
 def test_a_kernel_became_a_little_slower(jobs: Jobs, what: str, factor: float) -> None:
     found = compared(jobs, what)

@@ -47,6 +47,7 @@ def test_waits_and_arrivals_are_the_true_ones(tmp_path: Path, name: str) -> None
     assert stragglers(job) == [job.truth["straggler"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", ["json", None])
 @pytest.mark.parametrize("slow", [1.03, 1.3])
 def test_the_straggler_is_named(tmp_path: Path, slow: float, payload: str | None) -> None:
