@@ -20,8 +20,6 @@ from nsightpy.analysis.work_graph.waiting import Pairs, Queues
 from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.frames import Frame, Ints, Labels, constant, last_before
 
-# A process of the whole is numbered by that of its part above these bits, and by its pid below.
-_BITS = 32
 # MPI calls that wait for each other (mpi.matching), by what names them: their report, process and
 # start in its own time. All that enter an instance have to be there before one that exits goes on.
 MEETING_COLUMNS = ("pid", "start_ns", "instance", "enters", "exits")
@@ -64,16 +62,21 @@ def job_work(
     parts: Sequence[WorkFrames], alignment: Alignment | None = None, mpi: Frame = NO_MEETINGS
 ) -> JobWork:
     """The work of all parts; without an alignment on the clock that they have."""
-    whole = WorkFrames.concatenate([_moved(*part, alignment) for part in enumerate(parts)])
+    pids = [part.pids() for part in parts]
+    processes = [(part, pid) for part, own in zip(parts, pids, strict=True) for pid in own.tolist()]
+    numbered = [*zip(parts, pids, np.cumsum([0, *map(len, pids)])[:-1].tolist(), strict=True)]
+    whole = WorkFrames.concatenate([_moved(*part, alignment) for part in numbered])
     work = launched_work(whole.work, whole.communication, whole.calls)
     queues, chain = Queues(work, whole), work.chain
-    of_place = [(parts[process >> _BITS], process, device) for process, device in work.places]
-    owners = [(part.report, process % (1 << _BITS), device) for part, process, device in of_place]
+    of_place = [(*processes[process], device) for process, device in work.places]
+    owners = [(part.report, pid, device) for part, pid, device in of_place]
     units = sorted(set(owners))
     unit = np.asarray([units.index(owner) for owner in owners], dtype=np.int64)
     block = np.asarray([part.block for part, *_ in of_place], dtype=np.int64)
     first = {work.places[place][0]: int(unit[place]) for place in reversed(range(len(unit)))}
-    ends = {process: _ends(parts, process, alignment) for process in {*first, *chain.processes}}
+    ends = {
+        process: _ends(*processes[process], alignment) for process in {*first, *chain.processes}
+    }
     of_thread = [(first.get(process, -1), *ends[process]) for process in chain.processes]
     of_call = np.asarray(of_thread, dtype=np.int64).reshape(-1, 3)[chain.thread]
     opened, closed, marker, last = _blocks(work, block, unit, ends)
@@ -85,7 +88,7 @@ def job_work(
         instance=_instances(work, owners, alignment),
         events=queues.events(),
         awaited=queues.awaited(),
-        meetings=_meetings(chain, parts, alignment, mpi),
+        meetings=_meetings(chain, numbered, alignment, mpi),
         call_unit=of_call[:, 0],
         call_low=of_call[:, 1],
         call_high=of_call[:, 2],
@@ -96,8 +99,8 @@ def job_work(
     )
 
 
-def _moved(number: int, part: WorkFrames, alignment: Alignment | None) -> WorkFrames:
-    """A part on the common clock, with processes that no other part has."""
+def _moved(part: WorkFrames, pids: Ints, first: int, alignment: Alignment | None) -> WorkFrames:
+    """A part on the common clock, its processes numbered from `first` on."""
 
     def moved(frame: Frame) -> Frame:
         pid = frame.ints("pid")
@@ -106,7 +109,7 @@ def _moved(number: int, part: WorkFrames, alignment: Alignment | None) -> WorkFr
             for name in ("start_ns", "end_ns")
             if name in frame
         }
-        return Frame({**frame, **columns, "pid": pid + (number << _BITS)})
+        return Frame({**frame, **columns, "pid": first + np.searchsorted(pids, pid)})
 
     return part.each(moved)
 
@@ -121,10 +124,10 @@ def _aligned(report: str, alignment: Alignment | None, pid: Ints, times: Ints) -
     return moved
 
 
-def _ends(parts: Sequence[WorkFrames], process: int, alignment: Alignment | None) -> Ends:
+def _ends(part: WorkFrames, pid: int, alignment: Alignment | None) -> Ends:
     """From when until when the stretch of a process is, in ns; NO_TIME of a whole report."""
-    part, pid = parts[process >> _BITS], np.full(2, process % (1 << _BITS))
-    low, high = _aligned(part.report, alignment, pid, np.asarray([part.low, part.high])).tolist()
+    ends = np.asarray([part.low, part.high])
+    low, high = _aligned(part.report, alignment, np.full(2, pid), ends).tolist()
     return low, high
 
 
@@ -169,15 +172,19 @@ def _instances(work: LaunchedWork, owners: Sequence[Unit], alignment: Alignment 
 
 
 def _meetings(
-    chain: HostChain, parts: Sequence[WorkFrames], alignment: Alignment | None, mpi: Frame
+    chain: HostChain,
+    parts: Sequence[tuple[WorkFrames, Ints, int]],
+    alignment: Alignment | None,
+    mpi: Frame,
 ) -> Frame:
     """The MPI calls that are in the chain, each with its `call` there."""
     of_parts = []
-    for number, part in enumerate(parts):
-        own = mpi.take(mpi.labels("report").equals([part.report]))
+    for part, pids, first in parts:
+        own = mpi.take(mpi.labels("report").equals([part.report]) & np.isin(mpi.ints("pid"), pids))
         pid, start = own.ints("pid"), own.ints("start_ns")
         moved = _aligned(part.report, alignment, pid, start)
-        of_parts.append(Frame({**own, "pid": pid + (number << _BITS), "start_ns": moved}))
+        numbers = first + np.searchsorted(pids, pid)
+        of_parts.append(Frame({**own, "pid": numbers, "start_ns": moved}))
     rows = Frame.concatenate(of_parts)
     order = np.lexsort((chain.start, chain.pid))
     wanted = rows.ints("pid"), rows.ints("start_ns")

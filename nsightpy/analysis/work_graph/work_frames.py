@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.launches import NO_TIME, api_calls, launch_starts
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.launched_work import Mask, Work
-from nsightpy.frames import Frame, constant, distinct_pairs
+from nsightpy.frames import Frame, Ints, constant, distinct, distinct_pairs
 
 SYNCHRONIZATION_COLUMNS = (
     *("start_ns", "pid", "context", "stream", "correlation_id", "kind", "event_sync_id"),
@@ -41,6 +41,11 @@ class WorkFrames:
     def operations(self) -> int:
         """How many operations there are."""
         return sum(frame.rows for frame in self.work)
+
+    def pids(self) -> Ints:
+        """The processes, in order."""
+        frames = (*self.work, self.calls, self.synchronizations, self.events)
+        return distinct(np.concatenate([frame.ints("pid") for frame in frames]))[0]
 
     def between(self, low: int, high: int) -> WorkFrames:
         """What ran in a stretch of time (ns), what each device began next, and their calls."""

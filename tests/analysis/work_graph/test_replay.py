@@ -19,6 +19,7 @@ from nsightpy.analysis.work_graph.launched_work import COMMUNICATION
 from nsightpy.analysis.work_graph.replay import Edit, replay, walked
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.analysis.work_graph.trust import chosen, trust_of
+from nsightpy.frames import Frame, constant
 from tests.support.work_programs import Recorded, Step, meetings_of, part_of, random_programs, run
 
 SEEDS = range(25)
@@ -238,6 +239,26 @@ def test_stretches_of_one_report_are_replayed_side_by_side() -> None:
     found = replay(graph := WorkGraph.of(parts), edits.host_gaps(graph))
     assert found.gains.tolist() == pytest.approx([8_000_000, 4_000_000], abs=5_000)
     assert found.length_ns == sum(high - low for low, high in stretches)
+
+
+@pytest.mark.parametrize("pid", [-1, 1 << 32, 1 << 62])
+def test_a_process_may_have_any_number(pid: int) -> None:
+    """Damaged traces have ids of 64 bits; each part has processes of its own."""
+    program = [*PERIOD, Step("sync")] * 4
+    (rank,) = run([program])
+    parts = [part_of(rank, program, f"rank{number}") for number in range(2)]
+    renamed = [
+        part.each(lambda frame: Frame({**frame, "pid": constant(pid, frame.rows)}))
+        for part in parts
+    ]
+    graph, other = WorkGraph.of(parts), WorkGraph.of(renamed)
+    assert job_work(renamed).units == (("rank0", pid, 0), ("rank1", pid, 0))
+    np.testing.assert_array_equal(replay(other).times, replay(graph).times)
+    assert (
+        replay(other, edits.host_gaps(other)).gain_ns
+        == replay(graph, edits.host_gaps(graph)).gain_ns
+        > 0
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
