@@ -122,7 +122,10 @@ class Store:
             return Frame(data)
 
     def facts(self, kind: type[T], make: Callable[[], T]) -> T:
-        """Facts about the report as a dataclass: made once, kept beside the columns."""
+        """Facts about the report as a dataclass: made once, kept beside the columns.
+
+        What had to be said of the frames that they are made of is said whenever they are asked for.
+        """
         import msgspec
 
         name = kind.__name__.lower()
@@ -132,10 +135,13 @@ class Store:
                 with self._alone():
                     held = self._opened(name)
                     if held is None:
+                        earlier, self.notes = self.notes, {}
                         self._facts[name] = make()
                         value = msgspec.to_builtins(self._facts[name], str_keys=True, enc_hook=str)
-                        self._write(name, {"value": value}, {})
+                        self._write(name, {"value": value, "notes": [*self.notes]}, {})
+                        self.notes = earlier | self.notes
             if held is not None:
+                self.notes |= dict.fromkeys(held.told["notes"])
                 value = held.told["value"]
                 self._facts[name] = msgspec.convert(value, kind, strict=False, str_keys=True)
         made: T = self._facts[name]

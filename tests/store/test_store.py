@@ -233,3 +233,17 @@ def test_facts_are_made_once(tmp_path: Path, kept: Callable[[Path], Path | None]
     store = Store(kept(tmp_path / "a.columns"))
     assert [store.facts(Facts, make) for _ in range(2)] == [Report(1).facts()] * 2
     assert len(made) == 1
+
+
+def test_notes_of_what_facts_are_made_of_are_said_again(tmp_path: Path) -> None:
+    notes = []
+    for _ in range(2):
+        store, report = Store(tmp_path / "a.columns"), Report(1)
+
+        def make(store: Store = store, report: Report = report) -> Facts:
+            store.frame(report.source("things"))
+            return report.facts()
+
+        store.facts(Facts, make)
+        notes.append(sorted(store.notes))
+    assert notes[0] == notes[1] != []
