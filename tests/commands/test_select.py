@@ -187,7 +187,14 @@ def test_an_nvtx_range_narrows_weights_and_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"coverage": 0.0}, {"coverage": 1.2}, {"top": -1}],
+    [
+        {"coverage": 0.0},
+        {"coverage": 1.2},
+        {"top": -1},
+        {"metrics": "\u202e"},
+        {"metric_set": "full\x1b[0m"},
+        {"sections": ["SpeedOfLight", "é"]},
+    ],
     ids=str,
 )
 def test_wrong_usage(tmp_path: Path, wrong: dict[str, object]) -> None:

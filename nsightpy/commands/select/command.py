@@ -79,6 +79,7 @@ def select(
     """
     if coverage is not None and not 0 < coverage <= 1:
         raise UsageError(f"coverage is a share above 0 and up to 1, not {coverage}")
+    _check_names(set=metric_set, section="".join(sections), metrics=metrics)
     words = shlex.split(application) if isinstance(application, str) else application
     options = Options(
         metric_set or ("" if sections or metrics else "roofline"),
@@ -96,6 +97,13 @@ def select(
     return Question(
         work, partial(_plan, coverage=coverage, top=top, options=options), identified=True
     )
+
+
+def _check_names(**given: str) -> None:
+    """Raise UsageError for what ncu calls nothing: it stands in the commands as it was typed."""
+    for name, text in given.items():
+        if not (text.isascii() and text.isprintable()):
+            raise UsageError(f"--{name} takes names of ncu, in printable ASCII, not {text!a}")
 
 
 def _plan(
