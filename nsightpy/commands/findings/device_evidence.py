@@ -114,7 +114,8 @@ def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     others = union_of([spans_of(operations), spans_of(graphs)])
     row = with_kernels(row, kernels, apart, others)
     row = with_copies(row, operations, spans_of(kernels) | spans_of(graphs))
-    row = _with_begin(row, source, frames, place)
+    called, calls = source.calls(place[0])
+    row = _with_begin(row, source, frames, place, called, calls)
     gaps = source.gaps.get(place)
     if source.followed is None or gaps is None:
         return without_causes(row, window - (spans_of(kernels) | others))
@@ -122,7 +123,7 @@ def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     waits = launching_ns(source.work.kernels, source.communicates | ~on_device, gaps)
     short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)
     row = row.having({"short": short})
-    row = with_idle(row, source.followed, gaps, source.calls(place[0])[1], source.events[place[0]])
+    row = with_idle(row, source.followed, gaps, calls, source.events[place[0]])
     return _with_launches(row, source.followed.launch[: len(on_device)][on_device])
 
 
@@ -155,14 +156,21 @@ def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Gro
 
 
 def _with_begin(
-    row: Evidence, source: DeviceSource, frames: Sequence[Frame], place: tuple[int, int]
+    row: Evidence,
+    source: DeviceSource,
+    frames: Sequence[Frame],
+    place: tuple[int, int],
+    called: int | None,
+    calls: Frame,
 ) -> Evidence:
-    """A device's row with what is known of its iterations, and of what came before them."""
+    """A device's row with what is known of its iterations, and of what came before them.
+
+    `called` is when its process first called the API, `calls` are the notable ones.
+    """
     bounds, steady = bounds_of(frames), source.steady.get(place)
     if bounds is None:
         return row
     first, last = bounds
-    called, calls = source.calls(place[0])
     queued = 0 if source.followed is None else _queued(source.followed, place, first)
     lead = None if called is None else max(first - queued - called, 0)
     whole = max(last - first, row.window_ns)
