@@ -50,25 +50,21 @@ def answers(command: str, folder: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "command", ["breakdown", "ranks", "collectives", "memory", "iterations", "findings"]
+    ("command", "options"),
+    [
+        *((name, {}) for name in ("breakdown", "ranks", "collectives", "memory", "findings")),
+        ("iterations", {}),
+        *(("kernels", {"by": by}) for by in ("rank,stream", "grid,block")),
+        ("kernels", {"name": "base"}),
+        *(("ranks", {"by": "kernel"}), ("launches", {"by": "stream"}), ("gaps", {"by": "call"})),
+    ],
 )
-def test_exports_and_traces_give_the_same_answers(job: Twice, command: str) -> None:
-    found = answers(command, job.traces)
-    assert found == answers(command, job.exports)
+def test_exports_and_traces_give_the_same_answers(
+    job: Twice, command: str, options: dict[str, str]
+) -> None:
+    found = answers(command, job.traces, **options)
+    assert found == answers(command, job.exports, **options)
     assert found or command == "iterations"
-
-
-def test_kernels_and_their_queues_are_the_same(job: Twice) -> None:
-    for options in ({"by": "rank,stream"}, {"name": "base"}, {"by": "grid,block"}):
-        assert answers("kernels", job.traces, **options) == answers(
-            "kernels", job.exports, **options
-        )
-    by_kernel = answers("ranks", job.traces, by="kernel")
-    assert by_kernel == answers("ranks", job.exports, by="kernel")
-    assert answers("launches", job.traces, by="stream") == answers(
-        "launches", job.exports, by="stream"
-    )
-    assert answers("gaps", job.traces, by="call") == answers("gaps", job.exports, by="call")
 
 
 def test_budgets_are_the_true_ones(job: Twice) -> None:

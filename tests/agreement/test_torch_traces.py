@@ -10,13 +10,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import nsightpy
 from nsightpy import frames
 from nsightpy.commands.breakdown.command import breakdown
-from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.torch import TorchTrace
 from tests.support.plain_trace import (
     CALLS,
@@ -30,6 +28,7 @@ from tests.support.plain_trace import (
     union,
 )
 from tests.support.reports import needs_reports
+from tests.support.trace_events import event
 
 pytestmark = pytest.mark.slow
 
@@ -53,32 +52,29 @@ def trace(request: pytest.FixtureRequest) -> Loaded:
 
 
 COMMUNICATION = re.compile("^nccl|multimem_all_reduce")
-RANKS_OF_128 = [KINETO / f"sampled_rank{rank}_of128.json.gz" for rank in (0, 1)]
+TIMES = ("calls", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
+
+
+def tracelens(name: str, sheet: str) -> list[dict[str, str]]:
+    """What TraceLens made of a trace."""
+    with (KINETO / f"{name}.tracelens.{sheet}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def test_kernels_and_calls_are_those_of_the_file(trace: Loaded) -> None:
     report, events = trace.report, trace.events
-    zero = min(
-        (e.start for e in events if e.category not in ("python_function", "overhead", "cuda_sync")),
-        default=0,
+    timed = (
+        e.start for e in events if e.category not in ("python_function", "overhead", "cuda_sync")
     )
-    kernels = report.frame("kernels")
-    wanted = [(e.start - zero, e.end - zero, e.name) for e in of(events, "kernel")]
-    names = kernels.labels("name")
-    found = [
-        (start, end, names[row])
-        for row, (start, end) in enumerate(
-            zip(kernels.ints("start_ns").tolist(), kernels.ints("end_ns").tolist(), strict=True)
-        )
-    ]
-    assert sorted(found) == sorted(wanted)
-    assert Counter(e.args["stream"] for e in of(events, "kernel")) == Counter(
-        kernels.ints("stream").tolist()
+    zero = min(timed, default=0)
+    kernels = report.frame("kernels").tuples("start_ns", "end_ns", "name", "stream")
+    assert sorted(kernels) == sorted(
+        (e.start - zero, e.end - zero, e.name, e.args["stream"]) for e in of(events, "kernel")
     )
-    calls = report.frame("api_calls")
-    assert sorted(
-        zip(calls.ints("start_ns").tolist(), calls.ints("correlation_id").tolist(), strict=True)
-    ) == sorted((e.start - zero, e.args["correlation"]) for e in of(events, *CALLS))
+    calls = report.frame("api_calls").tuples("start_ns", "correlation_id")
+    assert sorted(calls) == sorted(
+        (e.start - zero, e.args["correlation"]) for e in of(events, *CALLS)
+    )
     assert report.frame("memory_operations").rows == len(of(events, "gpu_memcpy", "gpu_memset"))
     assert report.frame("python_functions").rows == len(of(events, "python_function"))
     ends = [e.end for e in events if e.category != "overhead"]
@@ -113,36 +109,28 @@ def test_busy_time_is_a_union(trace: Loaded) -> None:
 
 
 def test_operators_are_those_of_key_averages(trace: Loaded) -> None:
-    wanted = key_averages(trace.events)
-    table = nsightpy.operators([trace.report])
-    found = {row["operator"]: row for row in table.records()}
-    assert found.keys() == wanted.keys()
-    for name, sums in wanted.items():
-        row = found[name]
-        assert (row["calls"], row["host_total_ns"], row["host_self_ns"]) == (
-            sums.calls,
-            sums.host_total,
-            sums.host_self,
-        )
-        assert (row["device_total_ns"], row["device_self_ns"]) == (
-            sums.device_total,
-            sums.device_self,
-        )
+    found = {
+        row["operator"]: tuple(row[name] for name in TIMES)
+        for row in nsightpy.operators([trace.report]).records()
+    }
+    assert found == {
+        name: (s.calls, s.host_total, s.host_self, s.device_total, s.device_self)
+        for name, s in key_averages(trace.events).items()
+    }
 
 
 @pytest.mark.parametrize("name", ["bert_small_h100", "bert_small_mi300_rocm", "vit_h100"])
 @needs_reports
 def test_operators_agree_with_tracelens(name: str) -> None:
-    with (KINETO / f"{name}.tracelens.ops_summary.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = tracelens(name, "ops_summary")
     table = nsightpy.operators([KINETO / f"{name}.json.gz"], use_cache=False)
     found = {row["operator"]: row for row in table.records()}
     for row in rows:
-        mine = found[row["name"]]
-        own, total = (float(row[f"total_{kind}_kernel_time_sum"]) for kind in ("direct", "subtree"))
+        times = found[row["name"]]
         # TraceLens subtracts in float64 microseconds
-        assert mine["device_self_ns"] == pytest.approx(1000 * own, abs=2 * int(row["Count"]))
-        assert mine["device_total_ns"] == pytest.approx(1000 * total, abs=2 * int(row["Count"]))
+        for own, theirs in (("device_self_ns", "direct"), ("device_total_ns", "subtree")):
+            total = 1000 * float(row[f"total_{theirs}_kernel_time_sum"])
+            assert times[own] == pytest.approx(total, abs=2 * int(row["Count"]))
     assert sum(r["device_self_ns"] for r in found.values()) == pytest.approx(
         1000 * sum(float(r["total_direct_kernel_time_sum"]) for r in rows), abs=200
     )
@@ -157,8 +145,7 @@ def test_operators_agree_with_tracelens(name: str) -> None:
 )
 @needs_reports
 def test_budget_agrees_with_tracelens(name: str) -> None:
-    with (KINETO / f"{name}.tracelens.gpu_timeline.csv").open(encoding="utf-8") as file:
-        told = {row["type"]: 1e6 * float(row["time ms"]) for row in csv.DictReader(file)}
+    told = {row["type"]: 1e6 * float(row["time ms"]) for row in tracelens(name, "gpu_timeline")}
     (row,) = breakdown([KINETO / f"{name}.json.gz"], use_cache=False).records()
     # TraceLens adds float64 microseconds since the machine's start
     assert row["busy_ns"] == pytest.approx(told["busy_time"], abs=10)
@@ -174,91 +161,58 @@ def test_budget_agrees_with_tracelens(name: str) -> None:
 def test_kernels_agree_with_tracelens(name: str) -> None:
     counts: Counter[str] = Counter()
     times: Counter[str] = Counter()
-    with (KINETO / f"{name}.tracelens.kernel_summary.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            counts[row["Kernel name"]] += int(row["Kernel duration (µs)_count"])
-            times[row["Kernel name"]] += float(row["Kernel duration (µs)_sum"])
-    kernels = TorchTrace(KINETO / f"{name}.json.gz", use_cache=False).frame("kernels").to_pandas()
-    lasted = (
-        (kernels.end_ns - kernels.start_ns).groupby(kernels.name.astype(str)).agg(["count", "sum"])
-    )
-    shown = {kernel: counts[kernel] for kernel in lasted.index}
-    assert shown == lasted["count"].to_dict()
-    for kernel, total in lasted["sum"].items():
-        assert total == pytest.approx(1000 * times[kernel], abs=1 + counts[kernel])
+    for row in tracelens(name, "kernel_summary"):
+        counts[row["Kernel name"]] += int(row["Kernel duration (µs)_count"])
+        times[row["Kernel name"]] += float(row["Kernel duration (µs)_sum"])
+    for row in nsightpy.kernels(KINETO / f"{name}.json.gz", use_cache=False).records():
+        count, total = row["Instances"], row["Total Time (ns)"]
+        assert count == counts[row["Name"]]
+        assert total == pytest.approx(1000 * times[row["Name"]], abs=1 + count)
 
 
 @needs_reports
 def test_what_a_trace_says_of_itself() -> None:
-    report = nsightpy.open_report(KINETO / "rank0_of2_nccl_a100.json.gz", use_cache=False)
-    assert report.kind == "torch"
-    assert report.session.start_utc == "2024-05-23T00:15:22.416788Z"
-    assert report.session.host == ""
+    report = TorchTrace(KINETO / "rank0_of2_nccl_a100.json.gz", use_cache=False)
+    session = report.session
+    assert (session.start_utc, session.host) == ("2024-05-23T00:15:22.416788Z", "")
     assert report.pids == [2910249]
     assert report.rank_of(2910249) == (0, "distributedInfo")
-    collectives = report.frame("collectives")
-    assert collectives.rows == 21
-    first = collectives.to_pandas().iloc[0]
-    assert (first.operation, first.communicator, first.group_size) == ("Broadcast", "0[0,1]", 2)
-    assert (first.bytes, first.data_type, first.group_rank) == (53120 * 4, "f32", 0)
-    assert (first.evidence, first.kernel) == (
-        "arguments",
-        "ncclKernel_Broadcast_RING_LL_Sum_int8_t",
-    )
+    collectives = report.frame("collectives").to_pandas()
+    assert len(collectives) == 21
+    wanted = {
+        "operation": "Broadcast",
+        "communicator": "0[0,1]",
+        "group_size": 2,
+        "group_rank": 0,
+        "bytes": 53120 * 4,
+        "data_type": "f32",
+        "evidence": "arguments",
+    }
+    assert collectives.iloc[0][list(wanted)].to_dict() == wanted
 
 
 @needs_reports
 def test_waits_name_the_recording_they_wait_for() -> None:
     report = TorchTrace(KINETO / "event_sync_multi_stream.json.gz", use_cache=False)
-    waits = report.frame("synchronizations").to_pandas()
-    (wait,) = waits[waits.kind == "stream wait"].itertuples()
-    assert (wait.stream, wait.event_sync_id) == (24, 1385)
-    events = report.frame("cuda_events").to_pandas()
-    assert list(events[events.event_sync_id == 1385].stream) == [20]
-
-
-@needs_reports
-def test_ranks_of_traces_make_a_set() -> None:
-    ranks = open_ranks(RANKS_OF_128, use_cache=False)
-    ranks.find_ranks()
-    assert [list(report.ranks.values()) for report in ranks] == [
-        [(0, "distributedInfo")],
-        [(1, "distributedInfo")],
-    ]
-    rows = nsightpy.kernels(RANKS_OF_128, by="rank", use_cache=False).records()
-    counts = Counter({0: 0, 1: 0})
-    for row in rows:
-        counts[row["rank"]] += row["Instances"]
-    assert counts == {0: 1154, 1: 1104}
-
-
-@needs_reports
-def test_allocations_of_the_allocator() -> None:
-    path = KINETO / "vit_h100.json.gz"
-    text = json.loads(gzip.decompress(path.read_bytes()))
-    events = [e["args"] for e in text["traceEvents"] if e.get("name") == "[memory]"]
-    frame = TorchTrace(path, use_cache=False).frame("memory_usage").to_pandas()
-    assert len(frame) == len(events) == 620
-    device = frame[frame.memory == "Device"]
-    signed = np.where(device.operation == "free", -device.bytes, device.bytes)
-    assert signed.sum() == sum(e["Bytes"] for e in events if e["Device Type"] == 1)
+    waits = report.frame("synchronizations").tuples("kind", "stream", "event_sync_id")
+    assert [rest for kind, *rest in waits if kind == "stream wait"] == [[24, 1385]]
+    events = report.frame("cuda_events").tuples("event_sync_id", "stream")
+    assert [stream for number, stream in events if number == 1385] == [20]
 
 
 @pytest.mark.parametrize("name", ["bert_small_h100", "bert_small_mi300_rocm", "vit_h100"])
 @needs_reports
 def test_live_memory_is_what_the_allocator_said(name: str) -> None:
     path = KINETO / f"{name}.json.gz"
-    text = json.loads(gzip.decompress(path.read_bytes()))
-    events = [e for e in text["traceEvents"] if e.get("name") == "[memory]"]
-    told = [e["args"] for e in events if e["args"]["Device Type"] != 0]
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    told = [e["args"] for e in events if e.get("name") == "[memory]"]
+    told = [one for one in told if one["Device Type"] != 0]
     found = nsightpy.memory_usage([path], use_cache=False)
     (series,) = [one for one in found.series if one.memory == "Device"]
     before = told[0]["Total Allocated"] - told[0]["Bytes"]
     live = [before, *(one["Total Allocated"] for one in told)]
-    assert series.live[0] == before
     assert set(series.live) <= set(live)
-    assert max(series.live) == max(live)
-    assert series.live[-1] == told[-1]["Total Allocated"]
+    assert (series.live[0], max(series.live), series.live[-1]) == (before, max(live), live[-1])
     assert set(series.reserved) == {one["Total Reserved"] for one in told}
     rows = [row for row in found.records() if row["memory"] == "Device"]
     assert {row["peak_bytes"] for row in rows} == {max(live)}
@@ -288,14 +242,11 @@ def test_point_to_point_names_its_peer(
     arguments: dict[str, object], peer: int, communicator: str | None, tmp_path: Path
 ) -> None:
     told = {"device": 0, "stream": 7, "correlation": 1, "dtype": "Float", "In msg nelems": 8}
-    if "Process Group Ranks" in arguments:
-        told["Process Group Name"] = "p"
-    kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv", "pid": 0, "tid": 7}
-    event = kernel | {"ts": 10.5, "dur": 4, "args": told | arguments}
+    told |= {"Process Group Name": "p"} if "Process Group Ranks" in arguments else {}
+    kernel = event("kernel", "ncclDevKernel_SendRecv", 10.5, 4, **(told | arguments))
+    header = {"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": [kernel]}
     path = tmp_path / "one.pt.trace.json"
-    header = {"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": [event]}
     path.write_text(json.dumps(header), encoding="utf-8")
     (row,) = TorchTrace(path, use_cache=False).frame("collectives").to_pandas().itertuples()
     assert (row.operation, row.bytes, row.peer) == ("SendRecv", 32, peer)
-    if communicator is not None:
-        assert row.communicator == communicator
+    assert communicator in (None, row.communicator)

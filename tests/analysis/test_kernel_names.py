@@ -26,49 +26,37 @@ def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
 
 
 @pytest.mark.parametrize(
-    ("name", "simt"),
+    ("of", "name", "counts"),
     [
-        ("volta_sgemm_128x64_tn", True),
-        ("void cutlass::Kernel<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(T1::Params)", True),
-        ("void gemmSN_NN_kernel<float, 128, 2, 4, 8, 2, 4, false>(P)", True),
-        ("void gemmSN_NN_kernel<double, 128, 2, 4, 8, 2, 4, false>(P)", False),
-        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma_aligna4", True),
-        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x32_tensor16x8x8", False),
-        ("void cudnn::cnn::implicit_convolve_sgemm<float, float, 1024, 5>(int)", True),
-        ("ampere_s1688gemm_fp16_128x128_ldg8_f2f_nn", False),
-        ("void gemmk1_kernel<double, 256, 5, cublasGemmk1Params<double>>(P)", False),
-        ("ampere_dgemm_64x64_nn", False),
+        ("fp32-gemm", "volta_sgemm_128x64_tn", True),
+        ("fp32-gemm", "void cutlass::Kernel<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(P)", True),
+        ("fp32-gemm", "void gemmSN_NN_kernel<float, 128, 2, 4, 8, 2, 4, false>(P)", True),
+        ("fp32-gemm", "void gemmSN_NN_kernel<double, 128, 2, 4, 8, 2, 4, false>(P)", False),
+        ("fp32-gemm", "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma", True),
+        ("fp32-gemm", "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x32_tensor16", False),
+        ("fp32-gemm", "void cudnn::cnn::implicit_convolve_sgemm<float, float, 1024, 5>(P)", True),
+        ("fp32-gemm", "ampere_s1688gemm_fp16_128x128_ldg8_f2f_nn", False),
+        ("fp32-gemm", "void gemmk1_kernel<double, 256, 5, cublasGemmk1Params<double>>(P)", False),
+        ("fp32-gemm", "ampere_dgemm_64x64_nn", False),
+        ("elementwise", "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<x>>(P)", True),
+        ("elementwise", "cupy_multiply__float64_float64_float64", True),
+        ("elementwise", "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator>(P)", True),
+        ("elementwise", "void cublasLt::splitKreduce_kernel<32, 16, int, float>(P)", False),
+        ("elementwise", "void clover::par_reduce_kernel<calc_dt_kernel>(int)", False),
+        ("elementwise", "triton_per_fused_native_layer_norm_3", False),
+        ("elementwise", "void at::native::multi_tensor_apply_kernel<FusedAdam<float>>(P)", False),
+        ("elementwise", "input_reduce_fusion_4", False),
     ],
 )
-def test_fp32_products(name: str, simt: bool) -> None:
-    assert (group(name, "fp32-gemm").count == 1) == simt
+def test_fp32_products_and_unfused_steps(of: str, name: str, counts: bool) -> None:
+    assert (group(name, of).count == 1) == counts
 
 
-def test_small_turing_gpus_have_no_tensor_cores() -> None:
-    assert group("ampere_sgemm_128x64_tn", "fp32-gemm").count
+def test_groups_depend_on_the_gpu_and_its_blocks() -> None:
     for model in ("NVIDIA GeForce GTX 1660 Ti", "NVIDIA T1000", "NVIDIA GeForce MX450"):
         assert not group("turing_sgemm_128x64_tn", "fp32-gemm", gpu=Gpu(22, 7, model)).count
     assert Gpu(40, 7, "Tesla T4").has_tensor_cores
-
-
-@pytest.mark.parametrize(
-    ("name", "unfused"),
-    [
-        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(T3)", True),
-        ("cupy_multiply__float64_float64_float64", True),
-        ("void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<X>, int>(T1, T2)", True),
-        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(P)", False),
-        ("void clover::par_reduce_kernel<calc_dt_kernel>(int)", False),
-        ("triton_per_fused_native_layer_norm_3", False),
-        ("void at::native::multi_tensor_apply_kernel<M, FusedAdamMathFunctor<float>>(T1)", False),
-        ("input_reduce_fusion_4", False),
-    ],
-)
-def test_unfused_steps(name: str, unfused: bool) -> None:
-    assert (group(name, "elementwise").count == 1) == unfused
-
-
-def test_nearly_one_block_a_multiprocessor_is_no_small_grid() -> None:
+    # nearly one block a multiprocessor is no small grid
     assert not group("persistent", "small-grid", 104).count
     assert group("few", "small-grid", 54).count
 

@@ -50,55 +50,41 @@ def test_groups_of_a_grid(name: str, seed: int) -> None:
 def test_one_group_stays_one(lanes: int, times: int, seed: int) -> None:
     starts, ends = _job([0] * lanes, times, seed)
     assert not groups_among(starts, ends, np.arange(lanes), lanes).labels.any()
-
-
-def test_one_group_stays_one_where_nodes_leave_apart() -> None:
-    starts, ends = _job([0] * 8, 32, 3)
-    ends[4:] += np.random.default_rng(4).normal(0.0, 5_000.0, 32)
+    # nodes leave apart
+    starts, ends = _job([0] * 8, 32, seed)
+    ends[4:] += np.random.default_rng(seed + 1).normal(0.0, 5_000.0, 32)
     assert not groups_among(starts, ends, np.arange(8), 8).labels.any()
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_ranks_that_were_not_captured(seed: int) -> None:
+def test_ranks_that_were_not_captured_and_instances_that_are_missing(seed: int) -> None:
     labels = [0, 1, 2, 3] * 3
     starts, ends = _job(labels, 48, seed)
     there = np.asarray([position for position in range(12) if position != 6])
     found = groups_among(starts[there], ends[there], there, 12)
     assert _same(found.labels.tolist(), [labels[position] for position in there])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_instances_that_are_missing(seed: int) -> None:
-    labels = [0, 1, 0, 1, 0, 1]
-    starts, ends = _job(labels, 64, seed)
+    starts, ends = _job([0, 1] * 3, 64, seed)
     lost = np.random.default_rng(seed).random(starts.shape) < 0.1
     starts[lost] = ends[lost] = np.nan
-    assert _same(groups_among(starts, ends, np.arange(6), 6).labels.tolist(), labels)
+    assert _same(groups_among(starts, ends, np.arange(6), 6).labels.tolist(), [0, 1] * 3)
 
 
-def test_few_collectives_tell_nothing() -> None:
-    starts, ends = _job([0, 1, 0, 1], 2, 1)
-    found = groups_among(starts, ends, np.arange(4), 4)
-    assert not found.labels.any()
-    assert not found.sure
-
-
-def test_what_ends_do_not_decide_other_operations_do() -> None:
-    labels = np.asarray([0, 1, 0, 1])
-    starts, ends = _job(labels.tolist(), 2, 1)
-    found = groups_among(starts, ends, np.arange(4), 4, labels)
-    assert found.sure
-    assert _same(found.labels.tolist(), labels.tolist())
-
-
-def test_what_ends_decide_stays() -> None:
-    """Other operations on the streams have other groups."""
-    starts, ends = _job([0, 0, 1, 1], 40, 1)
-    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
-    assert found.labels.tolist() == [0, 0, 1, 1]
-    starts, ends = _job([0, 0, 0, 0], 40, 1)
-    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
-    assert (found.labels.tolist(), found.sure) == ([0, 0, 0, 0], True)
+@pytest.mark.parametrize(
+    ("labels", "times", "others", "found", "sure"),
+    [
+        ([0, 1, 0, 1], 2, None, [0, 0, 0, 0], False),  # few collectives tell nothing
+        ([0, 1, 0, 1], 2, [0, 1, 0, 1], [0, 1, 0, 1], True),  # other operations then do
+        ([0, 0, 1, 1], 40, [0, 1, 0, 1], [0, 0, 1, 1], True),  # what ends decide stays
+        ([0, 0, 0, 0], 40, [0, 1, 0, 1], [0, 0, 0, 0], True),
+    ],
+)
+def test_groups_of_other_operations_decide_where_ends_do_not(
+    labels: list[int], times: int, others: list[int] | None, found: list[int], sure: bool
+) -> None:
+    starts, ends = _job(labels, times, 1)
+    told = None if others is None else np.asarray(others)
+    groups = groups_among(starts, ends, np.arange(4), 4, told)
+    assert (groups.labels.tolist(), groups.sure) == (found, sure)
 
 
 def test_what_most_lanes_share_is_compared() -> None:

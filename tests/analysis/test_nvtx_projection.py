@@ -93,18 +93,21 @@ def test_nesting_is_the_stack_of_the_program(seed: int) -> None:
             assert max(case.ranges[place][0] for place in around) == case.ranges[parent][0]
 
 
-def test_ranges_that_overlap_without_containing_each_other_have_the_innermost_around_them() -> None:
-    spans = [(0, 10), (5, 15), (6, 9), (12, 14), (20, 30)]
+@pytest.mark.parametrize(
+    ("spans", "parents", "levels"),
+    [
+        # ranges that overlap without containing each other have the innermost around them
+        ([(0, 10), (5, 15), (6, 9), (12, 14), (20, 30)], [-1, -1, 1, 1, -1], [0, 0, 1, 1, 0]),
+        # an empty range is inside what is open and beside what has ended
+        ([(0, 10), (4, 4), (10, 20), (10, 10)], [-1, 0, -1, 2], [0, 1, 0, 1]),
+    ],
+)
+def test_nesting_of_ranges_that_touch_or_cross(
+    spans: list[tuple[int, int]], parents: list[int], levels: list[int]
+) -> None:
     case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
     found = nest(case.frames()[0])
-    assert found.level.tolist() == [0, 0, 1, 1, 0]
-    assert found.parent.tolist() == [ROOT, ROOT, 1, 1, ROOT]
-
-
-def test_an_empty_range_is_inside_what_is_open_and_beside_what_has_ended() -> None:
-    spans = [(0, 10), (4, 4), (10, 20), (10, 10)]
-    case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
-    assert nest(case.frames()[0]).parent.tolist() == [ROOT, 0, ROOT, 2]
+    assert (found.parent.tolist(), found.level.tolist()) == (parents, levels)
 
 
 def test_paths_join_the_names_from_the_root() -> None:
@@ -121,55 +124,35 @@ def test_paths_join_the_names_from_the_root() -> None:
 def test_extremes_of_many_stretches(values: list[int], data: st.DataObject) -> None:
     low = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
     high = [data.draw(st.integers(a + 1, len(values))) for a in low]
-    whole = np.asarray(values, dtype=np.int64)
-    a, b = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
-    assert extreme(whole, a, b, np.minimum).tolist() == [
-        min(values[x:y]) for x, y in zip(low, high, strict=True)
-    ]
-    assert extreme(whole, a, b, np.maximum).tolist() == [
-        max(values[x:y]) for x, y in zip(low, high, strict=True)
-    ]
+    columns = [np.asarray(column, dtype=np.int64) for column in (values, low, high)]
+    for function, plain in ((np.minimum, min), (np.maximum, max)):
+        wanted = [plain(values[a:b]) for a, b in zip(low, high, strict=True)]
+        assert extreme(*columns, function).tolist() == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [
-        ("aten::mm, op_id = 12", "aten::mm"),
-        ("aten::mm, seq = 7", "aten::mm"),
-        ("AllToAll4D, seq = 46286, op_id = 994184", "AllToAll4D"),
-        ("a::copy_, seq = 1, op_id = 2, sizes = [[7], []], input_op_ids = [(16,0)]", "a::copy_"),
-        ("aten::relu, stashed seq=4", "aten::relu"),
-        ("Optimizer.step#AdamW.step, op_id = 102729", "Optimizer.step#AdamW.step"),
-        ("load, then seq", "load, then seq"),
-        ("sizes = [3]", "sizes = [3]"),
-        ("step 3, lr = 0.1", "step 3, lr = 0.1"),
-        ("", ""),
-    ],
-)
-def test_what_frameworks_append_is_folded_away(name: str, plain: str) -> None:
-    assert plain_name(name) == plain
+PLAIN = {
+    "aten::mm, op_id = 12": "aten::mm",
+    "aten::mm, seq = 7": "aten::mm",
+    "AllToAll4D, seq = 46286, op_id = 994184": "AllToAll4D",
+    "a::copy_, seq = 1, op_id = 2, sizes = [[7], []], input_op_ids = [(16,0)]": "a::copy_",
+    "aten::relu, stashed seq=4": "aten::relu",
+    **{name: name for name in ("load, then seq", "sizes = [3]", "step 3, lr = 0.1", "")},
+}
+NUMBERLESS = {
+    "layer 3": "layer *",
+    "FSDP::pre_forward (model.layers.11.mlp)": "FSDP::pre_forward (model.layers.*.mlp)",
+    "all_reduce grad [1024, 4096]": "all_reduce grad [*]",
+    "copy (8,)": "copy (*,)",
+    "ProfilerStep#552": "ProfilerStep#*",
+    **{name: name for name in ("aten::conv2d", "fp16 gemm", "MmBackward0")},
+}
 
 
-def test_folded_names_share_a_code() -> None:
+def test_what_frameworks_append_and_numbers_are_folded_away() -> None:
+    assert {name: plain_name(name) for name in PLAIN} == PLAIN
+    assert {name: numberless(name) for name in NUMBERLESS} == NUMBERLESS
     names = folded(Labels.of(["a, seq = 1", "b", "a, seq = 2"]))
     assert (names.values, names.codes.tolist()) == (("a", "b"), [0, 1, 0])
-
-
-@pytest.mark.parametrize(
-    ("name", "folded_name"),
-    [
-        ("layer 3", "layer *"),
-        ("FSDP::pre_forward (model.layers.11.mlp)", "FSDP::pre_forward (model.layers.*.mlp)"),
-        ("all_reduce grad [1024, 4096]", "all_reduce grad [*]"),
-        ("copy (8,)", "copy (*,)"),
-        ("ProfilerStep#552", "ProfilerStep#*"),
-        ("aten::conv2d", "aten::conv2d"),
-        ("fp16 gemm", "fp16 gemm"),
-        ("MmBackward0", "MmBackward0"),
-    ],
-)
-def test_numbers_that_are_words_of_their_own_are_folded(name: str, folded_name: str) -> None:
-    assert numberless(name) == folded_name
 
 
 @given(st.integers(0, 10**6))
@@ -178,19 +161,17 @@ def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(seed: int) -> None
     if not case.ranges:
         return
     ranges, operations, calls = case.frames()
-    numbered = ranges.labels("name")
-    values = tuple(f"layer {n}" if n % 2 else "head" for n in range(len(numbered.values)))
-    odd = Frame({**ranges, "name": Labels(numbered.codes, values)})
-    same = tuple("layer *" if n % 2 else "head" for n in range(len(numbered.values)))
-    renamed = Frame({**ranges, "name": Labels(numbered.codes, same)})
-    done = launched(operations, calls)
-    found, wanted = (
-        range_tallies(odd, operations, done, project(odd, done), fold=True),
-        range_tallies(renamed, operations, done, project(renamed, done)),
-    )
-    assert found.work == wanted.work
-    for one, other in ((found.ranges, wanted.ranges), (found.projected, wanted.projected)):
-        mine, theirs = one.statistics(), other.statistics()
-        assert mine.keys == theirs.keys
-        assert mine.median.tolist() == theirs.median.tolist()
-        assert mine.total.tolist() == theirs.total.tolist()
+    done, names = launched(operations, calls), ranges.labels("name")
+    found = []
+    for number in ("{}", "*"):
+        values = (
+            f"layer {number.format(n)}" if n % 2 else "head" for n in range(len(names.values))
+        )
+        renamed = Frame({**ranges, "name": Labels(names.codes, tuple(values))})
+        projection = project(renamed, done)
+        tallies = range_tallies(renamed, operations, done, projection, fold=number == "{}")
+        lengths = [each.statistics() for each in (tallies.ranges, tallies.projected)]
+        found.append(
+            (tallies.work, [(s.keys, s.median.tolist(), s.total.tolist()) for s in lengths])
+        )
+    assert found[0] == found[1]

@@ -14,9 +14,9 @@ from nsightpy.cli.main import run
 from nsightpy.commands.roofline.command import parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.ceilings import read_ceilings
-from nsightpy.results.rooflines import Ceiling
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
 
+GB200 = REPORTS / "gb200_full_2025.3.ncu-rep"
 COLUMNS = (
     "id,kernel,grid,block,device,precision,level,flops_per_s,peak_flops_per_s,bytes_per_s,"
     "peak_bytes_per_s,arithmetic_intensity,roof_flops_per_s,roof_fraction,sol_compute_pct,"
@@ -59,14 +59,6 @@ def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
 
 @needs_library
 @needs_reports
-def test_where_nothing_was_measured_no_verdict_is_repeated(capsysbinary: CAPTURE) -> None:
-    out, err = said(capsysbinary, REPORTS / "exgpu_a100_2020.3.ncu-rep")
-    assert "What limits it" not in out
-    assert "Speed of light was not collected" in err
-
-
-@needs_library
-@needs_reports
 def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> None:
     """Two reports of the same kernels, one without throughputs: the other one is judged."""
     two = [REPORTS / f"a10g_{name}_2023.1.ncu-rep" for name in ("onesection", "11kernels")]
@@ -77,26 +69,18 @@ def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> No
     assert (measured.figures, bare.figures) == (2, 0)
     assert (measured.duration_ns or 0) > (bare.duration_ns or 0), "the median is the lower one"
     assert both.typical is measured
-    assert both.verdict.startswith("The grid is too small")
+    out, err = said(capsysbinary, REPORTS / "exgpu_a100_2020.3.ncu-rep")
+    assert "What limits it" not in out
+    assert "Speed of light was not collected" in err
 
 
-def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
-    profiled = roofline(SAMPLE)
-    fastest = roofline(SAMPLE, clock="max")
-    factor = 1755 / 1103
-    peak = profiled.columns.index("peak_flops_per_s")
-    for before, after in zip(profiled.rows, fastest.rows, strict=True):
-        assert after[peak] == pytest.approx(float(before[peak] or 0) * factor)
-    assert roofline(SAMPLE, clock="1103").rows[0][peak] == pytest.approx(profiled.rows[0][peak])
-    longest = roofline(SAMPLE, top=1, name="base")
-    assert {row[1] for row in longest.rows} == {"Kernel2"}
+def test_variants_have_the_spread_of_their_launches() -> None:
+    assert {row[1] for row in roofline(SAMPLE, top=1, name="base").rows} == {"Kernel2"}
     grouped = roofline(SAMPLE, by="variant")
     assert grouped.columns[-6:] == (
         *("launches", "total_ns", "min_ns", "max_ns", "min_flops_per_s", "max_flops_per_s"),
     )
-    assert grouped.rows[0][1] == profiled.launches[3].name  # by time, longest first
-    out, _ = said(capsysbinary, SAMPLE, "--by", "variant", "--top", "2", "-q")
-    assert "launches" in out
+    assert grouped.rows[0][1] == roofline(SAMPLE).launches[3].name  # by time, longest first
 
 
 @needs_reports
@@ -122,11 +106,9 @@ def test_the_first_variants_are_whole() -> None:
     assert (first.total_rows, first.truncated) == (len(every.rows), True)
 
 
-@pytest.mark.parametrize(
-    ("clock", "hertz"), [("1755", 1.755e9), ("1755 MHz", 1.755e9), (1400.5, 1.4005e9)]
-)
-def test_clocks_in_mhz(clock: str | float, hertz: float) -> None:
-    assert parse_clock(clock) == pytest.approx(hertz)
+@pytest.mark.parametrize("clock", ["1755", "1755 MHz", 1755.0])
+def test_clocks_in_mhz(clock: str | float) -> None:
+    assert parse_clock(clock) == 1.755e9
 
 
 @pytest.mark.parametrize("clock", ["fast", "0", "-5", "1e30", 0])
@@ -138,7 +120,6 @@ def test_bad_clocks_are_wrong_usage(clock: str | float) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "fp32, 18.9, TFLOP/s\ndram, 1410, GB/s\n",
         "# measured\nname,value,unit\nfp32,18.9,TFLOPS\ndram,1.41,TB/s\n",
         "fp32 18.9e12\ndram 1.41e12\n",
         '{"fp32": 1.89e13, "dram": 1.41e12}',
@@ -147,13 +128,9 @@ def test_bad_clocks_are_wrong_usage(clock: str | float) -> None:
 def test_ceilings(text: str, tmp_path: Path) -> None:
     path = tmp_path / "ceilings.txt"
     path.write_text(text)
-    work, memory = read_ceilings(path)
+    work, memory = roofline(SAMPLE, ceilings=path).ceilings
     assert (work.name, work.value) == ("fp32", pytest.approx(18.9e12))
     assert (memory.name, memory.value) == ("dram", pytest.approx(1.41e12))
-    assert roofline(SAMPLE, ceilings=path).ceilings == (
-        Ceiling("fp32", work.value),
-        Ceiling("dram", memory.value),
-    )
 
 
 @pytest.mark.parametrize(
@@ -186,20 +163,6 @@ def test_many_ranks(capsysbinary: CAPTURE) -> None:
     ]
 
 
-@needs_reports
-@needs_library
-def test_one_bad_report_among_many_is_tallied(tmp_path: Path, capsysbinary: CAPTURE) -> None:
-    bad = tmp_path / "bad.ncu-rep"
-    bad.write_bytes(GENE[0].read_bytes()[:9000])
-    out, err = said(capsysbinary, GENE[0], bad, "--format", "csv")
-    assert len(out.splitlines()) > 1
-    assert f"left out: {bad}: is cut short" in err
-    _, err = said(capsysbinary, GENE[0], bad, "--on-error", "raise", expect=1)
-    assert str(bad) in err
-    _, err = said(capsysbinary, bad, expect=1)
-    assert "copy it again" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
@@ -210,6 +173,9 @@ def test_one_bad_report_among_many_is_tallied(tmp_path: Path, capsysbinary: CAPT
         ((SAMPLE, "--from", "1s"), 2, "no timeline"),
         ((SAMPLE, "--rank", "7"), 1, "not of rank 7"),
         ((SAMPLE, "--ceilings", "absent.csv"), 1, "no such file"),
+        ((SAMPLE, "-k", "gemm", "--id", "99"), 1, "holds no kernel with id 99"),
+        ((SAMPLE, "-k", "absent"), 1, "holds no kernel of name 'absent'"),
+        ((SAMPLE, "-k", "regex:("), 2, "no regular expression"),
         ((), 2, "REPORT"),
     ],
 )
@@ -219,19 +185,15 @@ def test_errors_name_the_file_and_what_to_do(
     out, err = said(capsysbinary, *arguments, expect=code)
     assert out == ""
     assert word in err
-    assert "Traceback" not in err
 
 
-def test_info_describes_pages_and_reports(capsysbinary: CAPTURE) -> None:
+def test_info_describes_pages_and_reports() -> None:
     table = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"])
     by_kind = {row["kind"]: row for row in table.records()}
     assert set(by_kind) == {"ncu", "nsys"}
     page = by_kind["ncu"]
     assert (page["gpu"], page["kernels"], page["report"]) == ("NVIDIA H100 PCIe", 8, str(SAMPLE))
     assert all(page[name] is None for name in ("host", "processes", "start_utc", "duration_ns"))
-    assert {one["kind"] for one in nsightpy.info(str(SAMPLE.parent / "*.csv")).records()} == {"ncu"}
-    first = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"], top=1)
-    assert (len(first), first.total_rows, first.truncated) == (1, 2, True)
 
 
 def test_a_range_narrows_the_launches() -> None:
@@ -247,17 +209,19 @@ def test_a_range_narrows_the_launches() -> None:
 
 @needs_reports
 @needs_library
-def test_kernels_are_picked_by_name_and_id(capsysbinary: CAPTURE) -> None:
-    path = REPORTS / "gb200_full_2025.3.ncu-rep"
-    out, _ = said(capsysbinary, path, "-k", "kernelB", "--format", "csv")
-    assert {row["id"] for row in csv.DictReader(io.StringIO(out))} == {"1"}
-    out, _ = said(capsysbinary, path, "--kernel-name", "regex:kernel[AB]", "--id", "0,2")
-    assert "kernelA" in out
-    assert "kernelB" not in out
-    _, err = said(capsysbinary, path, "-k", "gemm", expect=1)
-    assert "holds no kernel of name 'gemm'" in err
-    assert "kernelA, kernelB, kernelC" in err
-    said(capsysbinary, path, "-k", "regex:(", expect=2)
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (("-k", "kernelB"), {"1"}),
+        (("-k", "*ernelA"), {"0"}),
+        (("--kernel-name", "regex:kernel[AB]", "--id", "0,2"), {"0"}),
+    ],
+)
+def test_kernels_are_picked_by_name_and_id(
+    words: tuple[str, ...], ids: set[str], capsysbinary: CAPTURE
+) -> None:
+    out, _ = said(capsysbinary, GB200, *words, "--format", "csv")
+    assert {row["id"] for row in csv.DictReader(io.StringIO(out))} == ids
 
 
 def test_people_see_one_row_for_a_kernel_and_shape(capsysbinary: CAPTURE) -> None:
@@ -273,12 +237,11 @@ def test_people_see_one_row_for_a_kernel_and_shape(capsysbinary: CAPTURE) -> Non
 def test_what_ncus_own_rules_estimate_is_said_beyond_the_nearest_roof(
     capsysbinary: CAPTURE,
 ) -> None:
-    path = REPORTS / "gb200_full_2025.3.ncu-rep"
-    text = " ".join(said(capsysbinary, path, "-k", "kernelA")[0].split())
+    text = " ".join(said(capsysbinary, GB200, "-k", "kernelA")[0].split())
     assert "rules" not in text, "its roof leaves 99 %, more than any rule"
     assert "a warp waits: no instruction 34 %, long scoreboard 32 %" in text
     assert "Occupancy: 13 % of 100 % possible." in text
-    out, _ = said(capsysbinary, path, "-k", "kernelA", "--format", "json")
+    out, _ = said(capsysbinary, GB200, "-k", "kernelA", "--format", "json")
     (kernel,) = json.loads(out)["kernels"]
     first = kernel["rules"][0]
     assert (first["rule"], first["scope"]) == ("LaunchConfiguration", "global")

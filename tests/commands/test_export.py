@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from simulator import Export
 
 import nsightpy
 from nsightpy.commands import export as export_module
@@ -68,9 +65,8 @@ def test_schema_and_readme_name_every_column(tmp_path: Path) -> None:
     schema = json.loads((tmp_path / "schema.json").read_text())
     readme = (tmp_path / "README.md").read_text()
     assert schema["schema"] == "nsightpy.export/1"
-    files = {str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.csv")}
-    assert set(schema["files"]) == files
-    for file in files:
+    assert set(schema["files"]) == {str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.csv")}
+    for file in schema["files"]:
         header = (tmp_path / file).read_text().splitlines()[0].split(",")
         frame = file.split("/")[0]
         named = [column["name"] for column in schema["frames"][frame]["columns"]]
@@ -95,35 +91,3 @@ def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(OutputError, match="No space left"):
         nsightpy.export(TRAINING, output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_parts_say_what_the_whole_says_of_rows_that_cannot_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows out of order, and some without an end, in many small parts."""
-    made = Export(tmp_path / "bad.sqlite")
-    made.gpu()
-    made.cuda_device()
-    for step in range(400):
-        at = 1_000 + 100 * (step ^ 0x55)
-        made.kernel(at, at + 60, f"k{step % 7}", launch=(at - 30, at - 20))
-        made.nvtx_push_pop(at - 40, at - 5, f"range {step}")
-    path = made.write()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start - 1 WHERE rowid % 50 = 3'
-        )
-        connection.execute('UPDATE NVTX_EVENTS SET "end" = NULL WHERE rowid % 100 = 3')
-        connection.execute(
-            "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = -4611686018427387904 WHERE rowid = 77"
-        )
-    answers = []
-    monkeypatch.setattr(system, "PART_ROWS", 30)
-    for rows in (10**9, 0):
-        monkeypatch.setattr(system, "LARGE_ROWS", rows)
-        table = nsightpy.export(path, output=tmp_path / str(rows), file_format="csv")
-        files = [(row[:3], (tmp_path / str(rows) / str(row[2])).read_text()) for row in table.rows]
-        answers.append((files, sorted(table.notes)))
-    assert answers[0] == answers[1]
-    assert any(note.endswith("8 rows of CUPTI_ACTIVITY_KIND_KERNEL have an end before their start "
-                             "and are left out.") for note in answers[0][1])  # fmt: skip

@@ -12,6 +12,7 @@ import nsightpy
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
+from nsightpy.results import number
 from tests.support.plain_trace import KINETO
 from tests.support.reports import needs_reports
 
@@ -115,18 +116,12 @@ def test_unknown_splits_and_levels_of_no_modules_are_refused(
         nsightpy.operators("sample_reports/torch_2rank", **options)
 
 
-def test_operators_are_sorted_by_the_column_that_is_asked_for() -> None:
-    found = nsightpy.operators("sample_reports/torch_2rank", sort="calls", top=5).records()
-    calls = [row["calls"] for row in found]
+def test_operators_are_sorted_and_own_times_are_shares_of_all() -> None:
+    table = nsightpy.operators("sample_reports/torch_2rank", sort="calls", top=0)
+    calls = [number(count) for count in table.column("calls")]
     assert calls == sorted(calls, reverse=True)
     assert calls[0] > calls[-1]
-
-
-def test_own_times_are_shares_of_those_of_all_operators() -> None:
-    table = nsightpy.operators("sample_reports/torch_2rank", top=0)
-    for time, share in (
-        ("host_self_ns", "host_self_share"),
-        ("device_self_ns", "device_self_share"),
-    ):
-        times = np.asarray(table.column(time), dtype=float)
-        assert np.allclose(np.asarray(table.column(share), dtype=float), times / times.sum())
+    for kind in ("host_self", "device_self"):
+        times = np.asarray(table.column(f"{kind}_ns"), dtype=float)
+        shares = np.asarray(table.column(f"{kind}_share"), dtype=float)
+        assert np.allclose(shares, times / times.sum())

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nsightpy.analysis.selection.coverage import ProfiledProcess, choose_kernels
+from nsightpy.analysis.selection.coverage import MOST_CHOSEN, ProfiledProcess, choose_kernels
 from nsightpy.analysis.selection.launch_places import Portion, Variant, portions, variant_launches
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports.opening import open_report
+from nsightpy.results import number
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
-from tests.support.reports import ROOT
+from tests.support.reports import DDP, NSYS, ROOT, needs_reports, opened
 
 
 def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
@@ -24,19 +25,14 @@ def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
 
 
 def test_the_fewest_that_cover(tmp_path: Path) -> None:
-    report = write_export(
-        tmp_path / "r.sqlite",
-        [
-            *[Scripted("big", duration_ns=500)] * 10,
-            *[Scripted("half", duration_ns=300)] * 10,
-            *[Scripted("small", duration_ns=200)] * 10,
-        ],
-    )
-    assert [name for name, *_ in chosen(report)] == ["big", "half"]
-    assert [name for name, *_ in chosen(report, coverage=0.5)] == ["big"]
-    assert [name for name, *_ in chosen(report, coverage=0.51)] == ["big", "half"]
-    assert [name for name, *_ in chosen(report, coverage=1.0)] == ["big", "half", "small"]
-    assert [name for name, *_ in chosen(report, top=1)] == ["big"]
+    sizes = {"big": 500, "half": 300, "small": 200}
+    launches = [Scripted(name, duration_ns=time) for name, time in sizes.items() for _ in range(10)]
+    report = write_export(tmp_path / "r.sqlite", launches)
+    for options, count in (
+        *(({}, 2), ({"coverage": 0.5}, 1), ({"coverage": 0.51}, 2), ({"coverage": 1.0}, 3)),
+        ({"top": 1}, 1),
+    ):
+        assert [name for name, *_ in chosen(report, **options)] == list(sizes)[:count]
     shares = [row[7:9] for row in select(report, coverage=1.0).rows]
     assert shares == [(0.5, 0.5), (0.3, 0.8), (0.2, 1.0)]
 
@@ -86,14 +82,14 @@ def test_launches_count_in_the_order_of_calls_over_all_gpus(tmp_path: Path) -> N
 def test_the_steady_state_weighs_and_the_process_counts() -> None:
     job = ROOT / "sample_reports" / "training_4rank"
     steady, whole = (select(job, coverage=1.0, whole=each) for each in (False, True))
-    assert sum(int(str(row[5])) for row in steady.rows) == 0.75 * sum(
-        int(str(row[5])) for row in whole.rows
+    assert sum(map(number, steady.column("instances"))) == 0.75 * sum(
+        map(number, whole.column("instances"))
     )
     kernels = open_report(job / "train_rank0.sqlite").frame("kernels")
     assert set(steady.column("rank")) == {0}
     for row in steady.rows:
         same = sum(kernels.labels("mangled_name").equals([str(row[2])]))
-        assert 2 * same / 8 <= int(str(row[10])) < same, "never in a warm-up iteration"
+        assert 2 * same / 8 <= number(row[10]) < same, "never in a warm-up iteration"
     assert any("6 iterations" in note for note in steady.notes)
 
 
@@ -102,14 +98,6 @@ def test_a_stretch_of_time_weighs_but_counts_from_the_start(tmp_path: Path) -> N
     report = write_export(tmp_path / "r.sqlite", launches)
     made = select(report, from_time=5 * STEP_NS, to_time=7 * STEP_NS)
     assert (made.rows[0][5], made.rows[0][10]) == (2, 5)
-
-
-def test_processes_count_for_themselves(tmp_path: Path) -> None:
-    launches = [Scripted("k", pid=1 + n % 2, duration_ns=100) for n in range(9)]
-    report = write_export(tmp_path / "r.sqlite", launches)
-    made = select(report, whole=True)
-    assert made.rows[0][5] == 9
-    assert made.rows[0][10] == 1
 
 
 def test_names_that_kernels_share_are_counted_together(tmp_path: Path) -> None:
@@ -127,16 +115,13 @@ def test_names_that_kernels_share_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
-    report = write_export(
-        tmp_path / "r.sqlite",
-        [Scripted("ncclDevKernel_AllReduce_Sum_f32_RING_LL", duration_ns=9000), Scripted("k")],
-    )
+    talks = Scripted("ncclDevKernel_AllReduce_Sum_f32_RING_LL", duration_ns=9000)
+    report = write_export(tmp_path / "r.sqlite", [talks, Scripted("k")])
     made = select(report)
-    assert [row[1] for row in made.rows] == ["k"]
+    assert made.column("name") == ["k"]
     assert any("Communication kernels are left out (90.0 %" in note for note in made.notes)
     assert len(select(report, with_communication=True, coverage=1.0).rows) == 2
     nothing = select(report, communication=["^k$"])
-    assert nothing.rows == ()
     assert "no kernels to choose from. All of them are communication" in str(nothing.notes[0])
     with pytest.raises(ReportError, match=r"nothing to measure\s.*--with-communication"):
         nothing.script("plain")
@@ -144,30 +129,26 @@ def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
 
 def test_ranks_are_weighed_together_and_profiled_in_few(tmp_path: Path) -> None:
     for rank in range(3):
-        launches = [
-            *[Scripted("everywhere", duration_ns=1000 * (rank + 1))] * 4,
-            *([Scripted("only_on_2", duration_ns=5000)] * 3 if rank == 2 else []),
-        ]
+        launches = [Scripted("everywhere", duration_ns=1000 * (rank + 1))] * 4
+        launches += [Scripted("only_on_2", duration_ns=5000)] * 3 if rank == 2 else []
         write_export(tmp_path / f"job_rank{rank}.sqlite", launches)
     made = select(tmp_path, coverage=1.0, whole=True)
     assert [(row[1], row[5], row[6]) for row in made.rows] == [
-        ("everywhere", 12, 24_000),
-        ("only_on_2", 3, 15_000),
+        *(("everywhere", 12, 24_000), ("only_on_2", 3, 15_000)),
     ]
     assert set(made.column("rank")) == {2}
-    narrow = select(tmp_path, rank="0", whole=True)
-    assert narrow.rows[0][5] == 4
+    assert select(tmp_path, rank="0", whole=True).column("instances") == [4]
 
 
 def test_it_says_what_measuring_takes(tmp_path: Path) -> None:
     launches = [Scripted(name, duration_ns=time) for name, time in (("a", 9000), ("b", 8000))] * 2
     report = write_export(tmp_path / "r.sqlite", launches)
-    (said,) = (note for note in select(report, coverage=1.0).notes if "Measuring takes" in note)
-    assert "2 runs of the application" in said
-    assert "about 30 passes (--set roofline;" in said
-    assert "30 x 17.0 us = 510 us" in said
-    (said,) = (note for note in select(report, metric_set="full").notes if "Measuring" in note)
-    assert "about 45 passes (--set full;" in said
+    for options, said in (
+        ({}, ("2 runs of the application", "about 30 passes (--set roofline;", "= 510 us")),
+        ({"metric_set": "full"}, ("about 45 passes (--set full;", "45 x 17.0 us")),
+    ):
+        (note,) = (n for n in select(report, coverage=1.0, **options).notes if "Measuring" in n)
+        assert all(part in note for part in said)
 
 
 def test_an_nvtx_range_narrows_weights_and_counts(tmp_path: Path) -> None:
@@ -188,12 +169,8 @@ def test_an_nvtx_range_narrows_weights_and_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"coverage": 0.0},
-        {"coverage": 1.2},
-        {"top": -1},
-        {"metrics": "\u202e"},
-        {"metric_set": "full\x1b[0m"},
-        {"sections": ["SpeedOfLight", "é"]},
+        *({"coverage": 0.0}, {"coverage": 1.2}, {"top": -1}, {"metrics": "\u202e"}),
+        *({"metric_set": "full\x1b[0m"}, {"sections": ["SpeedOfLight", "é"]}),
     ],
     ids=str,
 )
@@ -203,30 +180,24 @@ def test_wrong_usage(tmp_path: Path, wrong: dict[str, object]) -> None:
         select(report, **wrong)  # type: ignore[arg-type]
 
 
-def variant(name: str) -> Variant:
-    return Variant(name, name, name, (1, 1, 1), (1, 1, 1))
-
-
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), min_size=1),
     st.floats(0.01, 1.0),
 )
 def test_no_smaller_set_covers(times: dict[str, int], coverage: float) -> None:
-    unit = ProfiledProcess("r", 0, 1)
-    found = [(unit, Portion(variant(n), 1, 1, t)) for n, t in times.items()]
+    unit, size = ProfiledProcess("r", 0, 1), (1, 1, 1)
+    found = [(unit, Portion(Variant(n, n, n, size, size), 1, 1, t)) for n, t in times.items()]
     made = choose_kernels(found, coverage=coverage)
     wanted = len(made.choices) + len(made.unreachable)
     ranked = sorted(times.values(), reverse=True)
-    whole = sum(ranked)
-    assert sum(ranked[:wanted]) >= coverage * whole
-    assert wanted == 0 or sum(ranked[: wanted - 1]) < coverage * whole
+    assert sum(ranked[:wanted]) >= coverage * sum(ranked)
+    assert wanted == 0 or sum(ranked[: wanted - 1]) < coverage * sum(ranked)
 
 
 LAUNCHES = st.lists(
     st.builds(
         Scripted,
-        st.sampled_from(["a", "b", "c"]),
-        st.sampled_from(["f", "g"]),
+        *(st.sampled_from("abc"), st.sampled_from("fg")),
         grid=st.sampled_from([(1, 1, 1), (2, 1, 1)]),
         duration_ns=st.integers(1, 5),
         pid=st.integers(1, 2),
@@ -271,3 +242,76 @@ def test_places_and_portions_against_plain_counting(
         assert sample is not None
         nearest = min(abs(time - middle) for time in warm)
         assert abs(sample.duration_ns - middle) == nearest
+
+
+def grids(count: int) -> list[Scripted]:
+    """Three launches under each of so many grids, blocks of one size."""
+    return [Scripted("kernel", grid=(grid, 1, 1)) for grid in range(1, count + 1) for _ in range(3)]
+
+
+def test_many_grids_are_grouped_by_powers_of_two_and_a_real_launch_stands_for_them(
+    tmp_path: Path,
+) -> None:
+    few = select(write_export(tmp_path / "few.sqlite", grids(20)), coverage=1.0, whole=True)
+    assert len(few) == 20
+    plan = select(write_export(tmp_path / "r.sqlite", grids(100)), coverage=1.0, whole=True)
+    sizes = {3: (1, 1), 6: (2, 3), 12: (4, 7), 24: (8, 15), 48: (16, 31), 96: (32, 63)}
+    sizes[111] = (64, 100)
+    assert sorted(map(number, plan.column("instances"))) == list(sizes)
+    assert sum(map(number, plan.column("share"))) == pytest.approx(1.0)
+    for record in plan.records():
+        grid = int(str(record["grid"]).split("x")[0])
+        low, high = sizes[int(number(record["instances"]))]
+        assert low <= grid <= high
+        # the launches are in the order of their grids, three of each
+        assert number(record["launch_skip"]) // 3 == grid - 1
+    assert any("7 rows stand for launches of one size" in note for note in plan.notes)
+
+
+def test_a_plan_is_no_longer_than_people_run_unless_asked(tmp_path: Path) -> None:
+    names = [Scripted(f"kernel{n}") for n in range(60) for _ in range(2)]
+    report = write_export(tmp_path / "r.sqlite", names)
+    plan = select(report, whole=True)
+    assert len(plan) == MOST_CHOSEN
+    assert "23 more variants would be needed for the usual 80 %" in " ".join(plan.notes)
+    assert len(select(report, coverage=0.8, whole=True)) == 48
+    assert len(select(report, top=60, whole=True)) == 60
+
+
+# Both processes of one report, several threads, several streams of one thread, one device of four.
+CAPTURES = (
+    DDP,
+    "mfu_2gpu_before_h100_2026.2.sqlite",
+    "train_nvtx_a100_2026.3.sqlite",
+    "memory_usage_windows_gtx1060_2022.1.sqlite",
+    "cloverleaf_4gpu_a100_2024.5.sqlite",
+)
+QUERY = """
+SELECT (k.globalPid >> 24) & 0xFFFFFF, k.end - k.start, m.value, s.value, d.value,
+       k.gridX || 'x' || k.gridY || 'x' || k.gridZ, k.blockX || 'x' || k.blockY || 'x' || k.blockZ
+FROM CUPTI_ACTIVITY_KIND_KERNEL k
+LEFT JOIN (SELECT globalTid >> 24 AS process, correlationId, min(start) AS called
+           FROM CUPTI_ACTIVITY_KIND_RUNTIME GROUP BY 1, 2) r
+  ON r.correlationId = k.correlationId AND r.process = k.globalPid >> 24
+LEFT JOIN StringIds m ON m.id = k.mangledName
+LEFT JOIN StringIds s ON s.id = k.shortName
+LEFT JOIN StringIds d ON d.id = k.demangledName
+ORDER BY coalesce(r.called, k.correlationId), k.correlationId, k.start
+"""
+
+
+@needs_reports
+@pytest.mark.parametrize("name", CAPTURES)
+def test_every_command_finds_its_launch_among_those_that_sql_counts(name: str) -> None:
+    report = open_report(NSYS / name)
+    plan = select(report, coverage=0.95)
+    with opened(NSYS / name) as connection:
+        launches = connection.execute(QUERY).fetchall()
+    processes = {report.rank_of(pid)[0]: pid for pid in report.pids}
+    assert len(plan.runs) > 3
+    for run, row in zip(plan.runs, plan.records(), strict=True):
+        place = {"mangled": 2, "function": 3, "demangled": 4}[run.base]
+        # ncu counts the launches of a process whose name matches
+        matching = [n for n in launches if (n[0], n[place]) == (processes[run.rank], run.name)]
+        hit = matching[run.skip]
+        assert [hit[1], *hit[5:]] == [row["representative_ns"], row["grid"], row["block"]], run

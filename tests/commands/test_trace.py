@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from simulator import Export
@@ -18,6 +11,7 @@ import nsightpy
 from nsightpy.reports import system
 from tests.support.full_export import changed, full
 from tests.support.reports import ROOT, ask
+from tests.support.trace_events import event, written
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 GPU_TRACE = "cuda_gpu_trace"
@@ -32,17 +26,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trace") / "full.sqlite"
     full(path).write()
     return path
-
-
-def test_copies_and_sets_have_sizes_and_memory(small: Path) -> None:
-    rows = ask("stats", "-r", GPU_TRACE, small, "--format", "csv").csv
-    copy = next(row for row in rows if row[-1].startswith("[CUDA memcpy"))
-    sets = next(row for row in rows if row[-1] == "[CUDA memset]")
-    assert copy[3:12] == [""] * 9
-    assert copy[12:14] == ["0.004", f"{4096 * (10**9 // 300) / 10**6:.3f}"]
-    assert sets[12:14] == ["0.000", f"{100 * (10**9 // 50) / 10**6:.3f}"]
-    assert sets[14] != ""
-    assert sets[15] == ""
 
 
 def test_parts_of_any_size_give_the_same_rows(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,19 +51,6 @@ def test_scope_chooses_rows(small: Path) -> None:
     assert 0 < len(part) < len(every)
     assert list(part) == [r for r in every if r[0] < 9_550 and r[0] + r[1] > 5_000]
     assert list(nsightpy.stats(small, report=GPU_TRACE, top=3).rows) == list(every[:3])
-
-
-def test_people_see_the_beginning(tmp_path: Path) -> None:
-    export = Export(tmp_path / "many.sqlite")
-    process = export.process(100)
-    for at in range(300):
-        export.kernel(at * 10, at * 10 + 5, "k", process=process, launch=(at * 10 - 5, at * 10 - 2))
-    export.write()
-    answer = ask("stats", "-r", GPU_TRACE, tmp_path / "many.sqlite")
-    assert "and 100 more rows" in answer.text
-    assert (
-        len(ask("stats", "-r", GPU_TRACE, tmp_path / "many.sqlite", "--format", "csv").csv) == 301
-    )
 
 
 def test_figures_are_written_as_nsys_2026_writes_them(tmp_path: Path) -> None:
@@ -119,82 +89,19 @@ def test_push_pop_ranges_hold_what_is_inside_them(tmp_path: Path) -> None:
 def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
     export = Export(tmp_path / "nic.sqlite")
     export.kernel(0, 10, "k", launch=(-5, -2))
-    export.nic_metric(100, 200, "IB: Send waits", 9_999)
-    export.nic_metric(200, 300, "IB: Send waits", 25_000)
+    for at, name, value in ((100, "Send waits", 9_999), (200, "Send waits", 25_000)):
+        export.nic_metric(at, at + 100, f"IB: {name}", value)
     export.nic_metric(200, 300, "IB: Bytes sent", 90_000)
-    path = export.write()
-    with closing(sqlite3.connect(path)) as file:
-        file.executescript(
-            "CREATE TABLE NIC_ID_MAP (nicId, globalId); INSERT INTO NIC_ID_MAP VALUES (7, 1);"
-            "CREATE TABLE TARGET_INFO_NIC_INFO (GUID, nicId, name);"
-            "INSERT INTO TARGET_INFO_NIC_INFO VALUES (-2, 7, 'mlx5_0');"
-        )
+    statements = [
+        *("CREATE TABLE NIC_ID_MAP (nicId, globalId)", "INSERT INTO NIC_ID_MAP VALUES (7, 1)"),
+        "CREATE TABLE TARGET_INFO_NIC_INFO (GUID, nicId, name)",
+        "INSERT INTO TARGET_INFO_NIC_INFO VALUES (-2, 7, 'mlx5_0')",
+    ]
+    path = changed(export.write(), tmp_path / "changed.sqlite", statements)
     (row,) = nsightpy.stats(path, report="network_congestion").rows
     assert row == (200, 300, 100, 25_000, "0xFFFFFFFFFFFFFFFE", "mlx5_0")
-    (note,) = [
-        n
-        for n in nsightpy.stats(TRAINING, report="network_congestion").notes
-        if "nothing of it" in n
-    ]
-    assert "nsys profile --nic-metrics=lf" in note
-
-
-@pytest.mark.slow
-def test_a_range_is_a_range_whatever_lies_in_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = ask("stats", "-r", GPU_TRACE, TRAINING, "--nvtx", "forward", "--top", "5").text
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "forward").mkdir()
-    assert ask("stats", "-r", GPU_TRACE, "--nvtx", "forward", TRAINING, "--top", "5").text == wanted
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """The peak of four times as many rows is nearly the same, and far below what they take."""
-    peaks = []
-    for rows in (4_000, 16_000):
-        path = tmp_path / f"{rows}.sqlite"
-        export = Export(path)
-        process = export.process(100)
-        export.kernel(0, 5, "k", process=process, launch=(-5, -2))
-        export.write()
-        _multiply(path, rows)
-        script = (
-            "import tracemalloc, nsightpy\nfrom nsightpy.commands.stats import reports\n"
-            "from nsightpy.reports import system\nfrom nsightpy.output import formats\n"
-            "system.PART_ROWS = reports.BATCH_ROWS = formats.BATCH_ROWS = 1000\n"
-            f"table = nsightpy.stats({str(path)!r}, report={GPU_TRACE!r}, jobs=1)\n"
-            f"assert len(table) == {rows}\n"
-            "tracemalloc.start()\n"
-            f"with open({str(path)!r} + '.csv', 'wb') as file:\n"
-            "    formats.WRITERS['csv'](table, file)\n"
-            "print(tracemalloc.get_traced_memory()[1])"
-        )
-        words = [sys.executable, "-c", script]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        peaks.append(int(done.stdout))
-        with Path(f"{path}.csv").open(encoding="utf-8", newline="") as file:
-            starts = [int(row[0]) for row in csv.reader(file) if row[0].isdecimal()]
-        assert starts == [10 * row for row in range(rows)]
-    assert peaks[1] < 1.3 * peaks[0]
-
-
-def _multiply(path: Path, rows: int) -> None:
-    """So many kernels of the one that there is, ten ns after one another."""
-    table = "CUPTI_ACTIVITY_KIND_KERNEL"
-    with closing(sqlite3.connect(path)) as connection:
-        names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        picked = ", ".join(
-            f"10 * n + {5 * (name == 'end')}" if name in ("start", "end") else name
-            for name in names
-        )
-        connection.execute(
-            f"INSERT INTO {table} WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t "
-            f"WHERE n < {rows - 1}) SELECT {picked} FROM t, (SELECT * FROM {table} LIMIT 1)"
-        )
-        connection.commit()
+    notes = " ".join(map(str, nsightpy.stats(TRAINING, report="network_congestion").notes))
+    assert "nsys profile --nic-metrics=lf" in notes
 
 
 def test_rows_without_a_place_are_counted_once_for_all_parts(
@@ -228,18 +135,10 @@ def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> 
 
 
 def test_an_id_that_a_trace_lacks_is_empty(tmp_path: Path) -> None:
-    def event(name: str, kind: str, start: int, args: dict[str, int]) -> dict[str, Any]:
-        times = {"ts": start, "dur": 5, "args": args}
-        return {"ph": "X", "name": name, "cat": kind, "pid": 1, "tid": 2, **times}
-
-    gpu = {"device": 0, "stream": 7}
-    events = [
-        event("cudaLaunchKernel", "cuda_runtime", 0, {"correlation": 4}),
-        event("cuLaunchKernel", "cuda_driver", 9, {}),
-        event("gemm", "kernel", 20, {**gpu, "correlation": 4}),
-        event("gemm", "kernel", 30, gpu),
-    ]
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+    calls = [event("cuda_runtime", "cudaLaunchKernel", 0, 5, correlation=4)]
+    calls += [event("cuda_driver", "cuLaunchKernel", 9, 5)]
+    kernels = [event("kernel", "gemm", 20, 5, device=0, stream=7, correlation=4)]
+    kernels += [event("kernel", "gemm", 30, 5, device=0, stream=7)]
+    path = written([*calls, *kernels], tmp_path)
     assert nsightpy.stats(path, report="cuda_api_trace").column("CorrID") == [4, None]
     assert nsightpy.stats(path, report=GPU_TRACE).column("CorrId") == [4, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shlex
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command import Options, Run, argv, shell_line
+from nsightpy.ncu_command import Options, Run, argv
 from nsightpy.ncu_command.runs import nvtx_filter
 from tests.support.ncu_stand_in import Bench, Scripted, stand_in, write_export
 from tests.support.reports import ask
@@ -30,26 +30,19 @@ NAMES = st.text(
 GRIDS = st.sampled_from([(1, 1, 1), (8, 1, 1), (8, 2, 1)])
 
 
-def launch_lists(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[Scripted]]:
+@st.composite
+def launch_lists(draw: st.DrawFn) -> list[Scripted]:
     """Launch sequences over few names, so that they repeat and overload one another."""
-    pool = st.lists(
-        st.tuples(names, names, names), min_size=1, max_size=4, unique_by=lambda n: n[0]
+    names = st.tuples(NAMES, NAMES, NAMES)
+    pool = draw(st.lists(names, min_size=1, max_size=4, unique_by=lambda n: n[0]))
+    one = st.builds(
+        lambda own, grid, shared, time, device: Scripted(
+            *own, grid=grid, shared=shared, duration_ns=time, device=device
+        ),
+        *(st.sampled_from(pool), GRIDS, st.sampled_from([0, 512])),
+        *(st.integers(1, 50), st.integers(0, 1)),
     )
-
-    def launches(pool: list[tuple[str, str, str]]) -> st.SearchStrategy[list[Scripted]]:
-        one = st.builds(
-            lambda own, grid, shared, time, device: Scripted(
-                *own, grid=grid, shared=shared, duration_ns=time, device=device
-            ),
-            st.sampled_from(pool),
-            GRIDS,
-            st.sampled_from([0, 512]),
-            st.integers(1, 50),
-            st.integers(0, 1),
-        )
-        return st.lists(one, min_size=1, max_size=25)
-
-    return pool.flatmap(launches)
+    return draw(st.lists(one, min_size=1, max_size=25))
 
 
 def lines(plan: Plan) -> list[str]:
@@ -77,7 +70,7 @@ def through_parser(plan: Plan, launches: list[Scripted]) -> list[list[int]]:
 
 @pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(launch_lists(NAMES), st.booleans())
+@given(launch_lists(), st.booleans())
 @example([Scripted("regex:.*"), Scripted("x")], True)
 @example([Scripted("-k"), Scripted("@file"), Scripted("--")], True)
 @example([Scripted("a\nb"), Scripted("a"), Scripted("a\n"), Scripted("a\n\n")], True)
@@ -91,45 +84,20 @@ def test_every_run_profiles_its_launch_and_no_other(
     assert all(line.isascii() for line in lines(plan))
 
 
-@pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(launch_lists(NAMES))
-def test_lines_run_as_printed_in_a_real_shell(
-    tmp_path_factory: pytest.TempPathFactory, launches: list[Scripted]
-) -> None:
-    bench = Bench(tmp_path_factory.mktemp("b"), launches)
-    words = ("it's", "$HOME `x`", "a\nb", "--", "é", "*")
-    plan = select(
-        write_export(bench.folder / "r.sqlite", launches),
-        application=(*bench.application(), *words),
-    )
-    done = bench.shell("\n".join(lines(plan)))
-    assert "ERROR" not in done.stdout + done.stderr
-    assert_profiles(plan, launches, bench.profiled())
-    asked = shlex.join(words)
-    shown = bench.shell(f"set -- {asked}; printf '|%q' \"$@\"").stdout
-    assert bench.applications() == [shown] * len(plan.runs)
-
-
 def test_the_words_that_every_command_has(tmp_path: Path) -> None:
     report = write_export(tmp_path / "r.sqlite", [Scripted("_Z1kv", "k", "k()")] * 3)
-    (line,) = lines(select(report, application=("python", "train.py")))
+    (line,) = lines(select(report, application="python 'a b.py'"))
     assert line == (
         "ncu --config-file off --target-processes all --kernel-name-base mangled -k _Z1kv "
-        "--launch-skip 1 --launch-count 1 --set roofline -o ncu_01 -- python train.py"
+        "--launch-skip 1 --launch-count 1 --set roofline -o ncu_01 -- python 'a b.py'"
     )
-    made = select(
-        report,
-        metric_set="full",
-        sections=["Occupancy"],
-        metrics="a.sum,b.avg",
-        extra=["--clock-control", "none"],
-    )
-    assert "--set full --section Occupancy --metrics a.sum,b.avg --clock-control none -o" in str(
-        made.column("command")
-    )
-    (line,) = lines(select(report, application="python 'a b.py'"))
-    assert shlex.split(line)[-2:] == ["python", "a b.py"]
+    wanted = {"metric_set": "full", "sections": ["Occupancy"], "metrics": "a.sum,b.avg"}
+    (line,) = lines(select(report, **wanted, extra=["--clock-control", "none"]))  # type: ignore[arg-type]
+    assert (
+        "--set full --section Occupancy --metrics a.sum,b.avg --clock-control none -o ncu_01 "
+    ) in line
+    write_export(tmp_path / "other_rank1.sqlite", [Scripted("k")])
+    assert "-o 'ncu_01_%q{RANK}'" in lines(select(tmp_path))[0]
 
 
 def test_demangled_names_are_those_that_ncu_does_not_simplify() -> None:
@@ -138,12 +106,6 @@ def test_demangled_names_are_those_that_ncu_does_not_simplify() -> None:
     given_, _ = NCU.parse(words[1:])
     launches = [Scripted("_Z1kIiEvv", "k", "void k<(int)1>()").for_ncu()] * 3
     assert NCU.profiled(given_, launches) == [1]
-
-
-def test_a_rank_goes_into_the_name_where_there_are_several(tmp_path: Path) -> None:
-    for rank in range(2):
-        write_export(tmp_path / f"r_rank{rank}.sqlite", [Scripted("k")])
-    assert "-o 'ncu_01_%q{RANK}'" in str(select(tmp_path).column("command"))
 
 
 @settings(max_examples=80, deadline=None)
@@ -173,21 +135,25 @@ def test_the_command_line_prints_what_the_library_plans(tmp_path: Path) -> None:
     report = write_export(tmp_path / "r.sqlite", [Scripted("_Z1kv", "k", "k()")] * 3)
     plan = select(report, application=("app", "--flag", "--", "x"))
     (line,) = lines(plan)
-    words = ("select", report)
     application = ("--", "app", "--flag", "--", "x")
-    assert line in ask(*words, *application).text.splitlines()
-    document = json.loads(ask(*words, "--format", "json", *application).stdout)
-    assert document["rows"][0]["command"] == line
-    assert ask(*words, "--script", "plain", *application).text == plan.script("plain")
-    assert "train: is no report; the application" in ask(*words, "train", expect=2).stderr
-    assert "no such file" in ask(*words, tmp_path / "s.sqlite", expect=1).stderr
-    assert "--launcher is for" in ask(*words, "--launcher", "srun", expect=2).stderr
-    given = ("--script", "plain", "--format", "json")
-    assert "--script has one form" in ask(*words, *given, expect=2).stderr
+    assert line in ask("select", report, *application).text.splitlines()
+    script = ("--script", "plain", *application)
+    assert ask("select", report, *script).text == plan.script("plain")
+    ask("select", report, "-o", tmp_path / "run.sh", *script)
+    assert os.access(tmp_path / "run.sh", os.X_OK)
     with pytest.raises(UsageError, match="script must be one of"):
         plan.script("lsf")
 
 
-def test_the_words_are_the_line() -> None:
-    run, options = Run("function", "a b", 3, "out"), Options()
-    assert shlex.split(shell_line(run, options)) == argv(run, options)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("train",), 2, "train: is no report; the application"),
+        (("s.sqlite",), 1, "no such file"),
+        (("--launcher", "srun"), 2, "--launcher is for"),
+        (("--script", "plain", "--format", "json"), 2, "--script has one form"),
+    ],
+)
+def test_wrong_command_lines(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    report = write_export(tmp_path / "r.sqlite", [Scripted("k")])
+    assert said in ask("select", report, *words, expect=code).stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import Job
 from tests.support.ncu_stand_in import Bench, Scripted, write_export
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT
 
 SAMPLE_JOB = ROOT / "sample_reports" / "training_4rank"
 LAUNCHES = [
@@ -92,20 +92,14 @@ def test_what_pbs_asks_for_stands_before_the_first_command_to_be_filled_in() -> 
         assert sum(line.startswith(f"##PBS {wanted}") for line in header) == 1, wanted
 
 
-def test_a_launcher_of_ones_own(tmp_path: Path) -> None:
+def test_a_launcher_of_ones_own_that_sets_no_rank_runs_nothing(tmp_path: Path) -> None:
     bench, plan = job(tmp_path, top=1)
     done = started(bench, plan.script("mpi", "mpiexec -n 2"))
-    assert done.returncode == 0, done.stderr
-    assert len(bench.applications()) == 2
-    assert "launch=(mpiexec -n 2)" in plan.script("mpi", "mpiexec -n 2")
-
-
-def test_without_a_rank_nothing_runs(tmp_path: Path) -> None:
-    bench, plan = job(tmp_path, top=1)
+    assert (done.returncode, len(bench.applications())) == (0, 2)
     done = started(bench, plan.script("mpi", "env -u SLURM_PROCID"))
     assert done.returncode == 1
     assert "no rank: none of OMPI_COMM_WORLD_RANK" in done.stderr
-    assert bench.applications() == []
+    assert len(bench.applications()) == 2
 
 
 def test_one_failing_run_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -118,26 +112,30 @@ def test_one_failing_run_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 def test_plain_scripts_run_the_commands_alone(tmp_path: Path) -> None:
-    launches = [*LAUNCHES]
-    bench = Bench(tmp_path, launches)
-    report = write_export(tmp_path / "r.sqlite", launches)
-    plan = select(report, coverage=1.0, application=(*bench.application(), "x y"))
+    bench = Bench(tmp_path, LAUNCHES)
+    report = write_export(tmp_path / "r.sqlite", LAUNCHES)
+    words = ("it's", "$HOME `x`", "a\nb", "--", "é", "*")
+    plan = select(report, coverage=1.0, application=(*bench.application(), *words))
     done = bench.shell(plan.script("plain"))
     assert done.returncode == 0, done.stderr
     assert bench.profiled() == [[1], [5]]
-    assert bench.applications() == ["|x\\ y"] * 2
-    assert sorted(path.name for path in tmp_path.glob("*.ncu-rep")) == [
-        *("ncu_01.ncu-rep", "ncu_02.ncu-rep"),
-    ]
+    shown = bench.shell(f"set -- {shlex.join(words)}; printf '|%q' \"$@\"").stdout
+    assert bench.applications() == [shown] * 2
+    written = sorted(path.name for path in tmp_path.glob("*.ncu-rep"))
+    assert written == ["ncu_01.ncu-rep", "ncu_02.ncu-rep"]
 
 
 def test_scripts_are_valid_and_start_jobs_themselves(tmp_path: Path) -> None:
     bench, plan = job(tmp_path)
-    for kind in ("slurm", "mpi", "torchrun", "plain"):
+    starts = {
+        "slurm": "#SBATCH --ntasks=3",
+        "mpi": "mpirun -n 3",
+        "torchrun": "torchrun --nproc-per-node=3 --no-python",
+        "plain": "",
+    }
+    for kind, start in starts.items():
         assert bench.shell('bash -n <<<"$1"', plan.script(kind)).returncode == 0
-    assert "#SBATCH --ntasks=3" in plan.script("slurm")
-    assert "mpirun -n 3" in plan.script("mpi")
-    assert "torchrun --nproc-per-node=3 --no-python" in plan.script("torchrun")
+        assert start in plan.script(kind)
     wrapped = select(tmp_path, application=("torchrun", "train.py"))
     with pytest.raises(UsageError, match="starts the job itself"):
         wrapped.script("slurm")
@@ -161,9 +159,3 @@ def test_jobs_of_several_nodes(tmp_path: Path) -> None:
     assert bench.applications() == ["0|''", "1|''"], "what one node starts"
     one_rank = select(SAMPLE_JOB / "train_rank3.sqlite", top=1, application=("app",))
     assert one_rank.job == Job(4, 1), "rank 3 is one of four at least; on how many nodes is unknown"
-
-
-def test_a_script_in_a_file_can_be_started(tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", LAUNCHES)
-    ask("select", report, "--script", "plain", "-o", tmp_path / "run.sh", "--", "true")
-    assert os.access(tmp_path / "run.sh", os.X_OK)

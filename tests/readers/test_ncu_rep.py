@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ import pytest
 
 from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.ncu import ncu_rep
+from nsightpy.readers.ncu.file import MAGIC, file_facts
 from nsightpy.readers.ncu.tables import Launch, launches_frame, nvtx_text, plain_message
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.one_file import NcuReport
-from tests.support.ncu_bench import GENE, REPORTS, needs_library, needs_reports
+from nsightpy.reports.one_file import NcuReport, is_ncu_file
+from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 
 
 @pytest.fixture
@@ -33,37 +35,33 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @needs_library
 def test_one_launch_of_a_real_report() -> None:
     report = NcuReport(REPORTS / "gb200_full_2025.3.ncu-rep")
-    first = report.launches.iloc[0]
-    assert (first["name"], first["base_name"]) == ("kernelA(float *, int)", "kernelA")
-    assert first["mangled_name"] == "_Z7kernelAPfi"
-    assert (first["grid_x"], first["block_x"], first["device"], first["stream"]) == (4, 256, 0, 16)
-    assert (first["gpu"], first["compute_major"], first["duration_ns"]) == (
-        "NVIDIA GB200",
-        10,
-        5184,
-    )
-    assert report.tool_version == "2025.3.1.0"
+    wanted = {
+        "name": "kernelA(float *, int)",
+        "base_name": "kernelA",
+        "mangled_name": "_Z7kernelAPfi",
+        "grid_x": 4,
+        "block_x": 256,
+        "device": 0,
+        "stream": 16,
+        "gpu": "NVIDIA GB200",
+        "compute_major": 10,
+        "duration_ns": 5184,
+    }
+    assert report.launches.iloc[0][list(wanted)].to_dict() == wanted
     assert report.rules["message"].str.contains("@").sum() == 0
     cutlass = NcuReport(REPORTS / "cutlass_a100_2024.1.ncu-rep")
     assert cutlass.launches["nvtx"].tolist()[0] == "Non-fused-GEMM"
 
 
 @needs_reports
-def test_without_any_reader_there_are_three_ways_out(alone: None) -> None:
+def test_without_any_reader_there_are_three_ways_out(alone: None, tmp_path: Path) -> None:
     with pytest.raises(ToolNotFoundError) as raised:
         ncu_rep.read(GENE[0])
-    advice = raised.value.advice
     assert str(GENE[0]) in str(raised.value)
-    for way in (
-        "pip install 'nsightpy[ncu]'",
-        "NSIGHTPY_NCU",
-        f"ncu --import {GENE[0].name} --csv",
-    ):
-        assert way in advice
-
-
-@needs_reports
-def test_damage_is_said_before_anything_is_looked_for(alone: None, tmp_path: Path) -> None:
+    importing = f"ncu --import {GENE[0].name} --csv"
+    for way in ("pip install 'nsightpy[ncu]'", "NSIGHTPY_NCU", importing):
+        assert way in raised.value.advice
+    # damage is said before anything is looked for
     cut = tmp_path / "cut.ncu-rep"
     cut.write_bytes(GENE[0].read_bytes()[:5000])
     with pytest.raises(ReportError, match="cut short"):
@@ -94,7 +92,7 @@ def test_a_report_is_loaded_once_per_process() -> None:
     assert ncu_rep._load(module, GENE[0]) is first
 
 
-def rows_of(report: NcuReport) -> int:
+def launches_of(report: NcuReport) -> int:
     return report.frame("launches").rows
 
 
@@ -104,30 +102,20 @@ def test_many_reports_in_worker_processes(tmp_path: Path) -> None:
     bad = tmp_path / "bad_rank9.ncu-rep"
     bad.write_bytes(b"")
     reports = [NcuReport(path) for path in (*GENE[:3], bad)]
-    mapped = ReportSet(reports, jobs=2).map(rows_of)
-    assert [found for _, found in mapped.results] == [rows_of(NcuReport(p)) for p in GENE[:3]]
+    mapped = ReportSet(reports, jobs=2).map(launches_of)
+    assert [count for _, count in mapped.results] == [launches_of(each) for each in reports[:3]]
     assert [error.path for error in mapped.failures] == [str(bad)]
     with pytest.raises(ReportError, match="empty"):
-        ReportSet(reports, jobs=2, on_error="raise").map(rows_of)
-    with pytest.raises(ReportError, match="empty"):
-        ReportSet(reports[3:]).map(rows_of)
+        ReportSet(reports, jobs=2, on_error="raise").map(launches_of)
 
 
-@pytest.mark.parametrize(
-    ("name", "base"),
-    [
+def test_names_markup_and_ranges() -> None:
+    for name, base in (
         ("void ns::sub::kernel<float, (int)4>(const float *, int)", "kernel"),
-        ("kernelA(float *, int)", "kernelA"),
         ("sm90_xmma_gemm", "sm90_xmma_gemm"),
         ("unnamed>::saxpy_kernel(float, const float *)", "saxpy_kernel"),
-    ],
-)
-def test_base_names_of_pages_that_have_none(name: str, base: str) -> None:
-    launches = launches_frame([Launch(0, name)], [])
-    assert launches.labels("base_name")[0] == base
-
-
-def test_markup_and_ranges() -> None:
+    ):
+        assert launches_frame([Launch(0, name)], []).labels("base_name")[0] == base
     marked = "See the @url:Guide:https://docs.nvidia.com/a#b@ and the @section:Memory:Memory Part@."
     assert plain_message(marked) == "See the Guide and the Memory Part."
     assert plain_message("mail me@example and\nyou") == "mail me@example and you"
@@ -153,3 +141,81 @@ def test_units_do_not_depend_on_what_was_loaded_before() -> None:
     }
     assert len(told) == 1
     assert b"'thread'" not in told.pop().replace(b"('launch__thread_count', 'thread')", b"")
+
+
+VERSIONS = {
+    "a10g_11kernels_2023.1": "2023.1.1.0",
+    "a10g_onesection_2023.1": "2023.1.1.0",
+    "a40_2022.1": "2022.1.1.0",
+    "cutlass_a100_2024.1": "2024.1.1.0",
+    "exgpu_a100_2020.3": "2020.3.1.0",
+    "gb200_full_2025.3": "2025.3.1.0",
+}
+
+
+@every_report
+def test_facts_of_real_reports(path: Path) -> None:
+    facts = file_facts(path)
+    assert facts.tool_version == VERSIONS.get(path.stem, "")
+    assert all(process.pid > 0 and "/" not in process.name for process in facts.processes)
+    assert len(facts.processes) == NcuReport(path).frame("launches").rows
+
+
+@needs_reports
+@pytest.mark.parametrize("kept", [4, 8, 30, 5000, -1, 1])
+def test_a_report_of_another_length_is_recognised(kept: int, tmp_path: Path) -> None:
+    whole, path = GENE[0].read_bytes(), tmp_path / "cut.ncu-rep"
+    path.write_bytes(whole + b"\x07" if kept == 1 else whole[:kept])
+    with pytest.raises(ReportError, match="cut short or damaged"):
+        file_facts(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "no such file"),
+        (b"", "is empty"),
+        (b"no report\n", "is no Nsight Compute report"),
+        (b"SQLite format 3\x00", "is no Nsight Compute report"),
+        (MAGIC, "cut short"),
+        (MAGIC + struct.pack("<I", 0xFFFFFFFF), "cut short"),
+        (MAGIC + struct.pack("<I", 2) + b"\x0f\x01", "damaged"),
+        pytest.param(
+            *(MAGIC + struct.pack("<I", 2) + b"\x08\x07", "no results"), marks=needs_library
+        ),
+    ],
+)
+def test_what_is_no_report_says_so(content: bytes | None, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.ncu-rep"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ReportError, match=problem) as raised:
+        NcuReport(path).tables  # noqa: B018
+    assert str(path) in str(raised.value)
+    assert raised.value.advice
+
+
+@needs_reports
+def test_reports_are_recognised_by_suffix_and_by_content(tmp_path: Path) -> None:
+    renamed = tmp_path / "profile.bin"
+    renamed.write_bytes(GENE[0].read_bytes())
+    assert is_ncu_file(renamed)
+    assert is_ncu_file(REPORTS / "copy_blocked_t4_details.csv")
+    assert is_ncu_file(REPORTS / "csv_rtx5070_2026.2" / "saxpy.csv")
+    assert not is_ncu_file(REPORTS / "csv_rtx5070_2026.2" / "ncu_version.txt")
+    assert not is_ncu_file(tmp_path / "absent.csv")
+
+
+@needs_reports
+def test_a_result_that_claims_another_size_is_damage(tmp_path: Path) -> None:
+    """NVIDIA's library does not refuse it: it ends the process."""
+    data = bytearray(GENE[0].read_bytes())
+    place = 4 + struct.unpack_from("<I", data, 4)[0] + 4  # magic, file header
+    place += 4 + struct.unpack_from("<I", data, place)[0]  # the session's block has no payload
+    place += 4 + struct.unpack_from("<I", data, place)[0]
+    for size in (2**32 - 7049, len(data)):
+        struct.pack_into("<I", data, place, size)
+        path = tmp_path / "damaged.ncu-rep"
+        path.write_bytes(data)
+        with pytest.raises(ReportError, match="cut short or damaged"):
+            file_facts(path)

@@ -102,7 +102,7 @@ def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("STAND_IN_NSYS_LOG", str(made.log))
     monkeypatch.setenv("TMPDIR", str(made.temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    nowhere = replace(nvidia_tools.KINDS["nsys"], linux=(), windows=())
+    nowhere = replace(nvidia_tools.KINDS["nsys"], installs=())
     monkeypatch.setitem(nvidia_tools.KINDS, "nsys", nowhere)
     cache._session_folder.cache_clear()
     return made

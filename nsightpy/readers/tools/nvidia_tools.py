@@ -23,8 +23,7 @@ from nsightpy.errors import ToolNotFoundError
 VERSION_TIMEOUT_S = 20.0
 _TICK_S = 0.5
 _TERMINATE_S = 2.0
-_VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:-(\S+))?", re.IGNORECASE)
-_FOLDER_VERSION = re.compile(r"(?<!\d)20\d\d(?:\.\d+)+")
+_VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)(?:\.(\d+))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -34,57 +33,47 @@ class ToolKind:
     name: str
     product: str
     variable: str
-    linux: tuple[str, ...]
-    windows: tuple[str, ...]
-
-    @property
-    def installs(self) -> tuple[str, ...]:
-        return self.windows if os.name == "nt" else self.linux
+    installs: tuple[str, ...]
 
 
+_LINUX = {
+    "nsys": (
+        "/usr/local/bin/nsys",
+        "/usr/bin/nsys",
+        "/usr/local/cuda*/bin/nsys",
+        "/opt/nvidia/nsight-systems/*/bin/nsys",
+        "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
+        "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
+    ),
+    "ncu": (
+        "/usr/local/bin/ncu",
+        "/usr/bin/ncu",
+        "/usr/local/cuda*/bin/ncu",
+        "/opt/nvidia/nsight-compute/*/ncu",
+        "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
+    ),
+}
+_WINDOWS = {
+    "nsys": (r"C:\Program Files\NVIDIA Corporation\Nsight Systems *\target-windows-x64\nsys.exe",),
+    "ncu": (r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\target\windows-*\ncu.exe",),
+}
+_INSTALLS = _WINDOWS if os.name == "nt" else _LINUX
 KINDS = {
-    "nsys": ToolKind(
-        "nsys",
-        "Nsight Systems",
-        "NSIGHTPY_NSYS",
-        linux=(
-            "/usr/local/bin/nsys",
-            "/usr/bin/nsys",
-            "/usr/local/cuda*/bin/nsys",
-            "/opt/nvidia/nsight-systems/*/bin/nsys",
-            "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
-            "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
-        ),
-        windows=(
-            r"C:\Program Files\NVIDIA Corporation\Nsight Systems *\target-windows-x64\nsys.exe",
-        ),
-    ),
-    "ncu": ToolKind(
-        "ncu",
-        "Nsight Compute",
-        "NSIGHTPY_NCU",
-        linux=(
-            "/usr/local/bin/ncu",
-            "/usr/bin/ncu",
-            "/usr/local/cuda*/bin/ncu",
-            "/opt/nvidia/nsight-compute/*/ncu",
-            "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
-        ),
-        windows=(r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\target\windows-*\ncu.exe",),
-    ),
+    "nsys": ToolKind("nsys", "Nsight Systems", "NSIGHTPY_NSYS", _INSTALLS["nsys"]),
+    "ncu": ToolKind("ncu", "Nsight Compute", "NSIGHTPY_NCU", _INSTALLS["ncu"]),
 }
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that can be run; the version is empty where neither it nor its folder says."""
+    """A tool that can be run."""
 
     path: Path
     version: tuple[int, ...]
 
     @property
     def version_text(self) -> str:
-        return ".".join(map(str, self.version)) or "(unknown version)"
+        return ".".join(map(str, self.version))
 
 
 def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
@@ -99,22 +88,13 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
     candidates = [own] if chosen else _candidates(spec, os.environ.get("PATH", ""), globs)
     with ThreadPoolExecutor(8) as pool:
         probes = list(pool.map(functools.partial(_probe, spec), candidates))
-    ranked = [
-        (not trouble, version, path)
-        for path, (version, trouble) in zip(candidates, probes, strict=True)
-        if version is not None
-    ]
-    if ranked:
-        # One that answers goes before one that does not; PATH comes first, max keeps the first.
-        _, version, path = max(ranked, key=lambda entry: entry[:2])
-        return Tool(path, version)
+    if tools := [probe for probe in probes if isinstance(probe, Tool)]:
+        return max(tools, key=lambda tool: tool.version)  # the first of equals: that of PATH
     if chosen:
-        problem = f"{spec.variable} is set to {chosen!r}, which {probes[0][1]}"
+        problem = f"{spec.variable} is set to {chosen!r}, which {probes[0]}"
         advice = f"Set {spec.variable} to the path of {spec.product}'s {spec.name}, or unset it."
         raise ToolNotFoundError(spec.name, problem, advice)
-    broken = "".join(
-        f"; {path} {trouble}" for path, (_, trouble) in zip(candidates, probes, strict=True)
-    )
+    broken = "".join(f"; {path} {why}" for path, why in zip(candidates, probes, strict=True))
     raise ToolNotFoundError(
         spec.name,
         f"{spec.name} was not found",
@@ -139,23 +119,20 @@ def _runnable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _probe(spec: ToolKind, path: Path) -> tuple[tuple[int, ...] | None, str]:
-    """Version, and why it did not say: from the folder's name then, None where it is unusable."""
+def _probe(spec: ToolKind, path: Path) -> Tool | str:
+    """The tool with its version, or why it is none."""
     if not _runnable(path):
-        return None, "is not an executable file" if path.exists() else "does not exist"
-    from_folder = _FOLDER_VERSION.findall(f"{path} {os.path.realpath(path)}")
-    fallback = tuple(map(int, from_folder[-1].split("."))) if from_folder else ()
+        return "is not an executable file" if path.exists() else "does not exist"
     try:
         run = run_tool([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
     except TimeoutError:
-        return fallback, "does not answer --version"
+        return "does not answer --version"
     except OSError as error:
-        return None, f"cannot be run: {error.strerror}"
+        return f"cannot be run: {error.strerror}"
     match = _VERSION.search(run.output)
     if run.returncode == 0 and match and spec.product in run.output:
-        return tuple(int(part) for part in match.groups()[:4] if part), ""
-    trouble = f"does not answer --version as {spec.product} does"
-    return (fallback, trouble) if fallback else (None, trouble)
+        return Tool(path, tuple(int(part) for part in match.groups() if part))
+    return f"does not answer --version as {spec.product} does"
 
 
 @dataclass(frozen=True)
