@@ -29,7 +29,7 @@ from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints, Labels, distinct
 from nsightpy.query.nvtx_filter import named_ranges
-from nsightpy.readers.host_calls import KERNEL_LAUNCHES
+from nsightpy.readers.activity import KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import as_note
 from nsightpy.units import format_time, listed

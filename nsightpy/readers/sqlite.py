@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -37,22 +37,27 @@ from nsightpy.readers.limits import (
     threads_in_memory,
     too_long,
 )
-from nsightpy.readers.sql import sa
-from nsightpy.readers.sqlite_tables import Tables, damaged, explained, row_number, too_much
+from nsightpy.readers.sql import check_lock, damaged, explained, row_number, row_ranges, sa
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
-SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
 
 PARALLEL_ROWS = 200_000
 # The driver, with pyarrow, takes longer to import (0.1 s) than so few rows to read.
 FEW_ROWS = 4_096
 # Threads that read one table at most, where nobody wants fewer.
 READING_THREADS = 4
-LOCK_WAIT_S = 1.0
-WAL_FORMAT = 2
 # A text or blob of one row may be so long.
 LONGEST_VALUE = 256 * 2**20
+# The columns of every table. A view, or what is no table that SQLite itself knows, has none: it
+# may have no end, or need any amount of memory.
+_SCHEMA = (
+    "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c "
+    "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
+)
+_OTHERS = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+# What SQLite calls the values that are no whole numbers.
+_KINDS = {str: "text", float: "real", bytes: "blob"}
 # How the driver says that a value fits none of the types that the first ones had.
 _MISMATCH = "Type mismatch in column"
 
@@ -73,14 +78,56 @@ class SqliteFile:
         self._watch = QueryWatch(self._bytes)
         check_file(path)
         with self._errors():
-            self._probe_lock()
+            check_lock(path, self._uri("cache=private"))
 
     @cached_property
-    def tables(self) -> Tables:
-        """Every table by name, with the columns it really has."""
-        return Tables(self.path, self._fetched)
+    def tables(self) -> dict[str, sa.TableClause | None]:
+        """Every table by name, with the columns it really has; None for views."""
+        columns: dict[str, list[str]] = {str(name): [] for (name,) in self._fetched(_OTHERS)}
+        for table, column in self._fetched(_SCHEMA):
+            columns.setdefault(str(table), []).append(str(column))
+        return {
+            name: sa.table(name, *map(sa.column, names)) if names else None
+            for name, names in columns.items()
+        }
 
-    def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
+    def table(self, name: str) -> sa.TableClause | None:
+        """A table; None where there is none. Raises ReportError where a view is in its place."""
+        table = self.tables.get(name)
+        if table is None and name in self.tables:
+            problem = f"has a view or a virtual table in place of the table {name}"
+            advice = "make it a table (CREATE TABLE ... AS SELECT ...), or export the report again."
+            raise ReportError(self.path, problem, advice)
+        return table
+
+    def values(
+        self,
+        name: str,
+        numbers: Sequence[str],
+        texts: Sequence[str] = (),
+        where: sa.ColumnElement[bool] | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Whole numbers and texts of the rows of a small table; None for NULL, and in place of
+        columns that it lacks.
+
+        There are none without the table, or `where` a column is needed that it lacks. Raises
+        ReportError where anything else stands in place of a number.
+        """
+        table = self.table(name)
+        if table is None or (where is not None and not {*numbers, *texts} <= {*table.c.keys()}):
+            return []
+        columns = [table.c[c] if c in table.c else sa.null() for c in (*numbers, *texts)]
+        query = sa.select(*columns).select_from(table).limit(limit)
+        rows = self.rows(query if where is None else query.where(where))
+        for row in rows:
+            for column, value in zip(numbers, row, strict=False):
+                if type(value) in _KINDS:
+                    raise self._ill_typed(name, column, _KINDS[type(value)])
+        count = len(numbers)
+        return [(*row[:count], *(v if v is None else str(v) for v in row[count:])) for row in rows]
+
+    def rows(self, query: Query) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
         return self._fetched(compile_sql(query))
 
@@ -98,23 +145,20 @@ class SqliteFile:
         return ReportError(self.path, problem, f"{ROWS} allows more.")
 
     def row_bounds(self, name: str) -> tuple[int, int] | None:
-        """First and last row number of a table; None when it has no rows, or is a view."""
+        """First and last row number of a table; None when it has no rows, or no row numbers."""
         if name not in self._bounds:
             table = self.tables[name]
+            assert table is not None
             rowid = row_number(table)
-            ends = [
-                sa.select(extreme(rowid)).select_from(table).scalar_subquery()
-                for extreme in (sa.func.min, sa.func.max)
-            ]
+            ends = (sa.select(f(rowid)).select_from(table) for f in (sa.func.min, sa.func.max))
             try:
-                low, high = self.rows(sa.select(*ends))[0]
+                low, high = self.rows(sa.select(*(end.scalar_subquery() for end in ends)))[0]
             except ReportError:  # some tables have no row numbers
                 low = high = None
+            if low is not None and low > high:  # a tree whose pages are not in order
+                raise damaged(self.path)
             self._bounds[name] = None if low is None else (int(low), int(high))
-        bounds = self._bounds[name]
-        if bounds is not None and bounds[0] > bounds[1]:  # a tree whose pages are not in order
-            raise damaged(self.path)
-        return bounds
+        return self._bounds[name]
 
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
@@ -139,7 +183,7 @@ class SqliteFile:
         threads = threads_in_memory(self.path, useful, *memory)
         queries = [query]
         if split is not None and bounds is not None and threads > 1:
-            queries = list(_ranges(query, row_number(split), *bounds, threads))
+            queries = list(row_ranges(query, row_number(split), *bounds, threads))
         found: dict[int, dict[str, list[ColumnData]]] = {}
         stop = threading.Event()
 
@@ -151,7 +195,7 @@ class SqliteFile:
             try:
                 in_threads(read, range(len(queries)), self._seconds)
             except TimeoutError:
-                raise too_much(self.path, too_long(self._seconds)) from None
+                raise self._too_much(too_long(self._seconds)) from None
             except (NotIntegersError, OSError) as error:
                 if isinstance(error, OSError) and _MISMATCH not in str(error):
                     raise
@@ -173,10 +217,17 @@ class SqliteFile:
                 other = kind.not_in(("integer", "null"))
                 odd = sa.select(kind).select_from(column.table).where(other).limit(1)
                 for (found,) in self.rows(odd):
-                    problem = f"is damaged: {column.table.name}.{column.name} holds a {found} "
-                    problem += "where a whole number belongs"
-                    return ReportError(self.path, problem, "export it again.")
+                    return self._ill_typed(column.table.name, column.name, found)
         return damaged(self.path)
+
+    def _ill_typed(self, table: str, column: str, found: str) -> ReportError:
+        problem = f"is damaged: {table}.{column} holds a {found} where a whole number belongs"
+        return ReportError(self.path, problem, "export it again.")
+
+    def _too_much(self, exceeded: str) -> ReportError:
+        problem = f"is damaged or very slow to read: a query {exceeded}"
+        advice = "copy it to a fast local disk, or set NSIGHTPY_QUERY_SECONDS to allow more."
+        return ReportError(self.path, problem, advice)
 
     def _bounded(self, arrived: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
@@ -208,27 +259,6 @@ class SqliteFile:
     def _uri(self, options: str) -> str:
         return f"file:{quote(os.fsencode(resolved(self.path)))}?mode=ro&{options}"
 
-    def _probe_lock(self) -> None:
-        """Fail when a writer holds the file; a WAL file is never opened but as immutable."""
-        with self.path.open("rb") as file:
-            header = file.read(20)
-        wal = self.path.with_name(self.path.name + "-wal")
-        if WAL_FORMAT in header[18:20]:
-            if wal.exists() and wal.stat().st_size:
-                raise ReportError(
-                    self.path,
-                    f"changes that are not in the file yet wait in {wal.name}",
-                    "close the program that writes it, or copy it with `VACUUM INTO`, then retry.",
-                )
-            return
-        if wal.exists():  # of another file; SQLite would make an index of it beside the report
-            return
-        probe = sqlite3.connect(self._uri("cache=private"), uri=True, timeout=LOCK_WAIT_S)
-        try:
-            probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        finally:
-            probe.close()
-
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Re-raise every database error with the file's name and what to do."""
@@ -238,7 +268,7 @@ class SqliteFile:
             if "interrupted" in str(error):
                 if not self._watch.exceeded:
                     raise self._watch.was_interrupted from None
-                raise too_much(self.path, self._watch.exceeded) from None
+                raise self._too_much(self._watch.exceeded) from None
             raise explained(self.path, error) from error
         except UnicodeDecodeError as error:
             # what SQLite says of a damaged schema quotes it
@@ -249,16 +279,7 @@ class SqliteFile:
             raise ReportError(self.path, error.strerror or str(error)) from error
 
 
-def _ranges(
-    query: Query, rowid: sa.ColumnElement[int], first: int, last: int, parts: int
-) -> Iterator[Query]:
-    """A query for each of so many ranges of row numbers."""
-    edges = [first + (last + 1 - first) * part // parts for part in range(parts + 1)]
-    for low, high in itertools.pairwise(edges):
-        yield query.where(rowid >= low, rowid < high)
-
-
-def compile_sql(query: SmallQuery) -> str:
+def compile_sql(query: Query) -> str:
     """The SQL text of a query, values written into it."""
     from sqlalchemy.dialects import sqlite
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from nsightpy import frames
 from nsightpy.frames import GPU_FRAMES, Frame, constant, distinct
+from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
-from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.nsys import events, host_tables, metrics, mpi_calls, nvtx
 from nsightpy.readers.nsys.capture import Capture, capture
 from nsightpy.readers.nsys.session import (
@@ -89,19 +89,17 @@ class NsysReport(SystemReport):
         return NsysExport(self._exported.path, self.threads)
 
     def _read_capture(self) -> Capture:
-        return capture(self.export, self.frame("diagnostics"), self._cuda_pids())
+        pids = self._pids_of(*GPU_FRAMES) or self._pids_of("api_calls")
+        pids = pids or nvtx.nvtx_pids(self.export) or self._pids_of("mpi_calls")
+        return capture(self.export, self.frame("diagnostics"), sorted(pids))
 
     @property
     def _input_notes(self) -> Sequence[str]:
         return self._exported.notes
 
-    def _cuda_pids(self) -> list[int]:
-        """The processes with GPU work; without any, with CUDA calls."""
-        for names in (GPU_FRAMES, ("api_calls",)):
-            owners = (distinct(self.frame(name, ("pid",)).ints("pid"))[0] for name in names)
-            if pids := {pid for owner in owners for pid in owner.tolist()} - {0}:
-                return sorted(pids)
-        return []
+    def _pids_of(self, *names: str) -> set[int]:
+        owners = (distinct(self.frame(name, ("pid",)).ints("pid"))[0] for name in names)
+        return {pid for owner in owners for pid in owner.tolist()} - {0}
 
     def _source(self, name: str) -> FrameSource | None:
         if name == "collectives":

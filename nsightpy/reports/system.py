@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Labels
-from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
-from nsightpy.readers.host_calls import HostCalls
+from nsightpy.readers.activity import Extent, HostCalls, bounds_of, extent_of_frames
 from nsightpy.readers.limits import available_memory
 from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nsightpy.frames import Frame, Schema, blank
-from nsightpy.readers.host_calls import HostCalls
+from nsightpy.readers.activity import HostCalls
 from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.torch.trace import (
     TRACE_SCHEMAS,

@@ -84,10 +84,10 @@ class Store:
         self.folder = folder
         self.problem = ""
         self.notes: dict[str, None] = {}
-        self._imported: dict[tuple[str, str], Column] = {}
-        self._said: dict[tuple[str, str], Sequence[str]] = {}
+        # the columns of each frame that was asked for, or the file that holds them
+        self._held: dict[str, dict[str, Column | ColumnFile]] = {}
+        self._notes_on: dict[tuple[str, str], Sequence[str]] = {}
         self._settled: set[str] = set()
-        self._files: dict[str, dict[str, ColumnFile]] = {}
         self._facts: dict[str, Any] = {}
         self._used: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()
         self._is_alone = False
@@ -118,7 +118,7 @@ class Store:
                 self._drop(name)
                 continue
             for column in ("", *wanted):
-                self.notes |= dict.fromkeys(self._said.get((name, column), ()))
+                self.notes |= dict.fromkeys(self._notes_on.get((name, column), ()))
             return Frame(data)
 
     def facts(self, kind: type[T], make: Callable[[], T]) -> T:
@@ -156,20 +156,17 @@ class Store:
         return data
 
     def _column(self, frame: str, column: str) -> Column:
-        kept = self._imported.get((frame, column))
-        return self._files[frame][column].column(column) if kept is None else kept
-
-    def _has(self, frame: str, column: str) -> bool:
-        return (frame, column) in self._imported or column in self._files.get(frame, {})
+        held = self._held[frame][column]
+        return held if isinstance(held, Column) else held.column(column)
 
     def _import(self, source: FrameSource, wanted: Sequence[str]) -> None:
         """Import those of the wanted columns that are not there yet, alone among all processes."""
         name = source.schema.name
 
         def absent() -> list[str]:
-            return [column for column in wanted if not self._has(name, column)]
+            return [column for column in wanted if column not in self._held[name]]
 
-        if absent() and name not in self._files:
+        if name not in self._held:
             self._look(name)
         if not absent():
             return
@@ -200,14 +197,14 @@ class Store:
         columns: dict[str, Column] = {}
         rows: ColumnData | None
         if not first:
-            rows = self._column(name, _ROWS).data() if self._has(name, _ROWS) else None
+            rows = self._column(name, _ROWS).data() if _ROWS in self._held[name] else None
         else:
             rows = _rows(source, counted, column)
             if rows is not None:
                 columns[_ROWS] = narrow(rows)
         for each in list(raw):
             data = raw.pop(each)  # one after the other, so that no two orders of all are held
-            if not self._has(name, each):
+            if each not in self._held[name]:
                 columns[each] = narrow(_taken(data, rows))
         return columns, {c: n for c, n in notes.items() if c in columns or (first and not c)}
 
@@ -220,11 +217,10 @@ class Store:
         if not columns:
             return
         named = zlib.crc32("\n".join(sorted(columns)).encode())
-        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "first": first}, columns):
-            self._take(frame, ColumnFile(file, trusted=True))
-            return
-        self._imported |= {(frame, column): data for column, data in columns.items()}
-        self._said |= {(frame, column): said for column, said in notes.items()}
+        told = {"notes": notes, "first": first}
+        file = self._write(f"{frame}-{named:08x}", told, columns)
+        written = None if file is None else ColumnFile(file, trusted=True)
+        self._take(frame, told, columns if written is None else dict.fromkeys(columns, written))
 
     def _write(self, stem: str, told: Told, columns: Mapping[str, Column]) -> Path | None:
         """A new file of the folder; None where there is none, or it cannot be written."""
@@ -256,7 +252,7 @@ class Store:
 
         The first file holds the order of the rows, and what must be said of the frame as a whole.
         """
-        self._files.setdefault(frame, {})
+        self._held.setdefault(frame, {})
         files = [] if self.folder is None else sorted(self.folder.glob(_files_of(frame)))
         opened = [self._opened(file.stem) for file in files]
         whole = [held for held in opened if held is not None]
@@ -264,7 +260,7 @@ class Store:
             self._drop(frame)
             return
         for held in whole:
-            self._take(frame, held)
+            self._take(frame, held.told, dict.fromkeys(held.names, held))
 
     def _opened(self, stem: str) -> ColumnFile | None:
         """A file of the folder; None where there is no whole one that was written as this one."""
@@ -280,12 +276,10 @@ class Store:
         """What a file calls itself: its report, and what it is of."""
         return "" if self.folder is None else f"{self.folder.name}/{stem}"
 
-    def _take(self, frame: str, held: ColumnFile) -> None:
-        files = self._files.setdefault(frame, {})
-        for column in held.names:
-            files.setdefault(column, held)
+    def _take(self, frame: str, told: Told, held: Mapping[str, Column | ColumnFile]) -> None:
+        self._held[frame] = {**held, **self._held[frame]}
         self._settled.add(frame)
-        self._said |= {(frame, c): tuple(said) for c, said in held.told["notes"].items()}
+        self._notes_on |= {(frame, c): tuple(notes) for c, notes in told["notes"].items()}
 
     def _drop(self, frame: str) -> None:
         """Forget a frame of which a file is damaged, or lost: the others may not fit a new one."""
@@ -297,7 +291,7 @@ class Store:
         except OSError as error:
             self._give_up(error)
             self.folder = None
-        self._files[frame] = {}
+        self._held[frame] = {}
         self._settled.discard(frame)
 
     @contextmanager

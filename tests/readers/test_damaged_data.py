@@ -106,8 +106,6 @@ plain_figures = functools.cache(figures)
          "1 rows of {} have no device."),
         (KERNEL, NO_NAMES, SECOND, ("kernels",), "2 rows of {} have no name."),
         (KERNEL, NO_NAMES, SECOND, ("kernels", "--by", "grid"), "2 rows of {} have no grid x."),
-        *(("TARGET_INFO_CUDA_DEVICE", "gpuId = 'abc'", FIRST, words,
-           "1 devices in {} name no GPU.") for words in (("info",), TRACE)),
     ],
 )  # fmt: skip
 def test_what_rows_lack_is_noted(

@@ -274,7 +274,7 @@ def test_values_of_other_types_cost_no_event(tmp_path: Path, how: str) -> None:
 
 
 def test_kernels_of_traces_without_a_name_or_a_grid(tmp_path: Path) -> None:
-    text = trace_of(*steps(3)).replace('"name": "kernel_2"', '"name": ["kernel_2"]')
+    text = trace_of(*steps(3)).replace('"name": "kernel_2"', '"name": null')
     path = written(tmp_path, text.replace('"grid": [1, 2, 3]', '"grid": []', 1))
     found = ask("kernels", "--by", "grid", path, "--format", "json").json
     shapes = {(row["Name"], row["grid"]) for row in found["rows"]}

@@ -28,7 +28,7 @@ from nsightpy.query.sampled_metrics import (
     gpu_keys,
     sampled,
 )
-from nsightpy.readers.extent import bounds_of
+from nsightpy.readers.activity import bounds_of
 from nsightpy.results import Field, Note, Said, Table, Value, rank_order
 from nsightpy.results.series import stretches_of
 

@@ -29,7 +29,7 @@ from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
 from nsightpy.names import measured_by_ncu
 from nsightpy.query import Scope
 from nsightpy.query.device_time import RankedBudget, memory_events
-from nsightpy.readers.extent import bounds_of
+from nsightpy.readers.activity import bounds_of
 from nsightpy.reports.system import HOST_FRAMES, SystemReport
 from nsightpy.units import format_time
 

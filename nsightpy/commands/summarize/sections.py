@@ -24,7 +24,7 @@ from nsightpy.frames import Frame
 from nsightpy.query import Parts, Request, Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.steps import began_in, usual_time
-from nsightpy.readers.extent import Extent, extent_of_frames
+from nsightpy.readers.activity import Extent, extent_of_frames
 from nsightpy.results import FINDING_FIELDS, Field, Row, Table, Value, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, MEMORY, RANGE, row_keys
 

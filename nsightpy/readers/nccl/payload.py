@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from nsightpy.readers.nsys.columns import number, text
 from nsightpy.readers.nsys.nvtx import json_object
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.sql import sa
 
 UNKNOWN = -1
 _HEADER = struct.Struct("<4Q")
@@ -126,12 +124,9 @@ def _rows(
     export: NsysExport, kind: str, columns: Sequence[str]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
     """Numbers and name of the entries of schemas or enumerations."""
-    table = export.file.tables.get(f"NVTX_PAYLOAD_{kind}_ENTRIES")
-    if table is None:
-        return
-    query = sa.select(*(number(table, column) for column in columns), text(table, "name"))
-    for *numbers, name in export.file.rows(query):
-        yield tuple(map(int, numbers)), name.decode("utf-8", "replace")
+    rows = export.file.values(f"NVTX_PAYLOAD_{kind}_ENTRIES", columns, ("name",))
+    for *numbers, name in rows:
+        yield tuple(number or 0 for number in numbers), name or ""
 
 
 def _plain(value: Any) -> Any:

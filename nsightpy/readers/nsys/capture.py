@@ -11,7 +11,6 @@ from typing import TypeAlias
 import numpy as np
 
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import numbered, whole_number
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
 from nsightpy.readers.nsys.identity import (
     Evidence,
@@ -21,7 +20,6 @@ from nsightpy.readers.nsys.identity import (
 )
 from nsightpy.readers.nsys.session import (
     Session,
-    host_pids,
     process_names,
     program_of,
     session,
@@ -174,11 +172,8 @@ ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]
 
 def thread_names(export: NsysExport) -> ThreadNames:
     """Priority and name by process and thread; of a thread that was renamed, the first by name."""
-    stored = export.rows("ThreadNames", "globalTid", "nameId", optional=("priority",))
-    rows = [
-        (thread, whole_number(name), whole_number(importance))
-        for thread, name, importance in numbered(stored, 1)
-    ]
+    stored = export.file.values("ThreadNames", ("globalTid", "nameId", "priority"))
+    rows = [row for row in stored if row[0] is not None]
     ids = [UNNAMED if name is None else name for _, name, _ in rows]
     names = export.strings.labels(np.asarray(ids, dtype=np.int64))
     threads: ThreadNames = {}
@@ -219,9 +214,8 @@ class Capture:
         return {(pid, tid): (priority, name) for pid, tid, priority, name in self.thread_names}
 
 
-def capture(export: NsysExport, diagnostics: Frame, cuda_pids: list[int]) -> Capture:
-    """The facts of one export, of whose processes those with GPU work or CUDA calls are known."""
-    pids = cuda_pids or host_pids(export)
+def capture(export: NsysExport, diagnostics: Frame, pids: list[int]) -> Capture:
+    """The facts of one export with these active processes."""
     about, names = session(export), process_names(export, pids)
     version = (found[1] for text in diagnostics.labels("text") if (found := _VERSION.search(text)))
     return Capture(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,10 +11,7 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.sql import sa
 
-_DIGITS = re.compile(r" *[-+]?[0-9]{1,19} *")
 NO_END = -(2**63)
-# -2**63 is no SQLite integer literal
-NO_END_SQL = f"({NO_END + 1} - 1)"
 
 
 def no_bytes() -> sa.ColumnElement[bytes]:
@@ -24,10 +19,9 @@ def no_bytes() -> sa.ColumnElement[bytes]:
     return sa.literal_column("x''", sa.LargeBinary)
 
 
-def number(table: sa.TableClause, name: str, missing: int = 0) -> sa.ColumnElement[Any]:
-    """A column as an integer; `missing` in place of NULL, and where there is no such column."""
-    value = sa.cast(table.c[name], sa.Integer) if name in table.c else literal(missing)
-    return sa.func.coalesce(value, literal(missing))
+def number(table: sa.TableClause, name: str, null: int = 0) -> sa.ColumnElement[Any]:
+    """A column as the table has it; `null` in place of NULL, and where there is no such column."""
+    return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
 
 
 def process_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
@@ -40,29 +34,9 @@ def thread_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnE
     return number(table, global_id).op("&")(0xFFFFFF)
 
 
-def whole_number(value: object) -> int | None:
-    """The whole number that a stored value is, 12 as a text or a fraction, too; else None."""
-    if isinstance(value, str):
-        value = int(value) if _DIGITS.fullmatch(value) else None
-    elif isinstance(value, float):
-        value = int(value) if value.is_integer() else None
-    return value if isinstance(value, int) and abs(value) < 2**63 else None
-
-
-def numbered(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
-    """Rows that begin with so many whole numbers; others, of damaged files, name nothing."""
-    made = ((*map(whole_number, row[:count]), *row[count:]) for row in rows)
-    return [row for row in made if None not in row[:count]]
-
-
-def stored(table: sa.TableClause, name: str, null: int) -> sa.ColumnElement[Any]:
-    """A column as the table has it; `null` in place of NULL, and where there is no such column."""
-    return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
-
-
 def literal(value: int) -> sa.ColumnElement[Any]:
-    """A whole number as SQL."""
-    return sa.literal_column(NO_END_SQL if value == NO_END else str(value))
+    """A whole number as SQL, in which -2**63 is none."""
+    return sa.literal_column(f"({NO_END + 1} - 1)" if value == NO_END else str(value))
 
 
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:

@@ -166,11 +166,7 @@ api_calls = reader(frames.API_CALLS, _API_CALLS)
 
 def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of created graph nodes; empty where none were recorded."""
-    held = (
-        name
-        for name in _NODE_TABLES
-        if export.has(name) and "graphNodeId" in export.file.tables[name].c
-    )
+    held = (name for name in _NODE_TABLES if export.table(name, "graphNodeId") is not None)
     source = Source(next(held, ""), _NODE_COLUMNS, ids=OF_THREAD)
     return reader(frames.GRAPH_NODES, source)(export, columns)
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import stored
+from nsightpy.readers.nsys.columns import number
 from nsightpy.readers.nsys.events import OF_THREAD, PLAIN_NAME, SPAN
 from nsightpy.readers.nsys.table_frames import (
     Source,
-    is_readable,
     process_part,
+    readable_table,
     reader,
     stored_frame,
     thread_part,
@@ -79,10 +79,10 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
         return Frame.empty(frames.CPU_SAMPLES, wanted)
     query = (
         sa.select(
-            stored(samples, "start", 0).label("time_ns"),
-            stored(samples, "globalTid", 0).label("thread"),
-            stored(chains, "symbol", UNNAMED).label("name"),
-            stored(chains, "module", UNNAMED).label("module"),
+            number(samples, "start", 0).label("time_ns"),
+            number(samples, "globalTid", 0).label("thread"),
+            number(chains, "symbol", UNNAMED).label("name"),
+            number(chains, "module", UNNAMED).label("module"),
         )
         .select_from(samples.join(chains, samples.c.id == chains.c.id))
         .where(chains.c.stackDepth == 0)
@@ -101,10 +101,11 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
 def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     """The frame of when threads ran on a CPU: from being put on it to leaving it."""
     wanted = tuple(columns)
-    if not is_readable(export, _SWITCHES):
+    table = readable_table(export, _SWITCHES)
+    if table is None:
         return Frame.empty(frames.CPU_RUNS, wanted)
     columns = ("start_ns", "pid", "tid", "cpu", "begins")
-    raw = stored_frame(export, frames.CPU_RUNS, _SWITCHES, columns)
+    raw = stored_frame(export, frames.CPU_RUNS, _SWITCHES, table, columns)
     raw = raw.take(np.lexsort([raw.ints(name) for name in ("start_ns", "tid", "pid")]))
     pid, tid, begins = raw.ints("pid"), raw.ints("tid"), raw.ints("begins") != 0
     # what began before the capture, or was lost, has no other half

@@ -205,20 +205,15 @@ def nvtx_evidence(export: NsysExport) -> list[Evidence]:
 
 def environment_evidence(export: NsysExport) -> list[Evidence]:
     """What the launcher told the job of its rank."""
-    texts: list[str] = []
-    capture = export.table("META_DATA_CAPTURE", "name", "value")
-    if capture is not None:
-        wanted = sa.or_(*(capture.c.value.startswith(f"{key}=") for key in RANK_KEYS))
-        query = sa.select(capture.c.value).where(
-            capture.c.name.endswith("ENVIRONMENT_VARIABLE"), wanted
-        )
-        texts += [str(row[0]) for row in export.file.rows(query)]
-    system = export.table("TARGET_INFO_SYSTEM_ENV", "name", "value")
-    if system is not None:
-        query = sa.select(system.c.value).where(system.c.name == "DeviceEnvironment")
-        texts += [str(row[0]) for row in export.file.rows(query)]
+    name: sa.ColumnElement[str] = sa.column("name")
+    keys = sa.or_(*(sa.column("value").startswith(f"{key}=") for key in RANK_KEYS))
+    wanted = {
+        "META_DATA_CAPTURE": sa.and_(name.endswith("ENVIRONMENT_VARIABLE"), keys),
+        "TARGET_INFO_SYSTEM_ENV": name == "DeviceEnvironment",
+    }
     values: dict[str, int] = {}
-    for text in texts:
-        for key, value in rank_variables(text).items():
-            values.setdefault(key, value)
+    for table, where in wanted.items():
+        for _, text in export.file.values(table, (), ("name", "value"), where):
+            for key, rank in rank_variables(text or "").items():
+                values.setdefault(key, rank)
     return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]

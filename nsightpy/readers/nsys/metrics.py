@@ -10,7 +10,6 @@ from functools import partial
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct, distinct_pairs
-from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.nsys.table_frames import Derived, Source, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
@@ -20,15 +19,12 @@ _GPU_BITS = 0xFF
 
 def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
     """The name and the id of the interface of each row."""
+    known = export.file.values(INTERFACES, ("globalId", "nicId", "GUID"), ("name",))
     # older exports have the number that samples have in place of the id
-    about = {
-        interface: (name, None) for interface, name in export.rows(INTERFACES, "globalId", "name")
-    }
-    names, ids = (dict(export.rows(INTERFACES, "nicId", of)) for of in ("name", "GUID"))
-    about |= {
-        interface: (names.get(nic), ids.get(nic))
-        for interface, nic in export.rows("NIC_ID_MAP", "globalId", "nicId")
-    }
+    about = {number: (name, None) for number, _, _, name in known}
+    by_id = {nic: (name, guid) for _, nic, guid, name in known}
+    for number, nic in export.file.values("NIC_ID_MAP", ("globalId", "nicId")):
+        about[number] = by_id.get(nic, (None, None))
     values, codes = distinct(samples.ints("nic"))
     interfaces = [about.get(number, (None, None)) for number in values.tolist()]
     guids = tuple(
@@ -39,16 +35,17 @@ def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
 
 
 def _metric(
-    export: NsysExport, samples: Frame, table: str, columns: tuple[str, str, str]
+    export: NsysExport, samples: Frame, table: str, columns: tuple[str, ...]
 ) -> dict[str, ColumnData]:
     """The name and the unit of each row, by the two numbers that a table of names has in columns.
 
     Unnamed metrics go by the second number.
     """
-    rows = numbered(export.rows(table, *columns, optional=("unit",)), 2)
-    named = {(first, second): (str(text or ""), str(u or "")) for first, second, text, u in rows}
-    keys, codes = distinct_pairs(samples.ints("list"), samples.ints("place"))
-    texts = [named.get(key, (f"metric {key[1]}", "")) for key in keys]
+    *keys, name = columns
+    rows = export.file.values(table, keys, (name, "unit"))
+    named = {(first, second): (text or "", unit or "") for first, second, text, unit in rows}
+    pairs, codes = distinct_pairs(samples.ints("list"), samples.ints("place"))
+    texts = [named.get(key, (f"metric {key[1]}", "")) for key in pairs]
     names, units = (tuple(text[part] for text in texts) for part in (0, 1))
     return {
         "metric": Labels(codes, names).merged(),

@@ -6,17 +6,16 @@ MPI_* was at hand: those are tested on simulated exports only; MPI as NVTX range
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
-from nsightpy.readers.nsys.columns import number, numbered, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.table_frames import Derived, Source, reader
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
-from nsightpy.readers.sql import sa
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
@@ -62,27 +61,18 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
 
     All processes know one by its global id, or else by its members.
     """
-    table = export.file.tables.get(COMMUNICATORS)
-    if table is None:
-        return {}
-    columns = ("rank", "timestamp", "commHandle", "localRank", "size", "commUid")
-    query = sa.select(
-        *(number(table, name, -1).label(name) for name in columns), text(table, "members")
-    )
-    raw = Frame(export.file.arrays(query))
-    members = raw.labels("members")
+    numbers = ("rank", "timestamp", "commHandle", "localRank", "size", "commUid")
+    rows = export.file.values(COMMUNICATORS, numbers, ("members",))
     owners = {rank: pid for pid, rank in mpi_ranks(export)}
     only = next(iter(owners.values())) if len(owners) == 1 else None
     communicators: dict[tuple[int, int], list[_Communicator]] = {}
-    for row in np.argsort(raw.ints("timestamp"), kind="stable").tolist():
-        rank, since, handle, own_rank, size, uid = (int(raw.ints(name)[row]) for name in columns)
+    known = [(*(-1 if n is None else n for n in row), members) for *row, members in rows]
+    for rank, since, handle, own_rank, size, uid, members in sorted(known, key=itemgetter(1)):
         pid = owners.get(rank, only)
-        if pid is None:
-            continue
-        name = f"uid {uid}" if uid not in (0, -1) else ""
-        name = name or (f"ranks {members[row]}" if members[row] else "")
-        communicator = _Communicator(since, name, max(size, 0), own_rank)
-        communicators.setdefault((pid, handle), []).append(communicator)
+        if pid is not None:
+            name = f"uid {uid}" if uid not in (0, -1) else f"ranks {members}" if members else ""
+            communicator = _Communicator(since, name, max(size, 0), own_rank)
+            communicators.setdefault((pid, handle), []).append(communicator)
     return communicators
 
 
@@ -120,8 +110,10 @@ mpi_calls = reader(
 
 def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:
     """The process and the rank of each MPI rank."""
-    rows = numbered(export.rows("MPI_RANKS", "globalTid", "rank"), 2)
-    return [((thread >> 24) & 0xFFFFFF, rank) for thread, rank in rows]
+    rows = export.file.values("MPI_RANKS", ("globalTid", "rank"))
+    return [
+        ((thread >> 24) & 0xFFFFFF, rank) for thread, rank in rows if None not in (thread, rank)
+    ]
 
 
 def mpi_ranges(ranges: Frame) -> Frame:

@@ -83,6 +83,13 @@ nvtx_ranges = reader(
 )
 
 
+def nvtx_pids(export: NsysExport) -> set[int]:
+    """The processes with NVTX events."""
+    table = export.table(NVTX)
+    rows = [] if table is None else export.file.rows(sa.select(process_of(table)).distinct())
+    return {int(pid) for (pid,) in rows} - {0}
+
+
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     """Domain names by (pid, domain id); ids are per process."""
     table = events(export)
@@ -99,8 +106,9 @@ def naming_events(export: NsysExport) -> Frame:
 
     event_type, pid, start_ns, domain, text_id, text and jsonText, its payload.
     """
-    table = export.file.tables[NVTX]
-    kinds = () if events(export) is None else (THREAD_NAME, DOMAIN_CREATE)
+    table = export.table(NVTX)
+    assert table is not None
+    kinds = (THREAD_NAME, DOMAIN_CREATE) if "eventType" in table.c else ()
     wanted = [table.c.eventType == kind for kind in kinds]
     if {"jsonText", "textId"} <= set(table.c.keys()):
         wanted += [table.c.textId == i for i in export.strings.starting("ncclCommInit", "CommInit")]

@@ -17,23 +17,19 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.limits import clock_reading
-from nsightpy.readers.nsys.columns import number, process_of, whole_number
-from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
-MOST_KILO = 2**53
 _PYTHON = re.compile(r"python[\d.]*|pt_main_thread")
+_NUMBER = re.compile(r"-?\d{1,19}")
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
-_EXPORT_KEYS = (
-    "EXPORT_PRODUCT_VERSION",
-    "EXPORT_SCHEMA_VERSION",
-    "EXPORT_CONFIG_TIME_SHIFT",
-)
-_CAPTURE_KEYS = ("PROFILING_SESSION_UUID",)
+_VERSION, _SCHEMA_VERSION = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
+_SHIFT, _UUID = "EXPORT_CONFIG_TIME_SHIFT", "PROFILING_SESSION_UUID"
+_HOST, _DRIVER = "Hostname", "NvDriverVersion"
+# Columns of the tables of GPUs.
 _GPU_TEXTS = ("name", "uuid", "busLocation")
 _GPU_NUMBERS = (
     *("id", "deviceId", "gpuId", "cudaId", "cuDevice", "pid"),
@@ -78,42 +74,29 @@ _OF_ONE_GPU = frozenset(("id", "deviceId", "uuid", "busLocation"))
 
 def session(export: NsysExport) -> Session:
     """The capture's own description, from whichever of its tables exist."""
-    described = (_settings(export, name, _EXPORT_KEYS) for name in _EXPORT_TABLES)
-    settings = next(filter(None, described), {})
-    capture = _settings(export, "META_DATA_CAPTURE", _CAPTURE_KEYS)
-    clock = _first_row(export, "TARGET_INFO_SESSION_START_TIME", ("utcEpochNs", "systemClockNs"))
-    details = _first_row(export, "ANALYSIS_DETAILS", ("duration",))
-    system = _settings(export, "TARGET_INFO_SYSTEM_ENV", ("Hostname", "NvDriverVersion"))
+    keys = (_VERSION, _SCHEMA_VERSION, _SHIFT)
+    settings = next(filter(None, (_settings(export, t, *keys) for t in _EXPORT_TABLES)), {})
+    utc, clock = _least(export, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "systemClockNs")
+    system = _settings(export, "TARGET_INFO_SYSTEM_ENV", _HOST, _DRIVER)
+    shift = settings.get(_SHIFT, "")
     return Session(
-        host=system.get("Hostname", ""),
-        export_version=settings.get("EXPORT_PRODUCT_VERSION", ""),
-        schema_version=settings.get("EXPORT_SCHEMA_VERSION", ""),
-        utc_ns=clock_reading(clock.get("utcEpochNs")),
-        shift_ns=clock_reading(whole_number(settings.get("EXPORT_CONFIG_TIME_SHIFT"))) or 0,
-        system_clock_ns=clock_reading(clock.get("systemClockNs")),
-        duration_ns=details.get("duration"),
-        uuid=capture.get("PROFILING_SESSION_UUID", ""),
-        driver=system.get("NvDriverVersion", ""),
+        host=system.get(_HOST, ""),
+        export_version=settings.get(_VERSION, ""),
+        schema_version=settings.get(_SCHEMA_VERSION, ""),
+        utc_ns=clock_reading(utc),
+        shift_ns=clock_reading(int(shift) if _NUMBER.fullmatch(shift) else None) or 0,
+        system_clock_ns=clock_reading(clock),
+        duration_ns=_least(export, "ANALYSIS_DETAILS", "duration")[0],
+        uuid=_settings(export, "META_DATA_CAPTURE", _UUID).get(_UUID, ""),
+        driver=system.get(_DRIVER, ""),
     )
-
-
-def host_pids(export: NsysExport) -> list[int]:
-    """The processes with NVTX events; without any, with MPI calls."""
-    for tables in ((NVTX,), MPI_TABLES):
-        pids: set[int] = set()
-        for name in filter(export.holds_rows, tables):
-            pid = process_of(export.file.tables[name])
-            pids |= {int(row[0]) for row in export.file.rows(sa.select(pid).distinct())}
-        if pids - {0}:
-            return sorted(pids - {0})
-    return []
 
 
 def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     """The executable of each process, where the export knows it."""
     wanted = set(pids)
-    rows = export.rows("PROCESSES", "pid", "name")
-    return {pid: str(name or "") for pid, name in rows if pid in wanted}
+    rows = export.file.values("PROCESSES", ("pid",), ("name",))
+    return {pid: name or "" for pid, name in rows if pid in wanted}
 
 
 def program_of(name: str) -> str:
@@ -125,29 +108,27 @@ def program_of(name: str) -> str:
 
 def devices(export: NsysExport) -> Frame:
     """The devices frame: one row per process and CUDA ordinal, or per ordinal in older exports."""
-    gpus = _rows(export, "TARGET_INFO_GPU")
-    by_id = {gpu.get("id", gpu.get("deviceId")): gpu for gpu in gpus}
-    mapped = _rows(export, "TARGET_INFO_CUDA_DEVICE")
+    gpus = _gpus(export, "TARGET_INFO_GPU")
+    by_id = {gpu["deviceId"] if gpu["id"] is None else gpu["id"]: gpu for gpu in gpus}
+    mapped = _gpus(export, "TARGET_INFO_CUDA_DEVICE")
     if mapped:
-        rows = [(m.get("pid"), m.get("cudaId"), by_id.get(m.get("gpuId"), {}), m) for m in mapped]
+        rows = [(m["pid"], m["cudaId"], by_id.get(m["gpuId"], {}), m) for m in mapped]
         if gpus and (lost := sum(not gpu for _, _, gpu, _ in rows)):
             export.note(f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU.")
-    elif cuda := _rows(export, "TARGET_INFO_CUDA_GPU"):
-        rows = [
-            (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda
-        ]
+    elif cuda := _gpus(export, "TARGET_INFO_CUDA_GPU"):
+        rows = [(c["pid"], c["deviceId"], by_id.get(c["deviceId"], {}), c) for c in cuda]
     else:
         # graphics adapters that run no CUDA have no multiprocessors
-        gpus = [gpu for gpu in gpus if gpu.get("smCount")] or gpus
+        gpus = [gpu for gpu in gpus if gpu["smCount"]] or gpus
         # -1, also as 32 bits, is none
-        given = [gpu.get("cuDevice") for gpu in gpus]
+        given = [gpu["cuDevice"] for gpu in gpus]
         ordinals = [n if n is not None and 0 <= n < 2**31 else None for n in given]
         rows = [
             (0, ordinal or 0, gpu, {})
             for gpu, ordinal in zip(gpus, ordinals, strict=True)
             if ordinal is not None or len(gpus) == 1
         ]
-        if len({gpu.get("name") for gpu in gpus}) == 1:  # which one it is does not matter then
+        if len({gpu["name"] for gpu in gpus}) == 1:  # which one it is does not matter then
             model = {name: value for name, value in gpus[0].items() if name not in _OF_ONE_GPU}
             rows += [(0, n, model, {}) for n in range(len(gpus)) if n not in (r[1] for r in rows)]
     facts = sorted(
@@ -157,23 +138,29 @@ def devices(export: NsysExport) -> Frame:
     return _frame(frames.DEVICES, facts)
 
 
+def _gpus(export: NsysExport, name: str) -> list[dict[str, Any]]:
+    """The rows of a table about GPUs; None where it does not say."""
+    names = (*_GPU_NUMBERS, *_GPU_TEXTS)
+    rows = export.file.values(name, _GPU_NUMBERS, _GPU_TEXTS)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def diagnostics(export: NsysExport) -> Frame:
     """The diagnostics frame: what the profiler said, in order."""
-    table = export.table("DIAGNOSTIC_EVENT", "text")
-    if table is None:
+    names = ("timestamp", "severity", "source", "globalPid")
+    if export.table("DIAGNOSTIC_EVENT", "text") is None:
         return Frame.empty(frames.DIAGNOSTICS)
-    names = ("timestamp", "severity", "source")
-    numbers = (number(table, name) for name in names)
-    rows = export.file.rows(sa.select(*numbers, process_of(table, "globalPid"), table.c.text))
     facts = [
         {
-            "time_ns": time,
-            "pid": pid,
-            "severity": SEVERITIES.get(severity, f"severity {severity}"),
-            "source": DIAGNOSTIC_SOURCES.get(source, f"source {source}"),
-            "text": str(text or ""),
+            "time_ns": time or 0,
+            "pid": (owner or 0) >> 24 & 0xFFFFFF,
+            "severity": SEVERITIES.get(severity, f"severity {severity or 0}"),
+            "source": DIAGNOSTIC_SOURCES.get(source, f"source {source or 0}"),
+            "text": text or "",
         }
-        for time, severity, source, pid, text in rows
+        for time, severity, source, owner, text in export.file.values(
+            "DIAGNOSTIC_EVENT", names, ("text",)
+        )
     ]
     return _frame(frames.DIAGNOSTICS, facts).ordered("time_ns")
 
@@ -183,7 +170,7 @@ def _device(
 ) -> dict[str, Any]:
     uuid = str(extra.get("uuid") or gpu.get("uuid") or "")
     old_bandwidth, old_clock = (
-        1000 * kilo if (kilo := extra.get(name) or 0) < MOST_KILO else 0
+        1000 * kilo if (kilo := extra.get(name) or 0) < 2**53 else 0
         for name in ("globalMemoryBandwidth", "coreClockRate")
     )
     ids = (gpu.get("id"), gpu.get("deviceId"), extra.get("gpuId"), -1)
@@ -217,37 +204,15 @@ def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:
     )
 
 
-def _settings(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str, str]:
+def _settings(export: NsysExport, table: str, *keys: str) -> dict[str, str]:
     """The wanted keys, and no others, of a name and value table."""
-    table = export.table(name, "name", "value")
-    if table is None:
-        return {}
-    query = sa.select(table.c.name, table.c.value).where(table.c.name.in_(keys))
-    return {str(key): str(value) for key, value in export.file.rows(query) if value is not None}
+    wanted = sa.column("name").in_(keys)
+    rows = export.file.values(table, (), ("name", "value"), wanted)
+    return {key: value for key, value in rows if value is not None}
 
 
-def _first_row(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str, int]:
-    """The smallest value of each wanted integer column; absent ones are left out."""
-    table = export.file.tables.get(name)
-    present = [key for key in keys if table is not None and key in table.c]
-    if table is None or not present:
-        return {}
-    row = export.file.rows(sa.select(*(sa.func.min(table.c[key]) for key in present)))[0]
-    values = zip(present, map(whole_number, row), strict=True)
-    return {key: value for key, value in values if value is not None}
-
-
-def _rows(export: NsysExport, name: str) -> list[dict[str, Any]]:
-    """The rows of a table about GPUs: those of their columns that devices have."""
-    table = export.file.tables.get(name)
-    wanted = (*_GPU_NUMBERS, *_GPU_TEXTS)
-    columns = [] if table is None else [c for c in table.c if c.name in wanted]
-    if not columns:
-        return []
-    return [
-        {
-            c.name: value if c.name in _GPU_TEXTS else whole_number(value)
-            for c, value in zip(columns, row, strict=True)
-        }
-        for row in export.file.rows(sa.select(*columns))
-    ]
+def _least(export: NsysExport, table: str, *columns: str) -> list[int | None]:
+    """The smallest number of each column of a small table; None where there is none."""
+    rows = export.file.values(table, columns)
+    numbers = zip(*rows, strict=True) if rows else [()] * len(columns)
+    return [min((n for n in values if n is not None), default=None) for values in numbers]

@@ -17,7 +17,7 @@ from nsightpy.readers.nsys.columns import (
     NO_END,
     countable_rows,
     literal,
-    stored,
+    number,
     text,
 )
 from nsightpy.readers.nsys.tables import ABSENT, GPU_TABLES, NAMELESS, UNNAMED, NsysExport
@@ -69,15 +69,14 @@ class Source:
     needs: Sequence[str] = ()
     where: Callable[[sa.TableClause], sa.ColumnElement[bool] | None] = lambda table: None
 
-    def stored(self, export: NsysExport, name: str) -> list[sa.ColumnElement[Any]]:
+    def stored(self, table: sa.TableClause, name: str) -> list[sa.ColumnElement[Any]]:
         """What a column is made of, as far as the table has it."""
-        columns = export.file.tables[self.table].c
         of = self.numbers.get(name, self.names.get(name))
         several = of if isinstance(of, tuple) else (self.codes[name][0] if of is None else of,)
         return [
-            literal(each) if isinstance(each, int) else columns[each]
+            literal(each) if isinstance(each, int) else table.c[each]
             for each in several
-            if isinstance(each, int) or each in columns
+            if isinstance(each, int) or each in table.c
         ]
 
 
@@ -94,20 +93,21 @@ def reader(schema: Schema, *sources: Source) -> Callable[..., Frame]:
 def _read(export: NsysExport, schema: Schema, source: Source, wanted: Sequence[str]) -> Frame:
     """The wanted columns of one table's frame, in the table's order; COUNTED where it is asked."""
     names = [name for name in wanted if name != COUNTED]
-    if not is_readable(export, source):
+    table = readable_table(export, source)
+    if table is None:
         empty = {**Frame.empty(schema, names or None), COUNTED: constant(1, 0)}
         return Frame({name: empty[name] for name in wanted})
     derived = [each for each in source.derived if not set(names).isdisjoint(each.columns)]
     derived_names = {name for each in derived for name in each.columns}
     needed = [name for name in names if name not in derived_names]
     needed += [name for each in derived for name in each.of]
-    raw = stored_frame(export, schema, source, tuple(dict.fromkeys(needed)))
+    raw = stored_frame(export, schema, source, table, tuple(dict.fromkeys(needed)))
     frame = _named_frame(export, source, raw)
     columns = dict(frame)
     for each in derived:
         columns |= each.make(export, frame)
     if COUNTED in wanted:
-        held = [name for name in names if name in CHECKED and source.stored(export, name)]
+        held = [name for name in names if name in CHECKED and source.stored(table, name)]
         rows, lacks = countable_rows(frame.select(held))
         for lack, lost in lacks.items():
             export.note(f"{lost:,} rows of {source.table} have {lack} and are left out.")
@@ -115,18 +115,19 @@ def _read(export: NsysExport, schema: Schema, source: Source, wanted: Sequence[s
     return Frame({name: columns[name] for name in wanted})
 
 
-def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequence[str]) -> Frame:
+def stored_frame(
+    export: NsysExport, schema: Schema, source: Source, table: sa.TableClause, names: Sequence[str]
+) -> Frame:
     """The columns of a table as it stores them, of global ids process and thread."""
-    table = export.file.tables[source.table]
     no_id = UNKNOWN if source.table in GPU_TABLES else 0
     expressions: dict[str, sa.ColumnElement[Any]] = {}
     for name in names:
         if name in source.ids:
-            expressions[source.ids[name]] = stored(table, source.ids[name], no_id)
+            expressions[source.ids[name]] = number(table, source.ids[name], no_id)
         elif name in source.texts:
             expressions[name] = text(table, source.texts[name])
         elif name not in source.same:
-            expressions[name] = _column(export, schema, source, name)
+            expressions[name] = _column(export, schema, source, table, name)
     labelled = [value.label(name) for name, value in expressions.items()]
     query = sa.select(*(labelled or [literal(0).label("no_column")])).select_from(table)
     chosen = source.where(table)
@@ -151,9 +152,11 @@ def thread_part(global_id: Ints) -> Ints:
 _PARTS: Mapping[str, Callable[[Ints], Ints]] = {"pid": process_part, "tid": thread_part}
 
 
-def _column(export: NsysExport, schema: Schema, source: Source, name: str) -> sa.ColumnElement[Any]:
+def _column(
+    export: NsysExport, schema: Schema, source: Source, table: sa.TableClause, name: str
+) -> sa.ColumnElement[Any]:
     """A column of a frame. Raises ReportError where one that must be there is not."""
-    held = source.stored(export, name)
+    held = source.stored(table, name)
     if name in source.essential and not held:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
@@ -217,16 +220,16 @@ def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> L
     return names
 
 
-def is_readable(export: NsysExport, source: Source) -> bool:
-    """Whether a table's rows can be told and placed in time: else a note, of kernels an error."""
-    if not export.has(source.table):
-        return False
+def readable_table(export: NsysExport, source: Source) -> sa.TableClause | None:
+    """A table whose rows can be told and placed in time: else a note, of kernels an error."""
+    table = export.table(source.table)
+    if table is None:
+        return None
     times = [source.numbers[n] for n in ("start_ns", "end_ns") if n in source.numbers]
-    columns = export.file.tables[source.table].c
-    lost = [n for n in (*source.needs, *times) if isinstance(n, str) and n not in columns]
+    lost = [n for n in (*source.needs, *times) if isinstance(n, str) and n not in table.c]
     if lost and export.holds_rows(source.table):
         problem = f"its table {source.table} has no column {lost[0]}"
         if source.table.endswith("_KIND_KERNEL"):
             raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
         export.note(f"{problem} and is left out.")
-    return not lost
+    return None if lost else table

@@ -7,7 +7,7 @@ the capture did not produce gives the empty frame.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,6 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
 from nsightpy.readers.limits import NAMES, check_count
-from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 
@@ -41,61 +40,37 @@ class Strings:
         unique, codes = distinct(ids)
         check_count(self._file.path, NAMES, len(unique))
         asked = unique.tolist()
-        texts = self._texts_of(asked)
-        return Labels(
-            codes,
-            tuple(
-                texts[i] if i in texts else _NO_IDS.get(i, f"[name {i} is not in the export]")
-                for i in asked
-            ),
+        texts = self._few
+        if texts is None:
+            texts = {}
+            for start in range(0, len(asked), _CHUNK):
+                texts |= self._texts(sa.column("id").in_(asked[start : start + _CHUNK]))
+        names = (
+            texts[i] if i in texts else _NO_IDS.get(i, f"[name {i} is not in the export]")
+            for i in asked
         )
+        return Labels(codes, tuple(names))
 
     def starting(self, *prefixes: str) -> dict[int, str]:
         """The strings that begin with one of these prefixes in any case, by id."""
-        table = self._table
-        if table is None:
-            return {}
         patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
-        begins = (table.c.value.like(pattern, escape="\\") for pattern in patterns)
-        query = sa.select(table.c.id, table.c.value).where(sa.or_(sa.false(), *begins))
-        return _texts(self._file.rows(query))
+        begins = (sa.column("value").like(pattern, escape="\\") for pattern in patterns)
+        return self._texts(sa.or_(sa.false(), *begins))
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
-        table = self._table
-        if table is None:
-            return {}
-        query = sa.select(table.c.id, table.c.value).where(table.c.value.in_(sorted(texts)))
-        return _texts(self._file.rows(query))
+        return self._texts(sa.column("value").in_(sorted(texts)))
 
     @cached_property
     def _few(self) -> dict[int, str] | None:
         """All strings, where they are few enough to be read at once."""
-        table = self._table
-        if table is None:
-            return {}
-        rows = self._file.rows(sa.select(table.c.id, table.c.value).limit(_FEW + 1))
-        return None if len(rows) > _FEW else _texts(rows)
+        texts = self._texts(sa.true(), _FEW + 1)
+        return None if len(texts) > _FEW else texts
 
-    @cached_property
-    def _table(self) -> sa.TableClause | None:
-        table = self._file.tables.get("StringIds")
-        return table if table is not None and {"id", "value"} <= set(table.c.keys()) else None
-
-    def _texts_of(self, ids: list[int]) -> dict[int, str]:
-        """The strings of these ids, and maybe of others."""
-        table = self._table
-        if self._few is not None or table is None:
-            return self._few or {}
-        texts: dict[int, str] = {}
-        for start in range(0, len(ids), _CHUNK):
-            among = table.c.id.in_(ids[start : start + _CHUNK])
-            texts |= _texts(self._file.rows(sa.select(table.c.id, table.c.value).where(among)))
-        return texts
-
-
-def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
-    return {i: str(value) for i, value in numbered(rows, 1) if value is not None}
+    def _texts(self, where: sa.ColumnElement[bool], limit: int | None = None) -> dict[int, str]:
+        """Strings by id; none where the export has no table of them."""
+        rows = self._file.values("StringIds", ("id",), ("value",), where, limit)
+        return {i: text for i, text in rows if i is not None and text is not None}
 
 
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.
@@ -143,31 +118,20 @@ class NsysExport:
 
     def table(self, name: str, *columns: str) -> sa.TableClause | None:
         """A table that has these columns; None where there is none."""
-        table = self.file.tables.get(name)
+        table = self.file.table(name)
         return None if table is None or set(columns) - set(table.c.keys()) else table
 
-    def rows(self, name: str, *columns: str, optional: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """Columns of a small table, None for optional ones that it lacks; no rows without it."""
-        table = self.table(name, *columns)
+    def count(self, name: str, most: int | None = None) -> int:
+        """The number of rows of a table, counted up to `most`; 0 when it does not exist."""
+        table = self.file.table(name)
         if table is None:
-            return []
-        wanted = [table.c[column] for column in columns]
-        more = [table.c[column] if column in table.c else sa.null() for column in optional]
-        return self.file.rows(sa.select(*wanted, *more))
-
-    def count(self, table: str) -> int:
-        """The number of rows of a table; 0 when it does not exist."""
-        if not self.has(table):
             return 0
-        query = sa.select(sa.func.count()).select_from(self.file.tables[table])
-        return int(self.file.rows(query)[0][0])
+        one = sa.select(sa.literal_column("1", sa.Integer)).select_from(table).limit(most)
+        return int(self.file.rows(sa.select(sa.func.count()).select_from(one.subquery()))[0][0])
 
-    def holds_rows(self, table: str) -> bool:
+    def holds_rows(self, name: str) -> bool:
         """Whether a table exists and has any row."""
-        if not self.has(table):
-            return False
-        first = sa.select(sa.literal_column("1", sa.Integer)).select_from(self.file.tables[table])
-        return bool(self.file.rows(first.limit(1)))
+        return self.count(name, 1) > 0
 
     def note(self, text: str, column: str = "") -> None:
         """Say something of what is being read: of a column of its frame, or of all of them."""

@@ -63,24 +63,13 @@ class EventDecoder:
                     self.reason = str(error)[:200]
 
     def _mended(self, text: bytes) -> Any | None:
-        """One event that is no JSON, or holds a value of another type than expected."""
-        for mend in (bytes, _valid, _escaped):
+        """One event that is no JSON."""
+        for mend in (_valid, _escaped):
             with suppress(*_NO_JSON):
-                event = self._fitting(mend(text))
-                self.mended += mend is not bytes
+                event = msgspec.json.decode(mend(text), type=self.kind)
+                self.mended += 1
                 return event
         return None
-
-    def _fitting(self, text: bytes) -> Any:
-        """An event without those fields whose value is of a type that they never have."""
-        values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        event = self.kind()
-        for field in msgspec.structs.fields(self.kind):
-            if field.name in values:
-                with suppress(msgspec.ValidationError):
-                    value = msgspec.json.decode(values[field.name], type=field.type)
-                    setattr(event, field.name, value)
-        return event
 
 
 def decoded_arguments(kind: str, raws: Sequence[msgspec.Raw]) -> tuple[list[Any], int]:

@@ -1,13 +1,14 @@
-"""What is asked of a report's API calls, whatever file they come from."""
+"""What is asked of a report's API calls and GPU work, whatever file they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, distinct_pairs
 
 # Runtime and driver calls by event_class; rows of a third class are calls, too, others repeat one
 # to carry its backtrace.
@@ -79,3 +80,36 @@ def _begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
     """Mask of the calls of functions whose names begin with one of these prefixes."""
     low = tuple(prefix.lower() for prefix in prefixes)
     return calls.labels("name").where(lambda name: name.lower().startswith(low))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where and when a report's GPU work was: pairs (pid, device), ns, number of kernels."""
+
+    places: tuple[tuple[int, int], ...]
+    start_ns: int | None
+    end_ns: int | None
+    kernels: int
+
+
+def extent_of_frames(kernels: int, frames: Iterable[Frame]) -> Extent:
+    """The extent of frames that are loaded anyway (columns pid, device, start_ns, end_ns)."""
+    filled = [frame for frame in frames if frame.rows]
+    places = {
+        device
+        for frame in filled
+        for device in distinct_pairs(frame.ints("pid"), frame.ints("device"))[0]
+    }
+    first, last = bounds_of(filled) or (None, None)
+    return Extent(tuple(sorted(places)), first, last, kernels)
+
+
+def bounds_of(frames: Iterable[Frame]) -> tuple[int, int] | None:
+    """The first start and the last end of all rows of frames, in ns; None where there are none."""
+    filled = [frame for frame in frames if frame.rows]
+    if not filled:
+        return None
+    return (
+        min(int(frame.ints("start_ns").min()) for frame in filled),
+        max(int(frame.ints("end_ns").max()) for frame in filled),
+    )
