@@ -12,11 +12,16 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.findings.rule import percent_text
-from nsightpy.analysis.work_graph.critical_path import CriticalPath, critical_path
+from nsightpy.analysis.work_graph.critical_path import (
+    CriticalPath,
+    Trust,
+    chosen,
+    critical_path,
+    trust_of,
+)
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.launched_work import WorkFrames
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
-from nsightpy.analysis.work_graph.trust import Trust, chosen, trust_of
-from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
     CommonClock,

@@ -12,10 +12,11 @@ from nsightpy.analysis.intervals import union_of
 from nsightpy.analysis.iterations.steady import STEADY
 from nsightpy.analysis.selection.launch_places import VARIANT, variant_labels
 from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
-from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
-from nsightpy.analysis.work_graph.work_frames import (
+from nsightpy.analysis.work_graph.launched_work import (
     EVENT_COLUMNS,
     SYNCHRONIZATION_COLUMNS,
+    WORK_COLUMNS,
+    Work,
     WorkFrames,
     calls_with_mpi,
 )

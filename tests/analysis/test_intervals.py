@@ -78,33 +78,6 @@ def test_windows_are_those_of_point_sets(a: Pairs, start: int, end: int, offset:
 
 
 @properties
-@given(pairs, pairs, pairs)
-def test_laws_of_sets(one: Pairs, two: Pairs, three: Pairs) -> None:
-    a, b, c = spans(one), spans(two), spans(three)
-    assert (a - b) | (a & b) == a
-    assert (a - b) & (a & b) == NOTHING
-    assert (a - b).total + (a & b).total == a.total
-    assert a | b == b | a
-    assert a & b == b & a
-    assert (a | b) & c == (a & c) | (b & c)
-    assert (a & b) & c == a & (b & c)
-    assert a - (b | c) == (a - b) - c
-    assert (a | b).total == a.total + b.total - overlap_total(a, b)
-    assert complement(complement(a, LOW, HIGH), LOW, HIGH) == a
-    assert a & complement(a, LOW, HIGH) == NOTHING
-    assert a.total + complement(a, LOW, HIGH).total == HIGH - LOW
-    assert union_of([a, b, c]) == a | b | c
-
-
-@properties
-@given(st.randoms(use_true_random=False), pairs)
-def test_order_does_not_matter(random: object, intervals: Pairs) -> None:
-    shuffled = list(intervals)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert spans(shuffled) == spans(intervals)
-
-
-@properties
 @given(pairs, st.lists(st.integers(LOW - 3, HIGH + 3), max_size=8), offsets)
 def test_moments_are_in_the_set_or_after_a_measure_of_it(
     intervals: Pairs, times: list[int], offset: int
@@ -154,27 +127,6 @@ def test_the_figures_in_plain_sight() -> None:
     assert busy != [(0, 30), (40, 50)]
     with pytest.raises(TypeError):
         hash(busy)
-
-
-def test_an_end_and_a_start_at_one_moment_do_not_overlap() -> None:
-    found = concurrency(np.array([0, 10, 20]), np.array([10, 20, 30]))
-    assert found.peak == 1
-    assert found.times.tolist() == [0, 10, 20, 30]
-    assert found.counts.tolist() == [1, 1, 1, 0]
-    assert concurrency(np.array([5]), np.array([5])).peak == 0
-
-
-def test_single_nanoseconds_count_at_the_size_of_utc() -> None:
-    """float64 would make every one of these intervals empty or 256 ns long."""
-    now = 1_800_000_000_000_000_000
-    starts = now + 2 * np.arange(1000, dtype=np.int64)
-    odd = Spans(starts, starts + 1)
-    assert union(starts[::-1], starts[::-1] + 1) == odd
-    assert odd.total == 1000
-    assert complement(odd, now, now + 2000).total == 1000
-    assert overlap_total(odd, Spans(np.array([now + 1]), np.array([now + 4]))) == 1
-    assert measure_before(odd, np.array([now + 999])).tolist() == [500]
-    assert all(part.dtype == np.int64 for part in (odd.starts, complement(odd, now, now + 9).ends))
 
 
 def test_inputs_are_not_changed() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
-    LaunchStatistics,
     launch_rows,
     launch_statistics,
     matched,
@@ -71,58 +70,6 @@ def test_the_join_is_that_of_a_dictionary(case: tuple[list[Kernel], list[Call]])
     assert joined(kernels, calls) == modelled(kernels, calls)
 
 
-@pytest.mark.parametrize("shift", [0, 2**40], ids=["dense", "sparse"])
-class TestJoin:
-    def test_equal_ids_of_two_processes_are_two_launches(self, shift: int) -> None:
-        kernels = [(10, shift + 5), (20, shift + 5), (30, shift + 5)]
-        calls = [(20, shift + 5, 0), (10, shift + 5, 0)]
-        assert joined(kernels, calls) == [1, 0, NO_LAUNCH]
-
-    def test_one_launch_may_own_many_kernels(self, shift: int) -> None:
-        kernels = [(1, shift + 4), (1, shift + 9), (1, shift + 4), (1, shift + 4)]
-        assert joined(kernels, [(1, shift + 9, 0), (1, shift + 4, 1)]) == [1, 0, 1, 1]
-
-    def test_only_runtime_and_driver_rows_are_launches(self, shift: int) -> None:
-        calls = [(1, shift + 3, 13), (1, shift + 3, 77), (1, shift + 3, 1), (1, shift + 3, 0)]
-        assert joined([(1, shift + 3)], calls) == [2]
-        assert joined([(1, shift + 3)], calls[:2]) == [NO_LAUNCH]
-
-    def test_ids_without_a_call_stay_without(self, shift: int) -> None:
-        calls = [(1, shift + 3, 0), (1, shift + 5, 0)]
-        wanted = [(1, shift + 2), (1, shift + 4), (1, shift + 6), (1, 2**62)]
-        assert joined(wanted, calls) == [NO_LAUNCH] * 4
-
-    def test_nothing_to_join(self, shift: int) -> None:
-        assert joined([], [(1, shift + 3, 0)]) == []
-        assert joined([(1, shift + 3)], []) == [NO_LAUNCH]
-
-
-def test_id_0_is_no_id() -> None:
-    assert joined([(1, 0), (1, 1)], [(1, 0, 0), (1, 1, 0)]) == [NO_LAUNCH, 1]
-
-
-@pytest.mark.parametrize("shift", [0, 2**40], ids=["dense", "sparse"])
-def test_every_kernel_of_a_large_report_finds_its_own_launch(shift: int) -> None:
-    """Two processes with the same ids in opposite order, in one of them each id twice."""
-    ids = np.arange(1, 20_001) + shift
-    kernels = Frame(
-        {
-            "pid": np.repeat(np.array([100, 200]), len(ids)),
-            "correlation_id": np.concatenate([ids, ids]),
-        }
-    )
-    calls = Frame(
-        {
-            "pid": np.repeat(np.array([200, 100, 100]), len(ids)),
-            "correlation_id": np.concatenate([ids[::-1], ids, ids]),
-            "event_class": np.repeat(np.array([0, 0, 1]), len(ids)),
-        }
-    )
-    found = launch_rows(kernels, calls)
-    assert found[: len(ids)].tolist() == list(range(20_000, 40_000))
-    assert found[len(ids) :].tolist() == list(range(19_999, -1, -1))
-
-
 pair = st.tuples(st.sampled_from([1, 2]), st.sampled_from([*SPARSE, -1]) | st.sampled_from(DENSE))
 
 
@@ -153,39 +100,6 @@ def timed(rows: list[tuple[int, int, int, int]], **names: list[str]) -> Frame:
     made = {name: ints([row[place] for row in rows]) for place, name in enumerate(columns)}
     labels = {name: Labels.of(values) for name, values in names.items()}
     return Frame({**made, **labels, "event_class": ints([0] * len(rows))})
-
-
-def test_phases_in_plain_sight() -> None:
-    calls = timed(
-        [(1, 1, 0, 10), (1, 2, 20, 40), (1, 3, 50, 60), (1, 4, 90, 95)],
-        name=["cudaLaunchKernel"] * 3 + ["cuLaunchKernel"],
-    )
-    kernels = timed(
-        [
-            (1, 1, 15, 115),  # queued for 5
-            (1, 2, 30, 35),  # done before the call returned: no queue, total is the call
-            (1, 3, 72, 80),  # queued for 12
-            (1, 4, 95, 99),  # began as the call returned: it did not wait
-            (1, 9, 0, 1000),  # its launch was not recorded
-        ],
-        label=["gemm"] * 5,
-    )
-    assert launch_statistics(kernels, calls, ("pid", "label")) == [
-        LaunchStatistics((1, "gemm"), "cuLaunchKernel", 1, 0, 5.0, None, 4.0, 9.0, None, 4),
-        LaunchStatistics(
-            key=(1, "gemm"),
-            api="cudaLaunchKernel",
-            count=3,
-            queued_count=2,
-            api_med_ns=10.0,
-            queue_med_ns=8.5,
-            kernel_med_ns=8.0,
-            total_med_ns=30.0,
-            queue_max_ns=12,
-            kernel_total_ns=113,
-        ),
-    ]
-    assert launch_statistics(kernels.take(np.array([4])), calls, ("pid", "label")) == []
 
 
 launches = st.lists(

@@ -66,12 +66,6 @@ def same(a: Tally, b: Tally) -> None:
 
 
 @properties
-@given(rows_of)
-def test_statistics_of_durations(rows: Rows) -> None:
-    check(tallied(rows).statistics(), by_key(rows))
-
-
-@properties
 @given(unusual_rows)
 def test_statistics_beyond_the_packed_path(rows: Rows) -> None:
     check(tallied(rows).statistics(), by_key(rows))
@@ -87,15 +81,6 @@ def test_merging_is_tallying_everything_at_once(parts: list[Rows]) -> None:
     check(merged.statistics(), by_key([row for part in parts for row in part]))
 
 
-@properties
-@given(rows_of)
-def test_a_tally_is_its_distinct_values_in_order(rows: Rows) -> None:
-    found = tallied(rows)
-    assert found.counts.sum() == len(rows)
-    for low, high in zip(found.bounds.tolist(), found.bounds.tolist()[1:], strict=False):
-        assert (np.diff(found.values[low:high]) > 0).all()
-
-
 def test_merging_joins_equal_keys_of_one_tally() -> None:
     """Two processes shown as one rank: their groups get one key before they are merged."""
     one = tallied([(0, 10), (0, 30), (1, 20), (1, 30)])
@@ -104,32 +89,6 @@ def test_merging_joins_equal_keys_of_one_tally() -> None:
     assert found.keys == (("a", 0),)
     assert found.values.tolist() == [10, 20, 30]
     assert found.counts.tolist() == [1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("values", "median"),
-    [
-        ([7], 7.0),
-        ([1, 2], 1.5),
-        ([4, 1], 2.5),
-        ([3, 1, 2], 2.0),
-        ([10, 10, 20, 20], 15.0),
-        ([10, 20, 20, 20], 20.0),
-        ([1, 1, 1, 2, 100, 100], 1.5),
-        ([-3, -4], -3.5),
-        ([2**44 + 1, 2**44 + 2], 2**44 + 1.5),
-    ],
-)
-def test_medians(values: list[int], median: float) -> None:
-    found = tallied([(0, value) for value in values] + [(1, 5)]).statistics()
-    assert found.median.tolist() == [median, 5.0]
-
-
-def test_one_instance_deviates_by_nothing() -> None:
-    found = tallied([(2, 2**45 + 1)]).statistics()
-    assert found.deviation.tolist() == [0.0]
-    assert found.minimum.tolist() == found.maximum.tolist() == [2**45 + 1]
-    assert found.keys == (KEYS[2],)
 
 
 def test_groups_without_rows_are_left_out_and_no_rows_are_no_groups() -> None:

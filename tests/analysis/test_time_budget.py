@@ -1,7 +1,6 @@
 """Time budgets: small cases with the numbers in plain sight, and the invariants on any timeline."""
 
 from dataclasses import asdict
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -55,44 +54,6 @@ def test_overlap_and_exposure() -> None:
         "parts": None,
     }
     assert (budget.window_ns, budget.idle_ns) == (60, 5)
-
-
-def test_communication_beside_a_copy_is_not_exposed_and_a_copy_beside_it_is_not_alone() -> None:
-    budget = time_budget(done(communication=[(0, 10)], memory=[(6, 20)]))
-    assert budget.exposed_communication_ns == 6
-    assert budget.copy_only_ns == 10
-    assert (budget.busy_ns, budget.memory_ns, budget.overlap_ns) == (20, 14, 0)
-
-
-def test_streams_are_united_and_work_is_not_added_up() -> None:
-    budget = time_budget(done([(0, 100), (0, 100), (20, 60)], memory=[(0, 50), (10, 30)]))
-    assert (budget.compute_ns, budget.memory_ns, budget.busy_ns) == (100, 50, 100)
-    assert (budget.copy_only_ns, budget.idle_ns) == (0, 0)
-
-
-def test_an_opaque_graph_is_busy_compute_and_said_to_be_opaque() -> None:
-    budget = time_budget(done([(0, 10)], [(15, 40)], graphs=[(5, 30)]))
-    assert (budget.opaque_graph_ns, budget.compute_ns, budget.busy_ns) == (25, 30, 40)
-    assert (budget.overlap_ns, budget.exposed_communication_ns) == (15, 10)
-
-
-def test_a_window_cuts_what_crosses_its_edges() -> None:
-    all_of_it = done([(0, 30), (80, 200)], [(20, 60)], [(90, 95), (150, 300)], [(5, 8)])
-    budget = time_budget(all_of_it, 25, 100)
-    assert (budget.compute_ns, budget.communication_ns, budget.memory_ns) == (25, 35, 5)
-    assert (budget.busy_ns, budget.idle_ns, budget.opaque_graph_ns) == (55, 20, 0)
-    assert (budget.overlap_ns, budget.copy_only_ns) == (5, 0)
-    assert time_budget(all_of_it, start_ns=25).end_ns == 300
-    assert time_budget(all_of_it, end_ns=25).start_ns == 0
-
-
-def test_windows_in_which_nothing_happened() -> None:
-    idle = time_budget(done([(0, 10)]), 50, 80)
-    assert (idle.busy_ns, idle.idle_ns) == (0, 30)
-    empty = time_budget(done())
-    assert (empty.window_ns, empty.busy_ns) == (0, 0)
-    backwards = time_budget(done([(0, 10)]), 8, 3)
-    assert (backwards.window_ns, backwards.compute_ns, backwards.idle_ns) == (0, 0, 0)
 
 
 FIELDS = ("compute", "communication", "memory", "graphs")
@@ -153,20 +114,6 @@ def test_every_figure_is_that_of_the_timeline(
     # the exact partition: compute, communication without it, copies without either
     without_compute = budget.communication_ns - budget.overlap_ns
     assert budget.compute_ns + without_compute + budget.copy_only_ns == budget.busy_ns
-
-
-@settings(max_examples=60, deadline=None)
-@given(pairs, pairs, pairs, st.lists(st.integers(0, 40), max_size=4))
-def test_budgets_of_adjoining_windows_add_up(
-    compute: Pairs, comm: Pairs, memory: Pairs, cuts: list[int]
-) -> None:
-    what = done(compute, comm, memory)
-    places = sorted({0, 40, *cuts})
-    parts = [time_budget(what, a, b) for a, b in pairwise(places)]
-    whole = time_budget(what, 0, 40)
-    for name in asdict(whole):
-        if name not in {"start_ns", "end_ns", "parts"}:
-            assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +9,9 @@ import pytest
 import nsightpy
 from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.results import Table, number
-from tests.support.reports import NSYS, REPORTS, ROOT, ask
+from tests.support.reports import ROOT, ask
 
 JOB = ROOT / "sample_reports" / "training_4rank"
-FILES = [
-    *(ROOT / "sample_reports").glob("*.sqlite"),
-    *NSYS.glob("*.sqlite"),
-    *(REPORTS / "kineto").glob("*.json.gz"),
-]
 
 
 def caused(table: Table) -> dict[str, int]:
@@ -25,14 +19,6 @@ def caused(table: Table) -> dict[str, int]:
     records = table.records()
     sums = {cause.name: sum(int(number(row[cause.name])) for row in records) for cause in CAUSES}
     return {name: total for name, total in sums.items() if total}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.name)
-def test_causes_add_up_to_the_idle_time(path: Path) -> None:
-    for row in nsightpy.breakdown(path).records():
-        causes = [row[cause.name] for cause in CAUSES]
-        assert None in causes or sum(map(number, causes)) == row["idle_ns"]
 
 
 @pytest.mark.slow
@@ -47,11 +33,7 @@ def test_breakdown_and_gaps_say_the_same() -> None:
     assert len({row[:6] for row in places.rows}) == len(places)
 
 
-def test_exposed_communication_is_waiting_and_moving() -> None:
-    for row in nsightpy.breakdown(JOB).records():
-        parts = row["exposed_wait_ns"], row["exposed_transfer_ns"]
-        assert sum(map(number, parts)) == row["exposed_communication_ns"]
-        assert number(parts[0]) > 0
+def test_a_report_alone_does_not_know_who_waited() -> None:
     (alone,) = nsightpy.breakdown(sorted(JOB.glob("*.sqlite"))[0]).records()
     assert alone["exposed_wait_ns"] is alone["exposed_transfer_ns"] is None
 
@@ -63,8 +45,8 @@ def test_people_see_the_causes_that_matter() -> None:
     assert "host wait" not in shown
 
 
-@pytest.mark.parametrize("more", [{"iteration": "steady"}, {"nvtx": "forward"}])
-def test_causes_add_up_in_windows_with_holes(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize("more", [{}, {"iteration": "steady"}, {"nvtx": "forward"}])
+def test_parts_add_up_in_windows_with_holes_too(more: dict[str, Any]) -> None:
     for row in nsightpy.breakdown(JOB, **more).records():
         assert sum(number(row[cause.name]) for cause in CAUSES) == row["idle_ns"]
         parts = row["exposed_wait_ns"], row["exposed_transfer_ns"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -148,47 +146,6 @@ def test_work_that_could_be_done_beside_what_is_waited_for(
     text = str(rows.get("sync-drain", {}).get("evidence"))
     assert ("could be done beside" in text) == said
     assert not said or rows["sync-drain"]["severity"] == "info"
-
-
-def sample(path: Path, tid: int, samples: list[tuple[int, str]]) -> None:
-    """CPU samples of a thread, by time and module, added to an export."""
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executescript(
-            "CREATE TABLE COMPOSITE_EVENTS(id INTEGER, start INTEGER, globalTid INTEGER);"
-            "CREATE TABLE SAMPLING_CALLCHAINS"
-            "(id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER);"
-            "INSERT INTO StringIds(id, value) VALUES (90000, 'f')"
-        )
-        modules = {module: 90_001 + number for number, (_, module) in enumerate(samples)}
-        database.executemany("INSERT INTO StringIds(value, id) VALUES (?, ?)", modules.items())
-        for number, (time, module) in enumerate(samples):
-            database.execute("INSERT INTO COMPOSITE_EVENTS VALUES (?, ?, ?)", (number, time, tid))
-            chain = (number, 90_000, modules[module], 0)
-            database.execute("INSERT INTO SAMPLING_CALLCHAINS VALUES (?, ?, ?, ?)", chain)
-
-
-@pytest.mark.parametrize(
-    ("module", "thread", "compiling"),
-    [("libLLVM.so.18", 1000, 0.3), ("libnvrtc.so.12", 4000, 0.3), ("libhdf5.so", 1000, 0.0)],
-)
-def test_compilers_are_known_by_cpu_samples(
-    module: str, thread: int, compiling: float, tmp_path: Path
-) -> None:
-    """Kernels that are compiled at first use, here or on another thread; no call tells of that."""
-    machine = Machine(tmp_path / "report.sqlite")
-    main, samples = machine.thread(), []
-    for place in range(6):
-        main.kernel(f"kernel_{place}", 100 * MS)
-        main.wait()
-        modules = [module] * 60 + ["libpython3.11.so"] * 40
-        samples += [(main.now + (at + 1) * MS, name) for at, name in enumerate(modules)]
-        main.now += 102 * MS
-    main.kernel("last", MS)
-    path = machine.export.write()
-    sample(path, machine.process.thread(thread), samples)
-    rows = {str(row["id"]): row["recoverable_share"] for row in findings(path).records()}
-    assert rows.get("first-launch", 0.0) == pytest.approx(compiling, abs=0.02)
-    assert rows["host-gap"] == pytest.approx(0.5 - compiling, abs=0.02)
 
 
 @pytest.mark.parametrize(("times", "severity"), [(1, "info"), (4, "warning")])

@@ -17,7 +17,7 @@ import nsightpy
 from nsightpy.analysis.graphs.replays import replays_of_nodes
 from nsightpy.frames import Frame, Labels
 from tests.support.plain_trace import KINETO, Event, load, of, union
-from tests.support.reports import NSYS, needs_reports
+from tests.support.reports import needs_reports
 
 SINGLE = replace(PRESETS["single_process"], graph_mode="node")
 
@@ -170,9 +170,3 @@ def test_replays_of_real_engines(name: str) -> None:
     assert sum(row["instances"] for row in nodes) == sum(map(len, ran.values()))
     assert sum(row["total_ns"] for row in nodes) == sum(e.duration for m in ran.values() for e in m)
     assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
-
-
-@needs_reports
-def test_a_real_graph_traced_as_a_whole() -> None:
-    (graph,) = nsightpy.graphs(NSYS / "cudagraph_a100_2024.6.sqlite").records()
-    assert (graph["replays"], graph["graph"]) == (10, 5)

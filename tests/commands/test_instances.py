@@ -15,7 +15,7 @@ from nsightpy.analysis.modes import Mode, bin_edges, find_modes
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.instances_plot import instances_figure
 from nsightpy.results.series import Durations
-from tests.support.reports import NSYS, ask, needs_reports
+from tests.support.reports import NSYS, ask
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 JOB = SAMPLES / "training_4rank"
@@ -72,13 +72,6 @@ def test_planted_modes_are_found_with_their_share(
     assert sum(mode.count for mode in found) == len(mixed)
 
 
-def test_modes_are_told_in_words() -> None:
-    three = Durations("k", (2_100.0, 48_000.0, 1e6), (61, 38, 1))
-    assert three.modes_text(3) == "2.10 us (61 %), 48.0 us (38 %), 1.00 ms (1 %)"
-    assert three.modes_text(2) == "2.10 us (61 %), 48.0 us (38 %) + 1"
-    assert Durations("k", (2_100.0,), (20,)).modes_text(2) == "2.10 us"
-
-
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=30), st.integers(1, 50))
 def test_every_duration_lies_in_one_bin(durations: list[int], bins: int) -> None:
     edges = bin_edges(min(durations), max(durations), bins).tolist()
@@ -98,20 +91,6 @@ def test_bins_add_up_to_the_kernels_of_the_job() -> None:
         assert one.instances == kernels[one.name]["Instances"]
         assert mine[0]["low_ns"] <= kernels[one.name]["Min (ns)"] < mine[0]["high_ns"]  # type: ignore[operator]
         assert mine[-1]["low_ns"] <= kernels[one.name]["Max (ns)"] < mine[-1]["high_ns"]  # type: ignore[operator]
-
-
-@needs_reports
-def test_the_two_speeds_of_a_real_kernel() -> None:
-    report = NSYS / "gpt2.7b_a100_2024.6.sqlite"
-    (one,) = nsightpy.instances(report, of="ampere_sgemm_128x64_tn", bins=30).durations
-    fast, slow = one.medians_ns
-    frame = nsightpy.open_report(report).kernels
-    mine = frame[frame["name"] == "ampere_sgemm_128x64_tn"]
-    lengths = mine["end_ns"] - mine["start_ns"]
-    assert one.counts == (int((lengths < 3_000_000).sum()), int((lengths >= 3_000_000).sum()))
-    assert (fast, slow) == pytest.approx(
-        (lengths[lengths < 3_000_000].median(), lengths[lengths >= 3_000_000].median())
-    )
 
 
 def report_of_three_steps(folder: Path) -> Path:
@@ -169,24 +148,6 @@ def test_idle_time_and_launch_delays_of_a_planted_report(tmp_path: Path) -> None
     assert "no stretch in which a device was idle" in " ".join(nothing.notes)
 
 
-def test_idle_time_adds_up_to_the_budgets() -> None:
-    idle = nsightpy.instances(JOB, of="idle").to_pandas()
-    budgets = nsightpy.breakdown(JOB).to_pandas()
-    assert (
-        idle.groupby("rank")["duration_ns"].sum().tolist()
-        == budgets.sort_values("rank")["idle_ns"].tolist()
-    )
-    (spread,) = nsightpy.instances(JOB, of="idle", bins=20).durations
-    assert spread.instances == len(idle)
-
-
-@needs_reports
-def test_a_graph_is_launched_once_whatever_it_holds() -> None:
-    graphs = nsightpy.instances(TRACES / "sglang_decode_graphs.json.gz", of="launch-delay")
-    replays = [row for row in graphs.records() if "GraphLaunch" in str(row["name"])]
-    assert len(replays) == 1
-
-
 def test_what_nobody_has_is_refused_with_names_like_it(tmp_path: Path) -> None:
     report = report_of_three_steps(tmp_path)
     with pytest.raises(NsightpyError, match=r"no kernel, collective or range is called 'stepp'"):
@@ -226,6 +187,22 @@ def test_collectives_of_a_part_are_among_all(part: dict[str, str]) -> None:
     assert len(nsightpy.open(JOB, **part).events("collectives")) >= len(some)
 
 
+def test_the_name_is_required_and_a_star_of_nothing_is_no_fault(tmp_path: Path) -> None:
+    assert "--of" in ask("instances", JOB, expect=2).stderr
+    with pytest.raises(TypeError, match="of"):
+        nsightpy.instances(JOB)
+    Export(tmp_path / "empty.sqlite").write()
+    for bins in ((), ("--bins", "9")):
+        assert ask("instances", tmp_path, "--of", "*", *bins).text == "no rows\n"
+
+
+def test_modes_are_told_in_words() -> None:
+    three = Durations("k", (2_100.0, 48_000.0, 1e6), (61, 38, 1))
+    assert three.modes_text(3) == "2.10 us (61 %), 48.0 us (38 %), 1.00 ms (1 %)"
+    assert three.modes_text(2) == "2.10 us (61 %), 48.0 us (38 %) + 1"
+    assert Durations("k", (2_100.0,), (20,)).modes_text(2) == "2.10 us"
+
+
 def test_people_see_a_row_a_rank_or_a_row_a_name() -> None:
     lines = ask("instances", JOB, "--of", "AllReduce").text.splitlines()
     assert len(lines) == 2 + 4 * 3
@@ -234,12 +211,3 @@ def test_people_see_a_row_a_rank_or_a_row_a_name() -> None:
     assert lines[2].split("  ")[0] == "AllReduce of 33.6 MB"
     assert "707 us (64 %), 1.23 ms (36 %)" in lines[2]
     assert len(lines) == 2 + 3
-
-
-def test_the_name_is_required_and_a_star_of_nothing_is_no_fault(tmp_path: Path) -> None:
-    assert "--of" in ask("instances", JOB, expect=2).stderr
-    with pytest.raises(TypeError, match="of"):
-        nsightpy.instances(JOB)
-    Export(tmp_path / "empty.sqlite").write()
-    for bins in ((), ("--bins", "9")):
-        assert ask("instances", tmp_path, "--of", "*", *bins).text == "no rows\n"

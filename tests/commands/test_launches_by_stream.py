@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nsightpy.analysis.intervals import union
 from nsightpy.commands.gaps import sync_costs
 from nsightpy.frames import Frame, Labels
-from tests.support.reports import NSYS, ask, needs_reports, rows_of
+from tests.support.reports import NSYS, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
-
-
-def rows(command: str, by: str, path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = rows_of(command, path, "--by", by)
-    return found
 
 
 def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
@@ -39,7 +33,7 @@ def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
 
 
 def test_queues_of_the_sample_reports_agree_with_their_launches() -> None:
-    found = rows("launches", "stream", TRAINING)
+    found = rows_of("launches", "--by", "stream", TRAINING)
     launched = {(row["rank"], row["device"]): 0 for row in found}
     for row in found:
         launched[row["rank"], row["device"]] += row["operations"]
@@ -54,13 +48,13 @@ def test_queues_of_the_sample_reports_agree_with_their_launches() -> None:
 @needs_reports
 def test_real_queues_show_what_set_the_pace() -> None:
     # once begun, the host runs ahead until the 1,024 places of the launch queue are taken
-    (full,) = rows("launches", "stream", NSYS / "gpt2.7b_a100_2024.6.sqlite")
+    (full,) = rows_of("launches", "--by", "stream", NSYS / "gpt2.7b_a100_2024.6.sqlite")
     assert full["queue_max"] == 1022
     assert full["launch_bound_kernels"] < 10 < 0.001 * full["operations"]
     # kernels of 1 to 2 us behind calls of 4 us, and a wait after every third
     path = NSYS / "solver_rtx3090_2025.5.sqlite"
     (bound,), (row,) = (
-        rows("launches", "stream", path),
+        rows_of("launches", "--by", "stream", path),
         rows_of("breakdown", path),
     )
     assert bound["queue_max"] == 2
@@ -71,18 +65,9 @@ def test_real_queues_show_what_set_the_pace() -> None:
 @needs_reports
 def test_real_waits_are_told_from_what_they_cost() -> None:
     path = NSYS / "gpt2.7b_a100_2024.6.sqlite"
-    (wait,) = rows("gaps", "call", path)
+    (wait,) = rows_of("gaps", "--by", "call", path)
     assert (wait["api"], wait["calls"]) == ("cudaDeviceSynchronize", 1)
     assert wait["device_idle_ns"] < 0.01 * wait["total_ns"]
-    first = rows("gaps", "call", NSYS / "solver_rtx3090_2025.5.sqlite")[0]
+    first = rows_of("gaps", "--by", "call", NSYS / "solver_rtx3090_2025.5.sqlite")[0]
     assert (first["api"], first["calls"]) == ("cudaMemcpyFromSymbol", 3827)
     assert 0.3 < first["idle_share"] < 0.32
-
-
-@needs_reports
-def test_captures_without_api_calls_say_so() -> None:
-    path = NSYS / "no_kernels_a100_2026.2.sqlite"
-    for command, by in (("launches", "stream"), ("gaps", "call")):
-        answer = ask(command, path, "--by", by)
-        assert answer.stdout == b"no rows\n"
-        assert "holds no GPU work" in answer.stderr

@@ -16,6 +16,7 @@ from nsightpy.commands.findings.command import findings
 pytestmark = pytest.mark.slow
 
 US, MS = 1_000, 1_000_000
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
 # Adds its cause at a moment at which the device runs dry; gives back when it ends, and the cost.
 Plant = Callable[[Export, int], tuple[int, int]]
 
@@ -28,16 +29,18 @@ class Wide(Export):
 
 
 def host_gap(export: Export, at: int) -> tuple[int, int]:
-    launch = (at + 5 * MS, at + 5 * MS + 5 * US)
-    export.kernel(launch[1] + 5 * US, launch[1] + MS, f"late_{at}", launch=launch)
-    return launch[1] + MS, 5 * MS
+    return launched(export, at + 5 * MS, at + 6 * MS), 5 * MS
+
+
+def launched(export: Export, at: int, end: int) -> int:
+    """A kernel that begins 5 us after its launch, which takes 5 us."""
+    export.kernel(at + 10 * US, end, f"kernel_{at}", launch=(at, at + 5 * US))
+    return end
 
 
 def sync_drain(export: Export, at: int) -> tuple[int, int]:
     export.api(at - MS, at + 20 * US, "cudaStreamSynchronize_v3020")
-    launch = (at + 700 * US, at + 705 * US)
-    export.kernel(at + 710 * US, at + MS, f"drained_{at}", launch=launch)
-    return at + MS, 710 * US
+    return launched(export, at + 700 * US, at + MS), 710 * US
 
 
 def launch_bound(export: Export, at: int) -> tuple[int, int]:
@@ -54,49 +57,42 @@ def first_launch(export: Export, at: int) -> tuple[int, int]:
     return at + 5 * MS, 4 * MS
 
 
-def allocation(export: Export, at: int) -> tuple[int, int]:
-    export.api(at + US, at + 4 * MS, "cudaMalloc_v3020")
-    launch = (at + 4 * MS + 2 * US, at + 4 * MS + 7 * US)
-    export.kernel(at + 4 * MS + 10 * US, at + 5 * MS, f"allocated_{at}", launch=launch)
-    return at + 5 * MS, 4 * MS
+def call(name: str) -> Plant:
+    """A call that takes 4 ms."""
+
+    def plant(export: Export, at: int) -> tuple[int, int]:
+        export.api(at + US, at + 4 * MS, name)
+        return launched(export, at + 4 * MS + 2 * US, at + 5 * MS), 4 * MS
+
+    return plant
 
 
-def exposed_h2d(export: Export, at: int) -> tuple[int, int]:
-    launch = (at - 300 * US, at - 295 * US)
-    export.memcpy(at, at + 4 * MS, 80_000_000, "HtoD", source="Pinned", launch=launch)
-    return at + 4 * MS, 4 * MS
+def copy(direction: str, **memory: str) -> Plant:
+    """A copy of 4 ms of pinned memory that was launched in time."""
+
+    def plant(export: Export, at: int) -> tuple[int, int]:
+        launch = (at - 300 * US, at - 295 * US)
+        export.memcpy(at, at + 4 * MS, 80_000_000, direction, launch=launch, **memory)
+        return at + 4 * MS, 4 * MS
+
+    return plant
 
 
-def exposed_d2h(export: Export, at: int) -> tuple[int, int]:
-    launch = (at - 300 * US, at - 295 * US)
-    export.memcpy(at, at + 3 * MS, 60_000_000, "DtoH", target="Pinned", launch=launch)
-    return at + 3 * MS, 3 * MS
+def kernel(name: str, **more: Any) -> Plant:
+    """A kernel of 4 ms that was launched in time."""
 
+    def plant(export: Export, at: int) -> tuple[int, int]:
+        launch = (at - 300 * US, at - 295 * US)
+        export.kernel(at, at + 4 * MS, name.format(at), launch=launch, **more)
+        return at + 4 * MS, 4 * MS
 
-def exposed_communication(export: Export, at: int) -> tuple[int, int]:
-    launch = (at - 300 * US, at - 295 * US)
-    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
-    export.kernel(at, at + 4 * MS, name, launch=launch, stream=9)
-    return at + 4 * MS, 4 * MS
-
-
-def module_load(export: Export, at: int) -> tuple[int, int]:
-    export.api(at + US, at + 4 * MS, "cuModuleLoadData")
-    launch = (at + 4 * MS + 2 * US, at + 4 * MS + 7 * US)
-    export.kernel(at + 4 * MS + 10 * US, at + 5 * MS, f"loaded_{at}", launch=launch)
-    return at + 5 * MS, 4 * MS
+    return plant
 
 
 def pageable_copies(export: Export, at: int) -> tuple[int, int]:
     launch = (at - 5 * US, at + 4 * MS + 3 * US, 1000, "cudaMemcpy_v3020")
     export.memcpy(at, at + 4 * MS, 30_000_000, "HtoD", source="Pageable", launch=launch)
     # the copy is what the host waits for, and more is launched before it is done
-    return at + 4 * MS, 4 * MS
-
-
-def small_grid(export: Export, at: int) -> tuple[int, int]:
-    launch = (at - 300 * US, at - 295 * US)
-    export.kernel(at, at + 4 * MS, f"narrow_{at}", launch=launch, grid=(4, 1, 1))
     return at + 4 * MS, 4 * MS
 
 
@@ -113,14 +109,14 @@ PLANTS: dict[str, Plant] = {
     "sync-drain": sync_drain,
     "launch-bound": launch_bound,
     "first-launch": first_launch,
-    "allocation": allocation,
-    "exposed-h2d": exposed_h2d,
-    "exposed-d2h": exposed_d2h,
-    "exposed-communication": exposed_communication,
+    "allocation": call("cudaMalloc_v3020"),
+    "exposed-h2d": copy("HtoD", source="Pinned"),
+    "exposed-d2h": copy("DtoH", target="Pinned"),
+    "exposed-communication": kernel(ALL_REDUCE, stream=9),
     "unified-memory": unified_memory,
-    "first-launch by loading": module_load,
+    "first-launch by loading": call("cuModuleLoadData"),
     "pageable-copies": pageable_copies,
-    "small-grid": small_grid,
+    "small-grid": kernel("narrow_{}", grid=(4, 1, 1)),
 }
 # What the planted kernels are, too.
 BESIDE = {"small-kernels", "no-steady-state", "dominating-kernel", "healthy"}

@@ -53,25 +53,6 @@ def test_a_step_of_all_ranks_is_cut_out_of_all_ranks() -> None:
         assert abs(compute[rank] - ns) < 0.1 * ns, (rank, format_time(compute[rank]))
 
 
-def test_a_stretch_of_one_report_is_in_its_own_time() -> None:
-    extent = nsightpy.open_report(SINGLE).extent
-    middle = (extent.start_ns + extent.end_ns) // 2
-    budget = nsightpy.breakdown(SINGLE, from_time=extent.start_ns, to_time=middle)
-    assert budget.column("window_ns") == [middle - extent.start_ns]
-
-
-@pytest.mark.slow
-def test_findings_and_gaps_lie_on_the_same_clock() -> None:
-    """A place that gaps names is there with --from, whatever the rank's own clock says."""
-    longest = nsightpy.gaps(TRAINING, top=8).records()
-    assert {row["rank"] for row in longest} != {0}
-    for row in longest:
-        start, end = row["start_ns"], row["start_ns"] + row["duration_ns"]
-        again = nsightpy.gaps(TRAINING, rank=row["rank"], from_time=start, to_time=end).records()
-        assert abs(again[0]["start_ns"] - start) <= 1
-        assert abs(again[0]["duration_ns"] - row["duration_ns"]) <= 2
-
-
 def test_findings_of_a_rank_alone_are_at_the_same_moment(clock: CommonClock) -> None:
     report = TRAINING / "train_rank1.sqlite"
     together, alone = (

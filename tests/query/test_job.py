@@ -170,8 +170,3 @@ def test_tables_are_joined_by_key_and_read_by_column(job: Job) -> None:
     assert kernels["Instances"] == kernels.column("Instances")
     empty = job.kernels(top=1).first(0).to_pandas()
     assert [*empty.columns][-1] == "key"
-
-
-def test_the_length_of_a_frame_is_its_rows(reports: list[NsysReport]) -> None:
-    frame = reports[0].frame("kernels")
-    assert len(frame) == frame.rows == len(reports[0].kernels)

@@ -247,32 +247,12 @@ def order_is_right(told: list[Told]) -> bool:
     )
 
 
-def main() -> None:
-    """Replay some jobs, and print what was wrong."""
-    jobs, seed = (int(text) for text in sys.argv[1:3])
-    every: list[Told] = []
-    ordered = 0
-    for number in range(jobs):
-        job = random_job(seed + number)
-        told = told_of(job)
-        every += told
-        ordered += order_is_right(told)
-        for one in told:
-            if not one.right:
-                print(
-                    f"{job.seed}: {one.cause.name}: {one.gain / 1e6:.3f} of {one.truth / 1e6:.3f}"
-                    f" ms in {one.length / 1e6:.2f}"
-                )
-    print(f"{sum(one.right for one in every)} of {len(every)} gains, {ordered} of {jobs} orders")
-    for name in dict.fromkeys(one.cause.name for one in every):
-        mine = [one for one in every if one.cause.name == name]
-        errors = sorted(abs(one.gain - one.truth) / one.length for one in mine)
-        gains = sum(one.truth for one in mine) / sum(one.length for one in mine)
-        print(
-            f"{name:40} {len(mine):4} jobs, worth {gains:6.1%}; error of the time: median "
-            f"{errors[len(errors) // 2]:.3%}, worst {errors[-1]:.3%}"
-        )
-
-
 if __name__ == "__main__":
-    main()
+    JOBS, SEED = (int(text) for text in sys.argv[1:3])
+    GAINS = [told_of(random_job(SEED + number)) for number in range(JOBS)]
+    EVERY = [gain for job in GAINS for gain in job]
+    for gain in EVERY:
+        if not gain.right:
+            print(f"{gain.cause.name}: {gain.gain} of {gain.truth} ns in {gain.length}")
+    print(f"{sum(gain.right for gain in EVERY)} of {len(EVERY)} gains are right")
+    print(f"{sum(map(order_is_right, GAINS))} of {JOBS} orders are right")

@@ -8,19 +8,28 @@ collective lasts from the last begin on. So a replay of the record has to be exa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS
 from nsightpy.analysis.work_graph.job_work import MEETING_COLUMNS
-from nsightpy.analysis.work_graph.launched_work import Work
-from nsightpy.analysis.work_graph.work_frames import WorkFrames, calls_with_mpi
+from nsightpy.analysis.work_graph.launched_work import (
+    EVENT_COLUMNS,
+    SYNCHRONIZATION_COLUMNS,
+    WORK_COLUMNS,
+    Work,
+    WorkFrames,
+    calls_with_mpi,
+)
 from nsightpy.frames import Frame, Labels
 
 CALL_NS, LATENCY_NS, GAP_NS, OWN_SYNC_NS, WAKE_NS = 4_000, 3_000, 1_000, 2_000, 2_000
 STREAMS = (7, 13, 21)
+SPANS = ("start_ns", "end_ns", "pid", "tid", "name")
+TEXTS = ("name", "operation", "source_memory", "target_memory", "kind", "report", "module")
 
 
 class Step(NamedTuple):
@@ -170,103 +179,76 @@ def part_of(
     program: Sequence[Step],
     report: str,
     window: tuple[int, int] | None = None,
-    pid: int = 1,
     block: int = 0,
 ) -> WorkFrames:
     """The part of the graph that one rank's record makes, or a stretch of it."""
-    met = [call for call in rank.calls if call.name == NAMES["meeting"]]
-    made = [call for call in rank.calls if call.name != NAMES["meeting"]]
-    calls = Frame(
-        {
-            **_made(made, pid),
-            "correlation_id": np.asarray([call.step + 1 for call in made]),
-            "event_class": np.zeros(len(made), dtype=np.int64),
-        }
+
+    def rows(kind: str) -> list[Call]:
+        return [call for call in rank.calls if call.name == NAMES[kind]]
+
+    def queued(call: Call) -> tuple[int, ...]:
+        step = program[call.step]
+        return 1, 1, step.stream, call.step + 1, step.number
+
+    frames = frames_of(
+        [(c.start, c.end, c.name, c.step + 1, 1) for c in rank.calls if c not in rows("meeting")],
+        [
+            (op.start, op.end, op.step + 1, program[op.step].kind, 0, program[op.step].stream)
+            for op in rank.operations
+        ],
+        met=[(call.start, call.end, 1, 1, call.name) for call in rows("meeting")],
+        waits=[(c.start, "stream wait", *queued(c)) for c in rows("wait")]
+        + [(c.start, "stream", *queued(c)) for c in rows("sync")],
+        records=[queued(call) for call in rows("record")],
     )
-    kinds = [program[operation.step].kind for operation in rank.operations]
-    kernels = Frame(
-        {
-            **_columns(rank.operations, pid),
-            **_placed([op.step for op in rank.operations], program, pid),
-            "name": Labels.of(kinds),
-        }
-    )
-    waits = [call for call in rank.calls if call.name == NAMES["wait"]]
-    records = [call for call in rank.calls if call.name == NAMES["record"]]
-    syncs = [call for call in rank.calls if call.name == NAMES["sync"]]
-    synchronizations = Frame(
-        {
-            "start_ns": np.asarray([call.start for call in waits + syncs], dtype=np.int64),
-            **_placed([call.step for call in waits + syncs], program, pid),
-            "kind": Labels.of(["stream wait"] * len(waits) + ["stream"] * len(syncs)),
-            "event_sync_id": _numbers(waits + syncs, program),
-        }
-    )
-    events = Frame(
-        {
-            **_placed([call.step for call in records], program, pid),
-            "event_sync_id": _numbers(records, program),
-        }
-    )
-    nothing = np.zeros(0, dtype=np.int64)
-    empty = Frame({name: nothing for name in kernels if name != "name"})
-    copies = Frame(
-        {
-            **empty,
-            "bytes": nothing,
-            **{n: Labels.of([]) for n in ("operation", "source_memory", "target_memory")},
-        }
-    )
-    communicates = np.asarray([kind == "collective" for kind in kinds], dtype=np.bool_)
-    frames = WorkFrames(
-        Work(kernels, copies, empty),
-        communicates,
-        calls_with_mpi(calls, Frame(_made(met, pid))),
-        synchronizations,
-        events,
-        report,
-        block,
-    )
+    frames = replace(frames, report=report, block=block)
     return frames if window is None else frames.between(*window)
 
 
-def _made(calls: Sequence[Call], pid: int) -> dict[str, np.ndarray | Labels]:
-    names = Labels.of([call.name for call in calls])
-    return {**_columns(calls, pid), "tid": np.full(len(calls), pid), "name": names}
+def frames_of(
+    calls: Sequence[tuple[Any, ...]],
+    operations: Sequence[tuple[Any, ...]],
+    met: Sequence[tuple[Any, ...]] = (),
+    waits: Sequence[tuple[Any, ...]] = (),
+    records: Sequence[tuple[Any, ...]] = (),
+) -> WorkFrames:
+    """The frames of process 1: calls are (start, end, name, correlation id, thread), operations
+    (start, end, correlation id, name, device, stream), of which copies are by their names.
+    """
+    placed = [
+        (start, end, 1, device, 1 + device, stream, number, name, 1 << 20, "", "")
+        for start, end, number, name, device, stream in operations
+    ]
+    kernels = [row for row in placed if not row[7].startswith("[CUDA")]
+    copies = [row for row in placed if row[7].startswith("[CUDA")]
+    columns = (*WORK_COLUMNS, "name", "bytes", "source_memory", "target_memory")
+    memory = table((*WORK_COLUMNS, "operation", *columns[8:]), copies)
+    made = [(start, end, 1, tid, number, name, 0) for start, end, name, number, tid in calls]
+    return WorkFrames(
+        Work(table(columns[:8], kernels), memory, table(WORK_COLUMNS, [])),
+        np.asarray([row[7] == "collective" for row in kernels], dtype=np.bool_),
+        calls_with_mpi(table(CALL_COLUMNS, made), table(SPANS, met)),
+        table(SYNCHRONIZATION_COLUMNS, waits),
+        table(EVENT_COLUMNS, records),
+    )
 
 
-def meetings_of(ranks: Sequence[Recorded], reports: Sequence[str], pid: int = 1) -> Frame:
+def meetings_of(ranks: Sequence[Recorded], reports: Sequence[str]) -> Frame:
     """The meetings of hosts of all ranks: the n-th of each is one."""
-    met = [
-        (report, call.start, number)
+    rows = [
+        (report, 1, call.start, number, 1, 1)
         for rank, report in zip(ranks, reports, strict=True)
         for number, call in enumerate(c for c in rank.calls if c.name == NAMES["meeting"])
     ]
-    every = np.ones(len(met), dtype=np.int64)
-    starts, numbers = (np.asarray([one[n] for one in met], dtype=np.int64) for n in (1, 2))
-    columns = (pid * every, starts, numbers, every, every)
-    names = Labels.of([one[0] for one in met])
-    return Frame({"report": names, **dict(zip(MEETING_COLUMNS, columns, strict=True))})
+    return table(("report", *MEETING_COLUMNS), rows)
 
 
-def _columns(rows: Sequence[Call] | Sequence[Operation], pid: int) -> dict[str, np.ndarray]:
-    return {
-        "start_ns": np.asarray([row.start for row in rows], dtype=np.int64),
-        "end_ns": np.asarray([row.end for row in rows], dtype=np.int64),
-        "pid": np.full(len(rows), pid),
-    }
-
-
-def _placed(steps: Sequence[int], program: Sequence[Step], pid: int) -> dict[str, np.ndarray]:
-    count = len(steps)
-    return {
-        "pid": np.full(count, pid),
-        "device": np.zeros(count, dtype=np.int64),
-        "context": np.ones(count, dtype=np.int64),
-        "stream": np.asarray([program[step].stream for step in steps], dtype=np.int64),
-        "correlation_id": np.asarray([step + 1 for step in steps], dtype=np.int64),
-    }
-
-
-def _numbers(calls: Sequence[Call], program: Sequence[Step]) -> np.ndarray:
-    return np.asarray([program[call.step].number for call in calls], dtype=np.int64)
+def table(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Frame:
+    """A frame of whole numbers and of texts."""
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    return Frame(
+        {
+            name: Labels.of(values) if name in TEXTS else np.asarray(values, dtype=np.int64)
+            for name, values in columns.items()
+        }
+    )

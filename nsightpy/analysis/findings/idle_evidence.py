@@ -16,7 +16,7 @@ from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints
 
-# What compiles, as ranges or CPU samples say.
+# What compiles, as ranges say.
 COMPILERS = "compilers"
 
 

@@ -21,7 +21,6 @@ from nsightpy.analysis.work_graph.host_activity import (
     COMPILING,
     INS_AND_OUTS,
     HostEvents,
-    compiled_share,
     time_in,
 )
 from nsightpy.analysis.work_graph.host_chain import (
@@ -193,7 +192,7 @@ class _Threads:
     """What some threads that work for each other did, as sets of time."""
 
     def __init__(self, device: _Device, threads: Ints, events: HostEvents | None) -> None:
-        launched, chain, self.events = device.launched, device.launched.chain, events
+        launched, chain = device.launched, device.launched.chain
         of_them, length = np.isin(chain.thread, threads), chain.end - chain.start
         stands = (length >= HOST_GAP_NS) & ((chain.kind == LAUNCH) | (chain.kind == OTHER))
         stands[launched.launched_by[launched.first]] = False
@@ -206,16 +205,16 @@ class _Threads:
         self.allocating = spans(chain.kind == ALLOCATION)
         self.waits = spans(launched.waits)
         tids = chain.tid(threads).tolist()
-        self.own = [] if events is None else [events.of_thread(tid) for tid in tids]
+        own = [] if events is None else [events.of_thread(tid) for tid in tids]
         called = spans(~stands) | launched.spans(launched.migrates & device.of_process)
-        self.mpi = union_of(spans_of(own.mpi_calls) for own in self.own) - called
-        compiles = union_of(time_in(own.ranges, COMPILING) for own in self.own)
+        self.mpi = union_of(spans_of(each.mpi_calls) for each in own) - called
+        compiles = union_of(time_in(each.ranges, COMPILING) for each in own)
         self.compiles = compiles - called - self.mpi
         left, back = np.append(NEVER, called.ends), np.append(called.starts, -NEVER)
         long = back - left >= HOST_GAP_NS
         outside = Spans(left[long], back[long])
         # what reads and writes files is no part of launching, however short it is
-        in_out = union_of(time_in(own.os_calls, INS_AND_OUTS) for own in self.own) - called
+        in_out = union_of(time_in(each.os_calls, INS_AND_OUTS) for each in own) - called
         self.outside = (outside | in_out) - self.mpi - self.compiles
         self.elsewhere, self.beside = (each & device.others for each in (self.waits, self.outside))
         others_wait = launched.waits & ~of_them & (chain.pid == chain.pid[of_them][0])
@@ -241,14 +240,6 @@ class _Threads:
         together = np.flatnonzero(until > since)
         beside = measure_inside(self.beside, *spent)[together]
         outside[together] -= division.give(Cause.IMBALANCE, rows[together], beside)
-        if self.events is not None and self.events.samples.rows:
-            every, *own = (
-                compiled_share(events.samples, *spent) for events in (self.events, *self.own)
-            )
-            share = next((one for one in own if not np.isnan(one).all()), every)
-            share = np.nan_to_num(np.where(np.isnan(share), every, share))
-            compiles += division.give(Cause.FIRST_LAUNCH, rows, (outside * share).astype(np.int64))
-            outside -= (outside * share).astype(np.int64)
         division.give(Cause.HOST_GAP, rows, outside)
         return compiles
 

@@ -17,14 +17,13 @@ from nsightpy.analysis.work_graph.edges import (
     Edges,
     Host,
     Nodes,
+    host_of,
     typical,
 )
 from nsightpy.analysis.work_graph.host_chain import changes
-from nsightpy.analysis.work_graph.host_edges import host_of
 from nsightpy.analysis.work_graph.job_work import NO_MEETINGS, JobWork, job_work
-from nsightpy.analysis.work_graph.launched_work import Mask
+from nsightpy.analysis.work_graph.launched_work import Mask, WorkFrames
 from nsightpy.analysis.work_graph.thresholds import MOST_TIED, SOON_NS
-from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.frames import Frame, Ints, last_before
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, MODULE, MPI, OTHER, WAIT
@@ -34,10 +33,6 @@ INS_AND_OUTS = re.compile(
     r"^[fpv]?(?:read|write|open|close|puts?|printf)v?(?:64|2|at|at64)?$|^f?(?:get|put)[cs]$"
     r"|^f(?:data)?sync$|^f?flush$|^getline$|^(?:recv|send)(?:from|to|msg|file)?$|^accept4?$"
     r"|^connect$|^(?:clock_)?(?:nano|u)?sleep$"
-)
-# Compilers that programs call while they run: NVIDIA's, and LLVM as Julia, Triton and XLA use it.
-_COMPILERS = re.compile(
-    r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|libLLVM|julia-codegen|libtriton|libclang|^nvcc|^ptxas"
 )
 # What compiles, not what was compiled and runs: Torch-Compiled Region, CompiledFxGraph, jit(step).
 COMPILING = re.compile(r"compil(?!ed)|nvrtc|\bjit\b(?!\()|autotun|dynamo_timed", re.IGNORECASE)
@@ -179,21 +174,6 @@ def _on_cpu(time: Spans, runs: Frame) -> float | None:
     if overlap_total(known, time) < LEAST_KNOWN * time.total:
         return None
     return overlap_total(union(start, end), time) / time.total
-
-
-def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]:
-    """The share of the CPU samples in each of some intervals that a compiler was sampled in.
-
-    NaN for intervals with too few samples to tell.
-    """
-    samples = samples.ordered("time_ns")
-    of_name = samples.labels("name").where(COMPILING.search)
-    of_module = samples.labels("module").where(_COMPILERS.search)
-    before = np.concatenate([[0], np.cumsum(of_name | of_module)])
-    first, last = (np.searchsorted(samples.ints("time_ns"), times) for times in (low, high))
-    count = np.where(last - first >= LEAST_SAMPLES, last - first, np.nan)
-    share: NDArray[np.float64] = (before[last] - before[first]) / count
-    return share
 
 
 def time_in(events: Frame, names: re.Pattern[str]) -> Spans:

@@ -14,10 +14,10 @@ from nsightpy.analysis.work_graph.launched_work import (
     COMMUNICATION,
     LaunchedWork,
     Mask,
+    WorkFrames,
     launched_work,
 )
 from nsightpy.analysis.work_graph.waiting import Pairs, Queues
-from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.frames import Frame, Ints, Labels, constant, last_before
 
 # MPI calls that wait for each other (mpi.matching), by what names them: their report, process and

@@ -17,9 +17,13 @@ import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, launch_rows, launch_starts, matched
 from nsightpy.analysis.work_graph.host_chain import WAIT
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Mask, numbered_streams
+from nsightpy.analysis.work_graph.launched_work import (
+    LaunchedWork,
+    Mask,
+    WorkFrames,
+    numbered_streams,
+)
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
-from nsightpy.analysis.work_graph.work_frames import WorkFrames
 from nsightpy.frames import Frame, Ints, distinct_pairs, last_before, positions
 
 Pairs = tuple[Ints, Ints]

@@ -10,15 +10,13 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.work_graph.binding import binding
-from nsightpy.analysis.work_graph.critical_path import critical_path
+from nsightpy.analysis.work_graph.critical_path import critical_path, trust_of
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.host_activity import HostEvents
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
-from nsightpy.analysis.work_graph.launched_work import Work, launched_work
+from nsightpy.analysis.work_graph.launched_work import WorkFrames, launched_work
 from nsightpy.analysis.work_graph.replay import replay
-from nsightpy.analysis.work_graph.trust import trust_of
-from nsightpy.analysis.work_graph.work_frames import WorkFrames
-from nsightpy.frames import Frame, Labels
+from tests.support.work_programs import SPANS, frames_of, table
 
 US, MS = 1_000, 1_000_000
 TO_HOST = "[CUDA memcpy Unified Device-to-Host]"
@@ -47,58 +45,10 @@ Done = tuple[int, int, int]
 
 def part(calls: list[Call], operations: list[Op]) -> WorkFrames:
     """A report with those calls and operations."""
-    kernels = [op for op in operations if not op.name.startswith("[CUDA")]
-    copies = [op for op in operations if op.name.startswith("[CUDA")]
-    none = Frame(placed([]))
-    unknown = {name: Labels.of([""] * len(copies)) for name in ("source_memory", "target_memory")}
-    operations = {
-        **placed(copies),
-        "operation": Labels.of([op.name for op in copies]),
-        "bytes": ints([1 << 20] * len(copies)),
-        **unknown,
-    }
-    named = {**placed(kernels), "name": Labels.of([op.name for op in kernels])}
-    return WorkFrames(
-        Work(Frame(named), Frame(operations), none),
-        np.zeros(len(kernels), dtype=np.bool_),
-        Frame(
-            {
-                "start_ns": ints([call.start for call in calls]),
-                "end_ns": ints([call.start + call.length for call in calls]),
-                "pid": ints([1] * len(calls)),
-                "tid": ints([call.tid for call in calls]),
-                "correlation_id": ints([call.correlation for call in calls]),
-                "name": Labels.of([call.name for call in calls]),
-                "event_class": ints([0] * len(calls)),
-            }
-        ).ordered(),
-        Frame(
-            {
-                **{n: none[n] for n in ("start_ns", "pid", "context", "stream", "correlation_id")},
-                "kind": Labels.of([]),
-                "event_sync_id": none["start_ns"],
-            }
-        ),
-        Frame(
-            {
-                **{name: none[name] for name in ("pid", "context", "stream", "correlation_id")},
-                "event_sync_id": none["start_ns"],
-            }
-        ),
+    return frames_of(
+        [(c.start, c.start + c.length, c.name, c.correlation, c.tid) for c in calls],
+        [(op.start, op.start + op.length, *op[2:], 7) for op in operations],
     )
-
-
-def placed(operations: list[Op]) -> dict[str, np.ndarray]:
-    count = len(operations)
-    return {
-        "start_ns": ints([op.start for op in operations]),
-        "end_ns": ints([op.start + op.length for op in operations]),
-        "pid": ints([1] * count),
-        "device": ints([op.device for op in operations]),
-        "context": ints([1 + op.device for op in operations]),
-        "stream": ints([7] * count),
-        "correlation_id": ints([op.correlation for op in operations]),
-    }
 
 
 def ints(values: list[int]) -> np.ndarray:
@@ -239,14 +189,12 @@ DONE = st.lists(st.tuples(MOMENTS, LENGTHS, st.integers(1, 2)), max_size=4)
 
 def host_events(ranges: list[Done], os_calls: list[Done], mpi: list[Done]) -> HostEvents:
     """What threads did beside CUDA: ranges that compile, calls of the OS, of MPI."""
-    frames = []
-    for name, done in (("compile", ranges), ("write", os_calls), ("MPI_Wait", mpi)):
-        start, length, tid = (ints([one[n] for one in done]) for n in range(3))
-        times = {"start_ns": start, "end_ns": start + length, "tid": tid}
-        frames.append(Frame({**times, "name": Labels.constant(name, len(done))}))
-    none, nothing = ints([]), Labels.of([])
-    samples = Frame({"time_ns": none, "tid": none, "name": nothing, "module": nothing})
-    return HostEvents(*frames, samples, frames[0].take(none))
+    frames = [
+        table(SPANS, [(start, start + length, 1, tid, name) for start, length, tid in spans])
+        for name, spans in (("compile", ranges), ("write", os_calls), ("MPI_Wait", mpi))
+    ]
+    samples = table(("time_ns", "tid", "name", "module"), [])
+    return HostEvents(*frames, samples, table(SPANS, []))
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.work_graph.host_activity import (
-    compiled_share,
     covering_range,
     most_in,
     most_sampled,
@@ -20,16 +19,6 @@ def samples(*rows: tuple[int, str, str]) -> Frame:
     times = np.asarray([time for time, _, _ in rows], dtype=np.int64)
     names = Labels.of(name for _, name, _ in rows)
     return Frame({"time_ns": times, "name": names, "module": Labels.of(m for *_, m in rows)})
-
-
-def test_the_share_of_samples_in_a_compiler_is_that_of_each_interval() -> None:
-    modules = ["libLLVM.so", "libpython", "libLLVM.so", "libpython", "libpython"]
-    found = samples(*((10 * n, "f", module) for n, module in enumerate(modules * 3)))
-    low = np.asarray([0, 50, 0, 0], dtype=np.int64)
-    high = np.asarray([50, 150, 40, 150], dtype=np.int64)
-    # the third has four samples, which tell nothing
-    expected = [2 / 5, 4 / 10, np.nan, 6 / 15]
-    assert compiled_share(found, low, high) == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_functions_on_top_of_the_stack_are_named_with_their_shares() -> None:

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from nsightpy.analysis.work_graph import edits
-from nsightpy.analysis.work_graph.critical_path import critical_path
+from nsightpy.analysis.work_graph.critical_path import chosen, critical_path, trust_of
 from nsightpy.analysis.work_graph.edges import ORIGIN
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.job_work import job_work
 from nsightpy.analysis.work_graph.launched_work import COMMUNICATION
 from nsightpy.analysis.work_graph.replay import Edit, replay, walked
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
-from nsightpy.analysis.work_graph.trust import chosen, trust_of
 from nsightpy.frames import Frame, constant
 from tests.support.work_programs import Recorded, Step, meetings_of, part_of, random_programs, run
 
