@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, SNAPSHOT_SCHEMAS, Column, Schema
@@ -55,15 +53,5 @@ def _row(column: Column) -> str:
     return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |\n"
 
 
-def main() -> int:
-    """Write the page, or with --check say whether it would change."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    if parser.parse_args().check:
-        return 0 if PAGE.read_text(encoding="utf-8") == frames_page() else 1
-    PAGE.write_text(frames_page(), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(frames_page(), encoding="utf-8")

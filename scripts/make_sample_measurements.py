@@ -1,7 +1,6 @@
 """Write what ncu would have measured of the simulated training job, to try the loop on.
 
     python scripts/make_sample_measurements.py           # sample_reports/training_4rank.ncu.csv
-    python scripts/make_sample_measurements.py --check   # says whether it would change
 
 Nothing was measured: the kernels are those that `nsightpy select` chooses, their speeds are made
 up from their names, the same every time.
@@ -9,13 +8,11 @@ up from their names, the same every time.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import re
-import sys
 from pathlib import Path
 
-from simulator.ncu_page import MeasuredKernel, raw_page
+from simulator.ncu import MeasuredKernel, raw_page
 
 from nsightpy.commands.select.command import select
 
@@ -28,11 +25,8 @@ PEAK_FP32 = 59.3e12
 def page() -> str:
     """The raw page of the chosen launches."""
     chosen = select(JOB).to_pandas()
-    columns = ("name", "grid", "block", "representative_ns")
-    return raw_page(
-        _measured(name, _extent(grid), _extent(block), duration)
-        for name, grid, block, duration in zip(*(chosen[c] for c in columns), strict=True)
-    )
+    columns = (chosen[name] for name in ("name", "grid", "block", "representative_ns"))
+    return raw_page(_measured(*launch) for launch in zip(*columns, strict=True))
 
 
 def _extent(text: str) -> tuple[int, int, int]:
@@ -40,32 +34,16 @@ def _extent(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _measured(
-    name: str, grid: tuple[int, int, int], block: tuple[int, int, int], nsys_ns: int
-) -> MeasuredKernel:
-    seed = int(hashlib.sha256(f"{name} {grid}".encode()).hexdigest()[:8], 16)
+def _measured(name: str, grid: str, block: str, nsys_ns: int) -> MeasuredKernel:
+    shape = _extent(grid), _extent(block)
+    seed = int(hashlib.sha256(f"{name} {shape[0]}".encode()).hexdigest()[:8], 16)
     spread = seed % 1000 / 1000
     is_gemm = re.search("gemm|nvjet|flash", name) is not None
     compute, memory = (44 + 42 * spread, 22 + 20 * spread) if is_gemm else (14.0, 52 + 38 * spread)
     slower = 1.7 if nsys_ns < 20_000 else 1.06 + 0.2 * spread
     work = None if is_gemm else 0.03 * PEAK_FP32 * (0.5 + spread)
-    return MeasuredKernel(
-        name, grid, block, int(nsys_ns * slower), compute, memory, work, waves=6.0
-    )
-
-
-def main() -> int:
-    """Write the file, or compare it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    made = page()
-    if parser.parse_args().check:
-        same = TARGET.exists() and TARGET.read_text(encoding="utf-8") == made
-        print("unchanged" if same else f"{TARGET} would change")
-        return 0 if same else 1
-    TARGET.write_text(made, encoding="utf-8")
-    return 0
+    return MeasuredKernel(name, *shape, int(nsys_ns * slower), compute, memory, work, waves=6.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    TARGET.write_text(page(), encoding="utf-8")

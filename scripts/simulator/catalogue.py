@@ -4,6 +4,7 @@ Durations are ns on an unhurried H100 at scale 1; shapes are what such kernels u
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 Extent = tuple[int, int, int]
 
@@ -23,6 +24,11 @@ class KernelSpec:
     registers: int = 32
     shared: tuple[int, int] = (0, 0)
     launch: str = LAUNCH
+
+
+def _kernel(shape: tuple[Any, ...], name: str) -> KernelSpec:
+    """A kernel; `shape` is its ns, grid, block, registers and shared bytes, as far as said."""
+    return KernelSpec(name, *shape)
 
 
 def _vectorized(functor: str, arrays: int, width: int = 4) -> str:
@@ -73,207 +79,146 @@ _FLASH_BACK = (
     "(int)8, cutlass::bfloat16_t>>"
 )
 
-LAYER_NORM = KernelSpec(
+LAYER_NORM = _kernel(
+    (18_500, (8192, 1, 1), (32, 4, 1), 39, (24, 0)),
     "void at::native::<unnamed>::vectorized_layer_norm_kernel<c10::BFloat16, float, (bool)0>"
     "(int, T2, const T1 *, const T1 *, const T1 *, T2 *, T2 *, T1 *)",
-    18_500,
-    (8192, 1, 1),
-    (32, 4, 1),
-    39,
-    (24, 0),
 )
 QKV = _nvjet("192x192_64x4_2x1_v_bz_coopB", "TNT", 94_000, (2, 66, 1))
 PROJECTION = _nvjet("128x256_64x4_1x2_h_bz_coopA", "TNT", 41_000, (132, 1, 1))
 FC1 = _nvjet("256x128_64x4_2x1_v_bz_coopA_bias", "TNT", 132_000, (2, 66, 1))
 FC2 = _xmma("128x256x64", "tn", 126_000, (64, 32, 1))
-ROTARY = KernelSpec(
+ROTARY = _kernel(
+    (13_800, (16384, 1, 1), (128, 1, 1), 19),
     _elementwise(
         f"at::native::BinaryFunctor<{_BF16}, {_BF16}, {_BF16}, "
         "at::native::binary_internal::MulFunctor<float>>"
     ),
-    13_800,
-    (16384, 1, 1),
-    registers=19,
 )
-FLASH = KernelSpec(
+FLASH = _kernel(
+    (118_000, (32, 8, 16), (128, 1, 1), 255, (0, 65536)),
     f"void flash::flash_fwd_kernel<{_FLASH}, (bool)0, (bool)1, (bool)0, (bool)0, (bool)1, "
     "(bool)1, (bool)0, (bool)0>(flash::Flash_fwd_params)",
-    118_000,
-    (32, 8, 16),
-    (128, 1, 1),
-    255,
-    (0, 65536),
 )
-ADD = KernelSpec(
-    _vectorized(f"at::native::CUDAFunctor_add<{_BF16}>", 3), 15_600, (32768, 1, 1), registers=37
+ADD = _kernel(
+    (15_600, (32768, 1, 1), (128, 1, 1), 37),
+    _vectorized(f"at::native::CUDAFunctor_add<{_BF16}>", 3),
 )
-GELU = KernelSpec(
+GELU = _kernel(
+    (29_400, (65536, 1, 1)),
     _vectorized(
         "at::native::GeluCUDAKernelImpl(at::TensorIteratorBase &, at::native::GeluType)"
         f"::[lambda() (instance 1)]::operator ()() const::[lambda({_BF16}) (instance 1)]",
         2,
         8,
     ),
-    29_400,
-    (65536, 1, 1),
 )
-GELU_BACKWARD = KernelSpec(
+GELU_BACKWARD = _kernel(
+    (44_000, (65536, 1, 1)),
     _vectorized(
         "at::native::GeluBackwardCUDAKernelImpl(at::TensorIteratorBase &, "
         f"at::native::GeluType)::[lambda({_BF16}, {_BF16}) (instance 1)]",
         3,
         8,
     ),
-    44_000,
-    (65536, 1, 1),
 )
 DGRAD = _nvjet("192x208_64x4_1x1_h_bz_coopB", "NNT", 108_000, (1, 132, 1))
 DGRAD_SMALL = _nvjet("128x160_64x5_2x1_v_bz_coopA", "NNT", 47_000, (2, 66, 1))
 WGRAD = _xmma("256x128x64", "nt", 121_000, (32, 32, 1))
 WGRAD_SMALL = _xmma("128x128x64", "nt", 45_000, (32, 16, 1))
-SPLIT_K = KernelSpec(
+SPLIT_K = _kernel(
+    (8_200, (512, 16, 1), (32, 16, 1), 38),
     "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __nv_bfloat16, float, "
     "__nv_bfloat16, (bool)0, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16, (bool)1, (bool)0, "
     "(bool)0>(cublasLt::cublasSplitKParams<T6>, const T4 *, const T10 *, T9 *, T5 *)",
-    8_200,
-    (512, 16, 1),
-    (32, 16, 1),
-    38,
 )
-BIAS_GRADIENT = KernelSpec(
+BIAS_GRADIENT = _kernel(
+    (16_900, (128, 1, 1), (32, 16, 1), 48, (16, 2048)),
     _reduce(
         "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>"
         "::operator ()(at::TensorIterator &)::[lambda(float, float) (instance 1)]>"
     ),
-    16_900,
-    (128, 1, 1),
-    (32, 16, 1),
-    48,
-    (16, 2048),
 )
-NORM_BACKWARD = KernelSpec(
+NORM_BACKWARD = _kernel(
+    (27_500, (8192, 1, 1), (256, 1, 1), 40),
     "void at::native::<unnamed>::layer_norm_grad_input_kernel_vectorized<c10::BFloat16, float, "
     "(bool)0>(const T1 *, const T1 *, const T2 *, const T2 *, const T1 *, T1 *, int)",
-    27_500,
-    (8192, 1, 1),
-    (256, 1, 1),
-    40,
 )
-NORM_GAMMA = KernelSpec(
+NORM_GAMMA = _kernel(
+    (22_300, (128, 1, 1), (32, 8, 1), 56, (2176, 0)),
     "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<c10::BFloat16, float, "
     "(unsigned int)32, (unsigned int)8, (unsigned int)64, (bool)0, (bool)1, (bool)0>"
     "(long, long, const T1 *, const T1 *, const T2 *, const T2 *, T1 *, T1 *)",
-    22_300,
-    (128, 1, 1),
-    (32, 8, 1),
-    56,
-    (2176, 0),
 )
-FLASH_DOT = KernelSpec(
+FLASH_DOT = _kernel(
+    (12_100, (32, 8, 16), (256, 1, 1), 36),
     f"void flash::flash_bwd_dot_do_o_kernel<(bool)1, {_FLASH_BACK}>(flash::Flash_bwd_params)",
-    12_100,
-    (32, 8, 16),
-    (256, 1, 1),
-    36,
 )
-FLASH_BACKWARD = KernelSpec(
+FLASH_BACKWARD = _kernel(
+    (286_000, (16, 8, 16), (256, 1, 1), 255, (0, 147456)),
     f"void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<{_FLASH_BACK}, (bool)0, (bool)1, "
     "(bool)0, (bool)0, (bool)1, (bool)1, (bool)0>(flash::Flash_bwd_params)",
-    286_000,
-    (16, 8, 16),
-    (256, 1, 1),
-    255,
-    (0, 147456),
 )
-FLASH_CONVERT = KernelSpec(
+FLASH_CONVERT = _kernel(
+    (9_700, (32, 8, 16), (256, 1, 1), 30, (0, 16384)),
     f"void flash::flash_bwd_convert_dq_kernel<{_FLASH_BACK}>(flash::Flash_bwd_params, int)",
-    9_700,
-    (32, 8, 16),
-    (256, 1, 1),
-    30,
-    (0, 16384),
 )
-EMBEDDING = KernelSpec(
+EMBEDDING = _kernel(
+    (21_000, (8192, 1, 1), (256, 1, 1), 26),
     "void at::native::vectorized_gather_kernel<(int)16, long>"
     "(char *, char *, T2 *, int, long, long, long, long, bool)",
-    21_000,
-    (8192, 1, 1),
-    (256, 1, 1),
-    26,
 )
-EMBEDDING_BACKWARD = KernelSpec(
+EMBEDDING_BACKWARD = _kernel(
+    (96_000, (2048, 8, 1), (32, 4, 1), 40),
     "void <unnamed>::indexing_backward_kernel<c10::BFloat16, (int)4>"
     "(const long *, const long *, const T1 *, T1 *, long, long, long, long, bool)",
-    96_000,
-    (2048, 8, 1),
-    (32, 4, 1),
-    40,
 )
 HEAD = _xmma("256x128x64", "tn", 298_000, (250, 32, 1))
-SOFTMAX = KernelSpec(
+SOFTMAX = _kernel(
+    (74_000, (8192, 1, 1), (1024, 1, 1), 40, (136, 0)),
     "void at::native::<unnamed>::cunn_SoftMaxForward<(int)8, c10::BFloat16, float, float, "
     "at::native::<unnamed>::LogSoftMaxForwardEpilogue>(T4 *, const T2 *, int)",
-    74_000,
-    (8192, 1, 1),
-    (1024, 1, 1),
-    40,
-    (136, 0),
 )
-SOFTMAX_BACKWARD = KernelSpec(
+SOFTMAX_BACKWARD = _kernel(
+    (88_000, (8192, 1, 1), (1024, 1, 1), 38, (136, 0)),
     "void at::native::<unnamed>::cunn_SoftMaxBackward<(int)8, c10::BFloat16, float, float, "
     "at::native::<unnamed>::LogSoftMaxBackwardEpilogue>(T2 *, const T4 *, const T4 *, long)",
-    88_000,
-    (8192, 1, 1),
-    (1024, 1, 1),
-    38,
-    (136, 0),
 )
-LOSS = KernelSpec(
+LOSS = _kernel(
+    (11_400, (1, 1, 1), (32, 1, 1), 38),
     "void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>"
     "(T1 *, T1 *, const T1 *, const T3 *, const T1 *, bool, long, long, long, long)",
-    11_400,
-    (1, 1, 1),
-    (32, 1, 1),
-    38,
 )
-FILL = KernelSpec(_vectorized("at::native::FillFunctor<float>", 1), 1_900, (1, 1, 1), registers=16)
-GRADIENT_NORM = KernelSpec(
+FILL = _kernel(
+    (1_900, (1, 1, 1), (128, 1, 1), 16),
+    _vectorized("at::native::FillFunctor<float>", 1),
+)
+GRADIENT_NORM = _kernel(
+    (58_000, (320, 1, 1), (512, 1, 1), 40),
     "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::"
     "TensorListMetadata<(int)1>, at::native::<unnamed>::LpNormFunctor<float, (at::native::"
     "NormType)1, float, (int)1, (int)1, (int)0>, float *, int>(T1, T2, T3...)",
-    58_000,
-    (320, 1, 1),
-    (512, 1, 1),
-    40,
 )
-CLIP = KernelSpec(
+CLIP = _kernel(
+    (41_000, (320, 1, 1), (512, 1, 1), 36),
     "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::"
     "TensorListMetadata<(int)1>, at::native::<unnamed>::BinaryOpScalarTensorFunctor<float, "
     "(int)1, (int)1, (int)0>, std::multiplies<float>, float *, float>(T1, T2, T3...)",
-    41_000,
-    (320, 1, 1),
-    (512, 1, 1),
-    36,
 )
-ADAM = KernelSpec(
+ADAM = _kernel(
+    (176_000, (320, 1, 1), (512, 1, 1), 96),
     "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::"
     "FusedOptimizerTensorListMetadata<(int)4>, at::native::<unnamed>::FusedAdamMathFunctor"
     "<float, (int)4, (at::native::ADAM_MODE)1, (bool)0>, const float *, double, double, double, "
     "double, double, bool, const float *, const float *>(T1, T2, T3...)",
-    176_000,
-    (320, 1, 1),
-    (512, 1, 1),
-    96,
 )
-CAST = KernelSpec(
+CAST = _kernel(
+    (24_000, (16384, 1, 1), (128, 1, 1), 30),
     _vectorized(
         "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)"
         f"{_LAMBDA}::operator ()() const::[lambda(float) (instance 1)]",
         2,
     ),
-    24_000,
-    (16384, 1, 1),
-    registers=30,
 )
 
 FORWARD_ATTENTION = (LAYER_NORM, QKV, ROTARY, ROTARY, FLASH, PROJECTION)

@@ -75,6 +75,11 @@ class Instance:
         """Whether every rank of the group has arrived."""
         return len(self.starts) == len(self.communicator.ranks)
 
+    @property
+    def last_rank(self) -> int:
+        """Who arrived last."""
+        return max(self.starts, key=lambda rank: self.starts[rank])
+
     def finish(self, jitter_ns: float, random: Random) -> None:
         """Let it end for everybody together, but for a little jitter."""
         last = max(self.starts.values())
@@ -102,9 +107,8 @@ class Rendezvous:
         self._counts[number, arrival.rank] = sequence + 1
         key = (number, sequence)
         if key not in self._open:
-            self._open[key] = Instance(
-                arrival.communicator, arrival.operation, arrival.size, sequence
-            )
+            group, operation, size = arrival.communicator, arrival.operation, arrival.size
+            self._open[key] = Instance(group, operation, size, sequence)
         instance = self._open[key]
         if (instance.operation, instance.size) != (arrival.operation, arrival.size):
             raise RuntimeError(f"ranks disagree about operation {sequence} of group {number}")

@@ -7,7 +7,7 @@ the last of a group, jitter of the ends, and clocks that disagree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -76,35 +76,26 @@ class CollectiveJob:
         return {kind: own for kind, own in found.items() if len(np.unique(own)) < self.ranks}
 
 
-@dataclass
 class CollectiveRun:
-    """What happened: rows (rank, kind, operation, size, start, end), and the clocks' errors."""
+    """What happened: rows of ranks, names, starts, ends and sequences; names by what they mean."""
 
-    job: CollectiveJob
-    groups: dict[str, np.ndarray]
-    random: np.random.Generator
-    ready: np.ndarray
-    free: dict[str, np.ndarray]
-    counts: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
-    rows: list[tuple[np.ndarray, ...]] = field(default_factory=list)
-    names: dict[tuple[str, str, int], int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, job: CollectiveJob) -> CollectiveRun:
-        """The whole run of a job."""
-        random = np.random.default_rng([job.seed, 77])
-        ready = BEGIN_NS + random.integers(0, 400_000, job.ranks).astype(np.float64)
-        free = {kind: ready.copy() for kind in KINDS}
-        run = cls(job, job.groups(), random, ready, free)
+    def __init__(self, job: CollectiveJob) -> None:
+        self.job, self.groups = job, job.groups()
+        self.random = np.random.default_rng([job.seed, 77])
+        self.ready = BEGIN_NS + self.random.integers(0, 400_000, job.ranks).astype(np.float64)
+        self.free = {kind: self.ready.copy() for kind in KINDS}
+        self.counts: dict[tuple[str, str], np.ndarray] = {}
+        self.rows: list[tuple[np.ndarray, ...]] = []
+        self.names: dict[tuple[str, str, int], int] = {}
         for _ in range(job.iterations):
-            run.iterate()
-        return run
+            self.iterate()
 
     def iterate(self) -> None:
         """Load, forward and backward through the stages, sum the gradients."""
         job, everybody = self.job, np.arange(self.job.ranks)
         self.compute(everybody, 1_200_000, 0.06)
-        stages = [np.flatnonzero(self.stage() == one) for one in range(job.pipeline)]
+        stage = job.along("ted")
+        stages = [np.flatnonzero(stage == one) for one in range(job.pipeline)]
         for order in (stages, stages[::-1]):
             for batch in range(job.microbatches):
                 for place, members in enumerate(order):
@@ -113,12 +104,7 @@ class CollectiveRun:
                     self.layers(members, last=order is not stages and batch == job.microbatches - 1)
         self.ready = np.maximum(self.ready, self.free["data"])
         self.compute(everybody, 60_000, 0.02)
-        if "world" in self.groups:
-            self.collective(everybody, "world", "AllReduce", 4, 9_000)
-
-    def stage(self) -> np.ndarray:
-        """Each rank's pipeline stage."""
-        return self.job.along("ted")
+        self.collective(everybody, "world", "AllReduce", 4, 9_000)
 
     def layers(self, members: np.ndarray, last: bool) -> None:
         """A microbatch in one stage; gradients are summed beside the last backward pass."""
@@ -147,8 +133,8 @@ class CollectiveRun:
         """Activations from one stage to the next; both sides are point to point."""
         begin = np.maximum(self.ready[senders], self.ready[members])
         end = begin + 40_000 + self.random.exponential(3_000, len(members))
-        self.note(senders, "pipeline", "Send", 16 * MIB, self.ready[senders], end)
-        self.note(members, "pipeline", "Recv", 16 * MIB, self.ready[members], end)
+        for side, operation in ((senders, "Send"), (members, "Recv")):
+            self.note(side, ("pipeline", operation, 16 * MIB), self.ready[side], end)
         self.ready[senders] = np.maximum(self.ready[senders], begin + 5_000)
         self.ready[members] = end
 
@@ -163,29 +149,37 @@ class CollectiveRun:
         start += self.random.exponential(300, len(members))
         last = np.full(int(group.max()) + 1, -np.inf)
         np.maximum.at(last, group, start)
-        common = last[group] + ns
-        end = common + self.random.normal(0.0, self.job.jitter_ns, len(members))
+        end = last[group] + ns + self.random.normal(0.0, self.job.jitter_ns, len(members))
         end = np.maximum(end, last[group] + 1_000)
         self.free[kind][members] = end
         if waits:
             self.ready[members] = end
-        self.note(members, kind, operation, size, start, end)
+        self.note(members, (kind, operation, size), start, end)
 
     def note(
-        self,
-        ranks: np.ndarray,
-        kind: str,
-        operation: str,
-        size: int,
-        start: np.ndarray,
-        end: np.ndarray,
+        self, ranks: np.ndarray, name: tuple[str, str, int], start: np.ndarray, end: np.ndarray
     ) -> None:
         """Write rows down, each with its number among its rank's operations of that kind."""
-        name = self.names.setdefault((kind, operation, size), len(self.names))
-        count = self.counts.setdefault((kind, operation), np.zeros(self.job.ranks, np.int64))
-        codes = np.full(len(ranks), name)
+        code = self.names.setdefault(name, len(self.names))
+        count = self.counts.setdefault(name[:2], np.zeros(self.job.ranks, np.int64))
+        codes = np.full(len(ranks), code)
         self.rows.append((ranks, codes, np.rint(start), np.rint(end), count[ranks]))
         count[ranks] += 1
+
+    def kind(self, rank: int, name: tuple[str, str, int]) -> Kind:
+        """What the reader of a rank's report would say of an operation."""
+        kind, operation, size = name
+        group, members = "", 0
+        if kind == "pipeline":
+            group, members = f"p{self.job.along('p')[rank]}", self.job.pipeline
+        elif self.job.payload:
+            number = int(self.groups[kind][rank])
+            group = f"{kind}{number}"
+            members = int(np.count_nonzero(self.groups[kind] == number))
+        if not self.job.payload:
+            group, members, size = "", 0, -1
+        stream = STREAMS[kind]
+        return Kind(100 + rank, 0, stream, operation, "bf16", group, members, -1, size, -1)
 
 
 @dataclass(frozen=True)
@@ -235,7 +229,7 @@ class CollectiveLogs:
 
 def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
     """Run a job and let every rank write its log by its own clock."""
-    run = CollectiveRun.of(job)
+    run = CollectiveRun(job)
     random = np.random.default_rng([job.seed, 78])
     host = np.arange(job.ranks) // job.ranks_per_host
     hosts = int(host.max()) + 1
@@ -244,74 +238,30 @@ def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
     drift = random.integers(-job.drift_ppb, job.drift_ppb + 1, hosts)[host] * 1e-9
     begun = random.integers(0, 50_000_000, job.ranks)
     error = host_error[host] + own_error
-    error = error - error[0]
-    drift = drift - drift[0]
+    error, drift = error - error[0], drift - drift[0]
     columns = [np.concatenate(column) for column in zip(*run.rows, strict=True)]
     middle = int((columns[2].min() + columns[3].max()) // 2)
     order = np.lexsort((columns[2], columns[0]))
-    rank, code, start, end, sequence = (column[order] for column in columns)
-    edges = np.searchsorted(rank, np.arange(job.ranks + 1))
-    names = list(run.names)
-    clocks, logs = [], []
-    for one in range(job.ranks):
-        own = slice(int(edges[one]), int(edges[one + 1]))
-        shift = -int(begun[one])
-
-        def shown(times: np.ndarray, one: int = one, shift: int = shift) -> np.ndarray:
-            off = error[one] + drift[one] * (times - middle)
-            return np.asarray(np.rint(times + off).astype(np.int64) + shift)
-
+    ranks, code, start, end, sequence = (column[order] for column in columns)
+    edges = np.searchsorted(ranks, np.arange(job.ranks + 1))
+    names, clocks, logs = list(run.names), [], []
+    for rank in range(job.ranks):
+        own, ahead = slice(int(edges[rank]), int(edges[rank + 1])), int(begun[rank])
+        times = np.stack((start[own], end[own]))
+        off = error[rank] + drift[rank] * (times - middle)
+        starts, ends = np.rint(times + off).astype(np.int64) - ahead
         present, codes = np.unique(code[own], return_inverse=True)
-        kinds = tuple(_kind(job, run.groups, one, names[place]) for place in present.tolist())
-        logs.append(
-            CollectiveLog(
-                kinds,
-                codes.astype(np.int32),
-                shown(start[own]),
-                shown(end[own]),
-                sequence[own].astype(np.int64) if job.payload else None,
-                np.ones(len(codes), dtype=np.bool_),
-            )
-        )
-        name = f"node{host[one]}" if job.hostnames else ""
-        clocks.append(
-            Clock(
-                f"r{one}",
-                100 + one,
-                one,
-                name,
-                UTC_NS - shift,
-                -shift + 10**12 + int(host[one]) * 10**13 if job.system_clocks else None,
-                0,
-                f"s{one}",
-            )
-        )
+        kinds = tuple(run.kind(rank, names[name]) for name in present.tolist())
+        sequences = sequence[own].astype(np.int64) if job.payload else None
+        shown = np.ones(len(codes), dtype=np.bool_)
+        logs.append(CollectiveLog(kinds, codes.astype(np.int32), starts, ends, sequences, shown))
+        name = f"node{host[rank]}" if job.hostnames else ""
+        system = ahead + 10**12 + int(host[rank]) * 10**13 if job.system_clocks else None
+        utc = UTC_NS + ahead
+        clocks.append(Clock(f"r{rank}", 100 + rank, rank, name, utc, system, 0, f"s{rank}"))
     truth = {
         tuple(np.flatnonzero(own == group).tolist())
         for own in run.groups.values()
         for group in np.unique(own).tolist()
     }
     return CollectiveLogs(clocks, logs, error, {g for g in truth if len(g) > 1}, middle)
-
-
-def _kind(
-    job: CollectiveJob, groups: dict[str, np.ndarray], rank: int, name: tuple[str, str, int]
-) -> Kind:
-    kind, operation, size = name
-    if not job.payload:
-        return Kind(100 + rank, 0, STREAMS[kind], operation, "bf16", "", 0, -1, -1, -1)
-    if kind == "pipeline":
-        chain = groups_of_chain(job)[rank]
-        return Kind(
-            100 + rank, 0, STREAMS[kind], operation, "bf16", f"p{chain}", job.pipeline, -1, size, -1
-        )
-    number = int(groups[kind][rank])
-    members = int(np.count_nonzero(groups[kind] == number))
-    return Kind(
-        100 + rank, 0, STREAMS[kind], operation, "bf16", f"{kind}{number}", members, -1, size, -1
-    )
-
-
-def groups_of_chain(job: CollectiveJob) -> np.ndarray:
-    """The pipeline that each rank belongs to."""
-    return job.along("p")

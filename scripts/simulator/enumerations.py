@@ -3,58 +3,37 @@
 Member = tuple[int, str, str]
 
 
-def _members(prefix: str, words: str, labels: str, first: int = 0) -> tuple[Member, ...]:
-    names = words.split()
-    texts = labels.split("|")
-    return tuple(
-        (number, prefix + name, label)
-        for number, (name, label) in enumerate(zip(names, texts, strict=True), first)
-    )
+def _numbered(words: str) -> dict[str, int]:
+    return {name: number for number, name in enumerate(words.split())}
 
 
-def _same(numbers: dict[int, str]) -> tuple[Member, ...]:
-    return tuple((number, name, name) for number, name in numbers.items())
-
-
-COPY_KINDS = {
-    "Unknown": 0,
-    "HtoD": 1,
-    "DtoH": 2,
-    "HtoA": 3,
-    "AtoH": 4,
-    "AtoA": 5,
-    "AtoD": 6,
-    "DtoA": 7,
-    "DtoD": 8,
-    "HtoH": 9,
-    "PtoP": 10,
-    "UvmHtoD": 11,
-    "UvmDtoH": 12,
-    "UvmDtoD": 13,
+COPY_KINDS = _numbered(
+    "Unknown HtoD DtoH HtoA AtoH AtoA AtoD DtoA DtoD HtoH PtoP UvmHtoD UvmDtoH UvmDtoD"
+)
+MEMORY_KINDS = _numbered("Pageable Pinned Device Array Managed DeviceStatic ManagedStatic Unknown")
+SYNC_KINDS = _numbered("unknown event stream_wait stream context")
+NVTX_MARK, NVTX_THREAD, NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN = 34, 39, 59, 60, 75
+# Classes of events by what is called here: number, name and label.
+_CLASSES = {
+    "runtime": (0, "CUDA_RUNTIME", "CUDA runtime"),
+    "driver": (1, "CUDA_DRIVER", "CUDA driver"),
+    "egl": (13, "CUDA_EGL_DRIVER", "CUDA EGL driver"),
+    "osrt": (27, "OS_RUNTIME", "OSRT runtime"),
+    "cudnn": (28, "CUDNN", "cuDNN"),
+    "cublas": (29, "CUBLAS", "cuBLAS"),
+    "graph_node": (77, "CUDA_GRAPH_NODE_CREATION", "CUDA graph node creation"),
+    "graph_exec": (94, "CUDA_GRAPHEXEC_CREATION", "CUDA graph exec creation"),
+    "graph": (95, "CUDA_GRAPH_CREATION", "CUDA graph creation"),
 }
-MEMORY_KINDS = {
-    "Pageable": 0,
-    "Pinned": 1,
-    "Device": 2,
-    "Array": 3,
-    "Managed": 4,
-    "DeviceStatic": 5,
-    "ManagedStatic": 6,
-    "Unknown": 7,
-}
-SYNC_KINDS = {"unknown": 0, "event": 1, "stream_wait": 2, "stream": 3, "context": 4}
-EVENT_CLASSES = {
-    "runtime": 0,
-    "driver": 1,
-    "osrt": 27,
-    "cudnn": 28,
-    "cublas": 29,
-    "graph_node": 77,
-    "graph_exec": 94,
-    "graph": 95,
-}
-NVTX_CATEGORY, NVTX_MARK, NVTX_THREAD = 33, 34, 39
-NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN = 59, 60, 75
+EVENT_CLASSES = {name: number for name, (number, _, _) in _CLASSES.items()}
+_EVENT_TYPES = {33: "Category", 34: "Mark", 39: "Thread", 59: "PushPopRange"}
+_EVENT_TYPES |= {60: "StartEndRange", 75: "DomainCreate", 76: "DomainDestroy"}
+
+
+def _members(prefix: str, words: str, labels: str) -> tuple[Member, ...]:
+    names = zip(words.split(), labels.split("|"), strict=True)
+    return tuple((number, prefix + name, label) for number, (name, label) in enumerate(names))
+
 
 ENUMERATIONS: dict[str, tuple[Member, ...]] = {
     "ENUM_CUDA_MEMCPY_OPER": _members(
@@ -84,27 +63,11 @@ ENUMERATIONS: dict[str, tuple[Member, ...]] = {
         "UNKNOWN EVENT_SYNCHRONIZE STREAM_WAIT_EVENT STREAM_SYNCHRONIZE CONTEXT_SYNCHRONIZE",
         "Unknown|Event sync|Stream wait sync|Stream sync|Context sync",
     ),
-    "ENUM_NSYS_EVENT_TYPE": _same(
-        {
-            NVTX_CATEGORY: "NvtxCategory",
-            NVTX_MARK: "NvtxMark",
-            NVTX_THREAD: "NvtxThread",
-            NVTX_PUSH_POP: "NvtxPushPopRange",
-            NVTX_START_END: "NvtxStartEndRange",
-            NVTX_DOMAIN: "NvtxDomainCreate",
-            76: "NvtxDomainDestroy",
-        }
+    "ENUM_NSYS_EVENT_TYPE": tuple(
+        (number, f"Nvtx{name}", f"Nvtx{name}") for number, name in _EVENT_TYPES.items()
     ),
-    "ENUM_NSYS_EVENT_CLASS": (
-        (0, "TRACE_PROCESS_EVENT_CUDA_RUNTIME", "CUDA runtime"),
-        (1, "TRACE_PROCESS_EVENT_CUDA_DRIVER", "CUDA driver"),
-        (13, "TRACE_PROCESS_EVENT_CUDA_EGL_DRIVER", "CUDA EGL driver"),
-        (27, "TRACE_PROCESS_EVENT_OS_RUNTIME", "OSRT runtime"),
-        (28, "TRACE_PROCESS_EVENT_CUDNN", "cuDNN"),
-        (29, "TRACE_PROCESS_EVENT_CUBLAS", "cuBLAS"),
-        (77, "TRACE_PROCESS_EVENT_CUDA_GRAPH_NODE_CREATION", "CUDA graph node creation"),
-        (94, "TRACE_PROCESS_EVENT_CUDA_GRAPHEXEC_CREATION", "CUDA graph exec creation"),
-        (95, "TRACE_PROCESS_EVENT_CUDA_GRAPH_CREATION", "CUDA graph creation"),
+    "ENUM_NSYS_EVENT_CLASS": tuple(
+        (number, f"TRACE_PROCESS_EVENT_{name}", label) for number, name, label in _CLASSES.values()
     ),
     "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": _members(
         "", "UnknownLevel Info Warning Error Verbose", "Unknown|Info|Warning|Error|Verbose"

@@ -92,7 +92,7 @@ class Iteration(Program):
                     yield from self._slot(slot)
 
     def _slot(self, slot: int) -> Post:
-        rank, world = self.rank, self.groups.world
+        rank, world = self.rank, self.groups.get("world")
         if slot // PHASE % 3 == 0:
             rank.clock += SLOW_NS
         self._other_call(slot)

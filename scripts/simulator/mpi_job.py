@@ -8,12 +8,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from simulator import schema
 from simulator.clocks import Clock
 from simulator.export import Export, Process
+from simulator.settings import TRUE_START_NS as START_NS, cycle
 
-START_NS = 1_750_000_000_000_000_000
 WORLD_HANDLE = 0x7F0000001000
 MPI_DOMAIN_RANGES = "ranges"  # MPI calls as NVTX ranges, as in captures of 2022
 LATENCY_NS = 2_000
@@ -39,12 +40,7 @@ class MpiSettings:
     clock_error_ns: int = 5_000_000
     drift_ppb: tuple[int, ...] = (0,)
     recorded: str = "uid"  # communicators by global id, by "members", not at all, MPI as "ranges"
-    in_ranges: bool = True
     nccl: bool = False  # an AllReduce on the GPUs in each step, too
-
-    @property
-    def generation(self) -> str:
-        return schema.MID if self.recorded == MPI_DOMAIN_RANGES else schema.NEW
 
 
 @dataclass
@@ -57,7 +53,6 @@ class Call:
     end: int
     size: int = 0
     peer: int | None = None
-    path: tuple[str, ...] = ()
 
 
 @dataclass
@@ -68,7 +63,7 @@ class MpiRun:
     calls: list[Call] = field(default_factory=list)
     kernels: list[tuple[int, int, int]] = field(default_factory=list)
     reductions: list[tuple[int, int, int]] = field(default_factory=list)
-    ranges: list[tuple[int, str, int, int]] = field(default_factory=list)
+    ranges: list[tuple[int, int, int]] = field(default_factory=list)
     waits: Counter[tuple[int, str]] = field(default_factory=Counter)
     clocks: list[Clock] = field(default_factory=list)
 
@@ -82,98 +77,100 @@ class MpiRun:
 
 def simulate_mpi(settings: MpiSettings) -> MpiRun:
     """Play a job in true time."""
-    draw = Random(settings.seed)
-    nodes = -(-settings.ranks // settings.ranks_per_node)
-    drifts = settings.drift_ppb
-    limit = settings.clock_error_ns
-    run = MpiRun(settings)
-    for node in range(nodes):
-        start = START_NS + node * 1_000_000
-        run.clocks.append(Clock(start, draw.randint(-limit, limit), drifts[node % len(drifts)]))
+    draw, run, limit = Random(settings.seed), MpiRun(settings), settings.clock_error_ns
+    for node in range(-(-settings.ranks // settings.ranks_per_node)):
+        start, error = START_NS + node * 1_000_000, draw.randint(-limit, limit)
+        run.clocks.append(Clock(start, error, cycle(settings.drift_ppb, node)))
     now = [START_NS + 50_000_000 + draw.randint(0, 2_000_000) for _ in range(settings.ranks)]
-    for rank, time in enumerate(now):
-        run.calls.append(Call(rank, "MPI_Init", time - 1_000_000, time - 500_000))
+    run.calls = [Call(n, "MPI_Init", at - 1_000_000, at - 500_000) for n, at in enumerate(now)]
+    player = _Player(run, draw, now)
     for step in range(settings.steps):
         begun = list(now)
-        _compute(run, now, draw)
-        _messages(run, now)
-        _collective(run, now, draw, "MPI_Barrier" if step % 4 == 0 else "MPI_Allreduce")
-        _work(run, now, draw)
-        _from_root(run, now, draw)
-        _work(run, now, draw)
-        _to_root(run, now, draw)
-        if settings.nccl:
-            _reduction(run, now, draw)
-        run.ranges += [(rank, "step", at, now[rank]) for rank, at in enumerate(begun)]
+        player.step("MPI_Barrier" if step % 4 == 0 else "MPI_Allreduce")
+        run.ranges += zip(range(len(now)), begun, now, strict=True)
     return run
 
 
-def _work(run: MpiRun, now: list[int], draw: Random) -> None:
-    for rank in range(len(now)):
-        now[rank] += 10_000 + draw.randint(0, run.settings.jitter_ns)
+class _Player:
+    """A run that goes on: `now` is each rank's time, in place."""
 
+    def __init__(self, run: MpiRun, draw: Random, now: list[int]) -> None:
+        self.run, self.draw, self.now = run, draw, now
 
-def _compute(run: MpiRun, now: list[int], draw: Random) -> None:
-    """A kernel on every rank, longer on the slow one; the host waits for it."""
-    settings = run.settings
-    for rank in range(len(now)):
-        length = settings.compute_ns + draw.randint(0, settings.jitter_ns)
-        length += settings.slow_ns if rank == settings.slow else 0
-        run.kernels.append((rank, now[rank] + 2_000, now[rank] + length))
-        now[rank] += length + 1_000
-        now[rank] += settings.late_ns if rank == settings.late_sender else 0
+    def step(self, meeting: str) -> None:
+        self.compute()
+        self.messages()
+        self.meet(meeting)
+        self.work()
+        self.from_root()
+        self.work()
+        self.to_root()
+        if self.run.settings.nccl:
+            self.reduce()
 
+    def call(self, rank: int, name: str, end: int, size: int, peer: int | None = None) -> None:
+        """A call from now on to its end."""
+        self.run.calls.append(Call(rank, name, self.now[rank], end, size, peer))
+        self.now[rank] = end
 
-def _messages(run: MpiRun, now: list[int]) -> None:
-    """From every even rank to the next one; the send ends when its receive has begun."""
-    for sender in range(0, len(now) - 1, 2):
-        sent, posted = now[sender], now[sender + 1]
-        both = max(sent, posted) + LATENCY_NS
-        run.calls.append(Call(sender, "MPI_Send", sent, both, 4096, sender + 1, ("step",)))
-        run.calls.append(Call(sender + 1, "MPI_Recv", posted, both, 4096, sender, ("step",)))
-        run.waits[sender + 1, "late sender"] += max(sent - posted, 0)
-        run.waits[sender, "late receiver"] += max(posted - sent, 0)
-        now[sender] = now[sender + 1] = both + 500
+    def work(self) -> None:
+        for rank in range(len(self.now)):
+            self.now[rank] += 10_000 + self.draw.randint(0, self.run.settings.jitter_ns)
 
+    def compute(self) -> None:
+        """A kernel on every rank, longer on the slow one; the host waits for it."""
+        settings = self.run.settings
+        for rank, begun in enumerate(self.now):
+            length = settings.compute_ns + self.draw.randint(0, settings.jitter_ns)
+            length += settings.slow_ns if rank == settings.slow else 0
+            self.run.kernels.append((rank, begun + 2_000, begun + length))
+            late = settings.late_ns if rank == settings.late_sender else 0
+            self.now[rank] += length + 1_000 + late
 
-def _reduction(run: MpiRun, now: list[int], draw: Random) -> None:
-    """An AllReduce of NCCL: it ends for all within a microsecond; the hosts wait."""
-    end = max(now) + 180_000
-    for rank, time in enumerate(now):
-        run.reductions.append((rank, time + 8_000, end + draw.randint(-600, 600)))
-        now[rank] = end + 5_000
+    def messages(self) -> None:
+        """From every even rank to the next one; the send ends when its receive has begun."""
+        for sender in range(0, len(self.now) - 1, 2):
+            sent, posted = self.now[sender : sender + 2]
+            both = max(sent, posted) + LATENCY_NS
+            self.call(sender, "MPI_Send", both, 4096, sender + 1)
+            self.call(sender + 1, "MPI_Recv", both, 4096, sender)
+            self.run.waits[sender + 1, "late sender"] += max(sent - posted, 0)
+            self.run.waits[sender, "late receiver"] += max(posted - sent, 0)
+            self.now[sender : sender + 2] = [both + 500] * 2
 
+    def reduce(self) -> None:
+        """An AllReduce of NCCL: it ends for all within a microsecond; the hosts wait."""
+        end = max(self.now) + 180_000
+        for rank, time in enumerate(self.now):
+            ended = end + self.draw.randint(-600, 600)
+            self.run.reductions.append((rank, time + 8_000, ended))
+            self.now[rank] = end + 5_000
 
-def _left(run: MpiRun, draw: Random, time: int) -> int:
-    """When a rank leaves that could at that time: it polls, seldom for long."""
-    slow = 4_000_000 if draw.random() < 0.002 else 0
-    return time + LATENCY_NS + draw.randint(0, run.settings.polling_ns) + slow
+    def left(self, time: int) -> int:
+        """When a rank leaves that could at that time: it polls, seldom for long."""
+        slow = 4_000_000 if self.draw.random() < 0.002 else 0
+        return time + LATENCY_NS + self.draw.randint(0, self.run.settings.polling_ns) + slow
 
+    def meet(self, name: str) -> None:
+        """All wait for the last."""
+        last, barrier = max(self.now), name == "MPI_Barrier"
+        for rank, entered in enumerate(self.now):
+            self.call(rank, name, self.left(last), 0 if barrier else 8_000)
+            state = "wait at barrier" if barrier else "wait at n-to-n"
+            self.run.waits[rank, state] += last - entered
 
-def _collective(run: MpiRun, now: list[int], draw: Random, name: str) -> None:
-    last = max(now)
-    state = "wait at barrier" if name == "MPI_Barrier" else "wait at n-to-n"
-    for rank, entered in enumerate(now):
-        now[rank] = _left(run, draw, last)
-        size = 0 if name == "MPI_Barrier" else 8_000
-        run.calls.append(Call(rank, name, entered, now[rank], size, None, ("step",)))
-        run.waits[rank, state] += last - entered
+    def from_root(self) -> None:
+        root = self.now[0]
+        for rank, entered in enumerate(self.now):
+            end = self.left(max(root, entered)) if rank else entered + 3_000
+            self.call(rank, "MPI_Bcast", end, 64, 0)
+            self.run.waits[rank, "late broadcast"] += max(root - entered, 0)
 
-
-def _from_root(run: MpiRun, now: list[int], draw: Random) -> None:
-    root = now[0]
-    for rank, entered in enumerate(now):
-        now[rank] = entered + 3_000 if rank == 0 else _left(run, draw, max(root, entered))
-        run.calls.append(Call(rank, "MPI_Bcast", entered, now[rank], 64, 0, ("step",)))
-        run.waits[rank, "late broadcast"] += max(root - entered, 0)
-
-
-def _to_root(run: MpiRun, now: list[int], draw: Random) -> None:
-    last = max(now)
-    for rank, entered in enumerate(now):
-        now[rank] = _left(run, draw, last) if rank == 0 else entered + 3_000
-        run.calls.append(Call(rank, "MPI_Reduce", entered, now[rank], 64, 0, ("step",)))
-    run.waits[0, "early reduce"] += last - run.calls[-len(now)].start
+    def to_root(self) -> None:
+        last = max(self.now)
+        self.run.waits[0, "early reduce"] += last - self.now[0]
+        for rank, entered in enumerate(self.now):
+            self.call(rank, "MPI_Reduce", entered + 3_000 if rank else self.left(last), 64, 0)
 
 
 def write_mpi_reports(run: MpiRun, directory: Path) -> list[Path]:
@@ -185,54 +182,51 @@ def write_mpi_reports(run: MpiRun, directory: Path) -> list[Path]:
 
 def _report(run: MpiRun, rank: int, path: Path) -> Export:
     settings, clock = run.settings, run.clock(rank)
-    node = rank // settings.ranks_per_node
+    node, in_ranges = rank // settings.ranks_per_node, settings.recorded == MPI_DOMAIN_RANGES
     export = Export(
         path,
-        settings.generation,
+        schema.MID if in_ranges else schema.NEW,
         hostname=f"node{node}",
         utc_epoch_ns=clock.utc_epoch_ns,
         system_clock_ns=(node + 1) * 4_000_000_000_000,
         environment={"OMPI_COMM_WORLD_RANK": str(rank)},
     )
     process = export.process(1000 + rank)
-    in_ranges = settings.recorded == MPI_DOMAIN_RANGES
-    domain = export.nvtx_domain("MPI", process=process) if in_ranges else 0
-    handle = None if settings.recorded == "unknown" else WORLD_HANDLE + 64 * rank
-    if not in_ranges:
-        export.mpi_rank(rank, process)
-    if handle is not None and not in_ranges:
-        members = tuple(range(settings.ranks))
-        uid = 77 if settings.recorded == "uid" else None
-        export.mpi_communicator(rank, handle, members, uid=uid)
-    for call in (one for one in run.calls if one.rank == rank):
-        start, end = clock.host([call.start, call.end]).tolist()
-        if in_ranges:
+    if in_ranges:
+        domain = export.nvtx_domain("MPI", process=process)
+        for call in (one for one in run.calls if one.rank == rank):
+            start, end = clock.host([call.start, call.end]).tolist()
             export.nvtx_push_pop(start, end, call.name, domain=domain, process=process)
-        elif call.name == "MPI_Init":
-            export.mpi_other(start, end, call.name, process)
-        elif call.name in ("MPI_Send", "MPI_Recv"):
-            peer = -1 if call.peer is None else call.peer
-            export.mpi_message(
-                start, end, call.name, call.size, peer, communicator=handle, process=process
-            )
-        else:
-            export.mpi_collective(
-                start, end, call.name, call.size, process, communicator=handle, root=call.peer
-            )
-    _gpu_work(export, run, rank, process)
-    for owner, name, first, last in run.ranges if settings.in_ranges else ():
+    else:
+        _mpi_tables(export, run, rank, process)
+    work = [(kernel, "step_kernel", 7) for kernel in run.kernels]
+    work += [(reduction, ALLREDUCE, 21) for reduction in run.reductions]
+    for (owner, *times), name, stream in work:
         if owner == rank:
-            begin, end = clock.host([first, last]).tolist()
-            export.nvtx_push_pop(begin, end, name, process=process)
+            start, end = clock.host(times).tolist()
+            launch = (start - 900, start)
+            export.kernel(start, end, name, process=process, launch=launch, stream=stream)
+    for owner, *times in run.ranges:
+        if owner == rank:
+            start, end = clock.host(times).tolist()
+            export.nvtx_push_pop(start, end, "step", process=process)
     return export
 
 
-def _gpu_work(export: Export, run: MpiRun, rank: int, process: Process) -> None:
-    """The kernels of a rank, and those of its reductions."""
-    work = [*((*one, "step_kernel", 7) for one in run.kernels)]
-    work += [*((*one, ALLREDUCE, 21) for one in run.reductions)]
-    for owner, first, last, name, stream in work:
-        if owner == rank:
-            begin, end = run.clock(rank).host([first, last]).tolist()
-            launch = (begin - 900, begin)
-            export.kernel(begin, end, name, process=process, launch=launch, stream=stream)
+def _mpi_tables(export: Export, run: MpiRun, rank: int, process: Process) -> None:
+    """A rank's calls in the tables of MPI."""
+    settings, clock = run.settings, run.clock(rank)
+    handle = None if settings.recorded == "unknown" else WORLD_HANDLE + 64 * rank
+    export.mpi_rank(rank, process)
+    if handle is not None:
+        members, uid = tuple(range(settings.ranks)), 77 if settings.recorded == "uid" else None
+        export.mpi_communicator(rank, handle, members, uid=uid)
+    for call in (one for one in run.calls if one.rank == rank):
+        start, end = clock.host([call.start, call.end]).tolist()
+        on: dict[str, Any] = {"communicator": handle, "process": process}
+        if call.name == "MPI_Init":
+            export.mpi_other(start, end, call.name, process)
+        elif call.name in ("MPI_Send", "MPI_Recv"):
+            export.mpi_message(start, end, call.name, call.size, call.peer or 0, **on)
+        else:
+            export.mpi_collective(start, end, call.name, call.size, root=call.peer, **on)

@@ -1,6 +1,5 @@
 """NCCL's NVTX payloads: their schemas, their JSON and their binary form."""
 
-import json
 import struct
 from collections.abc import Mapping
 
@@ -31,11 +30,6 @@ LAYOUTS: dict[str, tuple[int, tuple[Field, ...]]] = {
     "ncclRecv": (FIRST + 10, (_ID, _SIZE, _PEER)),
     "ncclCommInitRankConfig": (FIRST + 11, (_ID, *_GROUP)),
 }
-
-
-def as_json(payload: Mapping[str, object] | None) -> str | None:
-    """The text of an export made with JSON payloads."""
-    return None if payload is None else json.dumps(payload, separators=(",", ":"))
 
 
 def as_blob(text: str, domain: int, payload: Mapping[str, object] | None) -> bytes | None:

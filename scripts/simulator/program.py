@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from random import Random
 
 from simulator import catalogue
@@ -10,44 +9,18 @@ from simulator.collective import Communicator
 from simulator.rank import COMPUTE_STREAM, COPY_STREAM, Post, Rank
 from simulator.settings import Change, Settings
 
-TENSOR_STREAM, DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM = 21, 25, 29, 33
-EXPERT_STREAM = 37
-STREAMS = {
-    "tensor": TENSOR_STREAM,
-    "data": DATA_STREAM,
-    "world": WORLD_STREAM,
-    "pipeline": PIPELINE_STREAM,
-}
+DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM, EXPERT_STREAM = 25, 29, 33, 37
+STREAMS = {"tensor": 21, "data": DATA_STREAM, "world": WORLD_STREAM}
 AUTOGRAD_THREAD = 61
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The communicators that one rank belongs to."""
-
-    world: Communicator | None = None
-    tensor: Communicator | None = None
-    data: Communicator | None = None
-    before: Communicator | None = None
-    after: Communicator | None = None
-
-    @classmethod
-    def of(cls, rank: int, groups: Iterable[Communicator]) -> "Groups":
-        """Pick a rank's groups; before and after are its pipeline neighbours."""
-        found = {}
-        for group in groups:
-            if rank not in group.ranks:
-                continue
-            kind = group.kind
-            if kind == "pipeline":
-                kind = "after" if group.ranks[0] == rank else "before"
-            found[kind] = group
-        return cls(**found)
-
-    def all(self) -> list[Communicator]:
-        """Those that exist."""
-        found = (self.world, self.tensor, self.data, self.before, self.after)
-        return [group for group in found if group is not None]
+def groups_of(rank: int, groups: Iterable[Communicator]) -> dict[str, Communicator]:
+    """A rank's communicators by kind; before and after are its pipeline neighbours."""
+    found = {}
+    for group in (group for group in groups if rank in group.ranks):
+        neighbour = "after" if group.ranks[0] == rank else "before"
+        found[neighbour if group.kind == "pipeline" else group.kind] = group
+    return found
 
 
 def _changed(
@@ -56,15 +29,11 @@ def _changed(
     """The kernels to launch, the first change that begins at one in its place."""
     place = 0
     while place < len(specs):
-        names = [spec.name for spec in specs[place:]]
-        for change in changes:
-            if tuple(names[: len(change.kernels)]) == change.kernels:
-                yield from change.becomes
-                place += len(change.kernels)
-                break
-        else:
-            yield specs[place]
-            place += 1
+        names = tuple(spec.name for spec in specs[place:])
+        fits = (one for one in changes if names[: len(one.kernels)] == one.kernels)
+        change = next(fits, Change(names[:1], specs[place : place + 1]))
+        yield from change.becomes
+        place += len(change.kernels)
 
 
 def split_bytes(job: Settings, number: int, source: int, target: int) -> int:
@@ -76,7 +45,7 @@ def split_bytes(job: Settings, number: int, source: int, target: int) -> int:
 class Program:
     """Writes a rank's work down as it goes; generators stop where a group must meet."""
 
-    def __init__(self, job: Settings, rank: Rank, groups: Groups) -> None:
+    def __init__(self, job: Settings, rank: Rank, groups: dict[str, Communicator]) -> None:
         self.job = job
         self.rank = rank
         self.groups = groups
@@ -103,7 +72,7 @@ class Program:
 
     def initialize(self) -> None:
         """Join the communicators."""
-        for group in self.groups.all():
+        for group in self.groups.values():
             payload: dict[str, object] = {
                 "NCCL communicator ID": group.number,
                 "No. of ranks": len(group.ranks),
@@ -114,25 +83,24 @@ class Program:
                 self.rank.clock += 1_800_000
 
     def _iteration(self, iteration: int) -> Post:
-        rank = self.rank
+        rank, job = self.rank, self.job
         self._load(iteration)
-        last = self.groups.after is None
         with self._range("forward"):
-            for _ in range(self.job.microbatches):
-                yield from self._neighbour(self.groups.before, sends=False)
+            for _ in range(job.microbatches):
+                yield from self._neighbour("before", sends=False)
                 yield from self._forward()
-                yield from self._neighbour(self.groups.after, sends=True)
+                yield from self._neighbour("after", sends=True)
         with self._range("backward"):
             # Frameworks launch the backward pass from a thread of their own.
-            rank.tid += AUTOGRAD_THREAD if self.job.autograd_thread else 0
-            for batch in range(self.job.microbatches):
-                yield from self._neighbour(self.groups.after, sends=False)
-                yield from self._backward(batch == self.job.microbatches - 1)
-                yield from self._neighbour(self.groups.before, sends=True)
+            rank.tid += AUTOGRAD_THREAD if job.autograd_thread else 0
+            for batch in range(job.microbatches):
+                yield from self._neighbour("after", sends=False)
+                yield from self._backward(batch == job.microbatches - 1)
+                yield from self._neighbour("before", sends=True)
             rank.tid = rank.pid
         with self._range("optimizer"):
             yield from self._optimizer()
-        if last:
+        if "after" not in self.groups:
             rank.copy(4, "DtoH", "Pageable", COMPUTE_STREAM)
         rank.synchronize(COMPUTE_STREAM)
 
@@ -149,87 +117,73 @@ class Program:
                 rank.allocate(size, 0x7F20_0000_0000 + (number << 30))
         for number in range(job.loop_allocations):
             rank.allocate(1 << 20, 0x7F30_0000_0000 + (number << 20), job.allocation_ns, 1.0)
-        self._copy_in()
-
-    def _copy_in(self) -> None:
-        rank, job = self.rank, self.job
-        if not job.input_copies:
-            return
-        if job.pageable:
+        if job.input_copies and job.pageable:
             rank.copy(job.input_bytes, "HtoD", "Pageable", COMPUTE_STREAM)
-        else:
+        elif job.input_copies:
             rank.copy(job.input_bytes, "HtoD", "Pinned", COPY_STREAM)
             rank.wait(COMPUTE_STREAM, rank.record(COPY_STREAM))
 
     def _forward(self) -> Post:
-        rank = self.rank
-        if self.groups.before is None:
+        rank, job = self.rank, self.job
+        if "before" not in self.groups:
             rank.launch(catalogue.EMBEDDING, scale=self.scale)
-        for layer in range(self.job.layers):
+        for layer in range(job.layers):
             if layer == 0:
                 # The other copies are prefetched while the GPU computes.
-                for _ in range(self.job.input_copies - 1):
-                    rank.copy(self.job.input_bytes)
-            self._launch(catalogue.FORWARD_ATTENTION)
-            yield from self._tensor_sum()
+                for _ in range(job.input_copies - 1):
+                    rank.copy(job.input_bytes)
+            self._launch(*catalogue.FORWARD_ATTENTION)
+            yield from self._blocking("tensor", "AllReduce", job.tensor_bytes)
             yield from self._experts()
-            self._launch((catalogue.ADD, *catalogue.FORWARD_MLP))
-            yield from self._tensor_sum()
-            self._launch((catalogue.ADD,))
-        if self.groups.after is None:
-            self._launch(catalogue.LOSS_FORWARD)
+            self._launch(catalogue.ADD, *catalogue.FORWARD_MLP)
+            yield from self._blocking("tensor", "AllReduce", job.tensor_bytes)
+            self._launch(catalogue.ADD)
+        if "after" not in self.groups:
+            self._launch(*catalogue.LOSS_FORWARD)
 
     def _backward(self, reduces: bool) -> Post:
-        if self.groups.after is None:
-            self._launch(catalogue.LOSS_BACKWARD)
-        layers, buckets = self.job.layers, self.job.buckets
-        for layer in range(layers):
-            self._launch(catalogue.BACKWARD_MLP)
-            yield from self._tensor_sum()
-            self._launch((*catalogue.BACKWARD_NORM, *catalogue.BACKWARD_ATTENTION))
-            yield from self._tensor_sum()
-            self._launch(catalogue.BACKWARD_NORM)
-            due = buckets * (layer + 1) // layers - buckets * layer // layers
-            if reduces:
-                for _ in range(due):
-                    yield from self._reduce_bucket()
-        if self.groups.before is None:
-            self._launch((catalogue.EMBEDDING_BACKWARD,))
+        job = self.job
+        if "after" not in self.groups:
+            self._launch(*catalogue.LOSS_BACKWARD)
+        for layer in range(job.layers):
+            self._launch(*catalogue.BACKWARD_MLP)
+            yield from self._blocking("tensor", "AllReduce", job.tensor_bytes)
+            self._launch(*catalogue.BACKWARD_NORM, *catalogue.BACKWARD_ATTENTION)
+            yield from self._blocking("tensor", "AllReduce", job.tensor_bytes)
+            self._launch(*catalogue.BACKWARD_NORM)
+            due = job.buckets * (layer + 1) // job.layers - job.buckets * layer // job.layers
+            for _ in range(due if reduces and "data" in self.groups else 0):
+                yield from self._reduce_bucket()
+        if "before" not in self.groups:
+            self._launch(catalogue.EMBEDDING_BACKWARD)
 
     def _optimizer(self) -> Post:
-        rank, groups = self.rank, self.groups
-        if groups.data is not None:
+        rank, job, data = self.rank, self.job, self.groups.get("data")
+        if data is not None:
             rank.wait(COMPUTE_STREAM, rank.record(DATA_STREAM))
-        self._launch(catalogue.OPTIMIZER[:1])
-        if groups.world is not None:
-            yield from self._blocking(groups.world, "AllReduce", 4, "f32")
-        self._launch(catalogue.OPTIMIZER[1:])
-        if groups.data is not None and self.job.sharded:
-            part = self.job.bucket_bytes // len(groups.data.ranks)
-            for _ in range(self.job.buckets):
-                yield from self._blocking(groups.data, "AllGather", part, "bf16")
-        rank.memset(self.job.bucket_bytes)
+        self._launch(*catalogue.OPTIMIZER[:1])
+        yield from self._blocking("world", "AllReduce", 4, "f32")
+        self._launch(*catalogue.OPTIMIZER[1:])
+        if data is not None and job.sharded:
+            for _ in range(job.buckets):
+                part = job.bucket_bytes // len(data.ranks)
+                yield from self._blocking("data", "AllGather", part)
+        rank.memset(job.bucket_bytes)
         rank.launch(catalogue.FILL)
 
-    def _launch(self, specs: Iterable[catalogue.KernelSpec]) -> None:
-        for spec in _changed(tuple(specs), self.job.changes):
+    def _launch(self, *specs: catalogue.KernelSpec) -> None:
+        for spec in _changed(specs, self.job.changes):
             self.rank.launch(spec, scale=self.scale)
-
-    def _tensor_sum(self) -> Post:
-        if self.groups.tensor is not None:
-            size = self.job.tensor_bytes
-            yield from self._blocking(self.groups.tensor, "AllReduce", size, "bf16")
 
     def _experts(self) -> Post:
         """Tokens go to the ranks of their experts, to some more than to others."""
-        group, rank, job = self.groups.data, self.rank, self.job
+        group, rank, job = self.groups.get("data"), self.rank, self.job
         if group is None or not job.expert_bytes:
             return
-        number = len(rank.sent)
-        own, others = group.ranks.index(rank.index), range(len(group.ranks))
+        number, own = len(rank.sent), group.ranks.index(rank.index)
         pairs = [
             (split_bytes(job, number, own, peer), split_bytes(job, number, peer, own))
-            for peer in others
+            for peer in range(len(group.ranks))
         ]
         rank.wait(EXPERT_STREAM, rank.record(COMPUTE_STREAM))
         yield from rank.all_to_all(group, pairs, job.expert_bytes, EXPERT_STREAM)
@@ -237,25 +191,25 @@ class Program:
 
     def _reduce_bucket(self) -> Post:
         """Gradients of one bucket, summed while the backward pass goes on."""
-        group, rank = self.groups.data, self.rank
-        if group is None:
-            return
+        group, rank = self.groups["data"], self.rank
         rank.wait(DATA_STREAM, rank.record(COMPUTE_STREAM))
         size, operation = self.job.bucket_bytes, "AllReduce"
         if self.job.sharded:
             size, operation = size // len(group.ranks), "ReduceScatter"
         yield from rank.communicate(group, operation, size, DATA_STREAM, "bf16")
 
-    def _blocking(self, group: Communicator, operation: str, size: int, data: str) -> Post:
-        """A collective that the compute stream waits for."""
-        rank, stream = self.rank, STREAMS[group.kind]
+    def _blocking(self, kind: str, operation: str, size: int, data: str = "bf16") -> Post:
+        """A collective of the rank's group of a kind, if any, that the compute stream waits for."""
+        if (group := self.groups.get(kind)) is None:
+            return
+        rank, stream = self.rank, STREAMS[kind]
         rank.wait(stream, rank.record(COMPUTE_STREAM))
         yield from rank.communicate(group, operation, size, stream, data)
         rank.wait(COMPUTE_STREAM, rank.record(stream))
 
-    def _neighbour(self, group: Communicator | None, sends: bool) -> Post:
-        """Hand activations or gradients to the next stage, or take them."""
-        if group is None:
+    def _neighbour(self, kind: str, sends: bool) -> Post:
+        """Hand activations or gradients to the stage before or after, or take them."""
+        if (group := self.groups.get(kind)) is None:
             return
         rank = self.rank
         rank.wait(PIPELINE_STREAM, rank.record(COMPUTE_STREAM))

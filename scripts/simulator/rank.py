@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulator.catalogue import LAUNCH_DRIVER, KernelSpec, nccl
 from simulator.collective import Arrival, Communicator
@@ -146,23 +146,17 @@ class Rank:
         call = self.call(spec.launch)
         start = self._start(call, stream)
         end = start + self._duration(spec.duration_ns * scale)
-        self._ran(Operation(start, end, "compute", stream, call.correlation, spec))
+        self._ran(start, end, "compute", stream, call.correlation, spec)
 
     def copy(
-        self,
-        size: int,
-        kind: str = "HtoD",
-        host: str = "Pinned",
-        stream: int = COPY_STREAM,
+        self, size: int, kind: str = "HtoD", host: str = "Pinned", stream: int = COPY_STREAM
     ) -> None:
         """A copy of `size` bytes; a pageable one holds the thread until it is done."""
         call = self.call("cudaMemcpyAsync_v3020", 5_200)
         start = self._start(call, stream)
         end = start + int(self.copies * (1_300 + size // COPY_BYTES_PER_NS[host]))
         ends = (host, "Device") if kind == "HtoD" else ("Device", host)
-        self._ran(
-            Operation(start, end, "memcpy", stream, call.correlation, None, size, kind, *ends)
-        )
+        self._ran(start, end, "memcpy", stream, call.correlation, None, size, kind, *ends)
         if host == "Pageable":
             self._stretch(end + 4_000)
 
@@ -171,7 +165,7 @@ class Rank:
         call = self.call("cudaMemsetAsync_v3020", 3_400)
         start = self._start(call, stream)
         end = start + 1_000 + size // 1_800
-        self._ran(Operation(start, end, "memset", stream, call.correlation, None, size))
+        self._ran(start, end, "memset", stream, call.correlation, None, size)
 
     def allocate(
         self, size: int, address: int, cost_ns: int = 90_000, cost: float | None = None
@@ -183,37 +177,24 @@ class Rank:
     def graph(self, specs: tuple[KernelSpec, ...], graph: int, nodes: bool) -> None:
         """A CUDA graph launched: one opaque interval, or its kernels where nodes are traced."""
         call = self.call("cudaGraphLaunch_v10000", 9_000)
-        first = at = self._start(call, COMPUTE_STREAM)
-        for number, spec in enumerate(specs, 1):
+        stream, number = COMPUTE_STREAM, call.correlation
+        first = at = self._start(call, stream)
+        for node, spec in enumerate(specs, graph << 32 | 1):
             end = at + self._duration(spec.duration_ns * 0.6)
             if nodes:
-                node = (graph << 32) | number
-                self._ran(
-                    Operation(
-                        at,
-                        end,
-                        "compute",
-                        COMPUTE_STREAM,
-                        call.correlation,
-                        spec,
-                        graph=graph,
-                        node=node,
-                    )
-                )
+                self._ran(at, end, "compute", stream, number, spec, graph=graph, node=node)
             at = end + 600
         if not nodes:
-            self._ran(
-                Operation(first, at - 600, "graph", COMPUTE_STREAM, call.correlation, graph=graph)
-            )
+            self._ran(first, at - 600, "graph", stream, number, graph=graph)
 
     def record(self, stream: int) -> Record:
         """An event recorded on a stream; ids are used again, the sync id is not."""
         call = self.call("cudaEventRecord_v3020", 1_500)
         self._events += 1
         event = 4 + self._events % 61
-        made = Record(stream, event, self._events, call.correlation, self.free.get(stream, 0))
-        self.records.append(made)
-        return made
+        done = self.free.get(stream, 0)
+        self.records.append(Record(stream, event, self._events, call.correlation, done))
+        return self.records[-1]
 
     def wait(self, stream: int, record: Record) -> None:
         """Make a stream wait for an event."""
@@ -246,8 +227,7 @@ class Rank:
         self, communicator: Communicator, operation: str, size: int, stream: int, data: str
     ) -> Post:
         """A collective: launched inside its NCCL range, ending when the group is done."""
-        text = f"nccl{operation}"
-        with self.range(text, "NCCL", communicator.payload(operation, size)):
+        with self.range(f"nccl{operation}", "NCCL", communicator.payload(operation, size)):
             call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
         yield from self._transfer(call, communicator, operation, size, stream, data)
 
@@ -255,29 +235,32 @@ class Rank:
         """A send or a receive; grouped, so that the launch lies in ncclGroupEnd."""
         peer = next(r for r in range(2) if communicator.ranks[r] != self.index)
         payload = communicator.payload("Send", size) | {"Peer rank": peer}
-        with self.range("ncclGroupStart", "NCCL"):
-            self.clock += 300
-        with self.range("ncclSend" if sends else "ncclRecv", "NCCL", payload):
-            self.clock += 900
-        with self.range("ncclGroupEnd", "NCCL"):
-            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        named = [("ncclSend" if sends else "ncclRecv", payload)]
+        call = self._grouped(named, 900)
         yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
 
     def all_to_all(
         self, communicator: Communicator, sizes: list[tuple[int, int]], size: int, stream: int
     ) -> Post:
         """Grouped sends and receives: (sent, received) bytes by rank; `size` decides how long."""
-        with self.range("ncclGroupStart", "NCCL"):
-            self.clock += 300
-        for peer, pair in enumerate(sizes):
-            for name, moved in zip(("Send", "Recv"), pair, strict=True):
-                payload = communicator.payload(name, moved) | {"Peer rank": peer}
-                with self.range(f"nccl{name}", "NCCL", payload):
-                    self.clock += 300
-        with self.range("ncclGroupEnd", "NCCL"):
-            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        named = [
+            (f"nccl{name}", communicator.payload(name, moved) | {"Peer rank": peer})
+            for peer, pair in enumerate(sizes)
+            for name, moved in zip(("Send", "Recv"), pair, strict=True)
+        ]
+        call = self._grouped(named, 300)
         self.sent[call.correlation] = (communicator, [sent for sent, _ in sizes])
         yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
+
+    def _grouped(self, named: list[tuple[str, dict[str, object]]], cost_ns: int) -> Call:
+        """The launch of a group of NCCL calls, which lies in ncclGroupEnd."""
+        with self.range("ncclGroupStart", "NCCL"):
+            self.clock += 300
+        for name, payload in named:
+            with self.range(name, "NCCL", payload):
+                self.clock += cost_ns
+        with self.range("ncclGroupEnd", "NCCL"):
+            return self.call(LAUNCH_DRIVER, 6_500, event_class=1)
 
     def _transfer(
         self,
@@ -291,11 +274,20 @@ class Rank:
         start = self._start(call, stream)
         end = yield Arrival(communicator, self.index, operation, size, start)
         spec = nccl(operation, data)
-        self._ran(Operation(start, end, "communication", stream, call.correlation, spec, size))
+        self._ran(start, end, "communication", stream, call.correlation, spec, size)
 
-    def _ran(self, operation: Operation) -> None:
-        self.operations.append(operation)
-        self.free[operation.stream] = operation.end
+    def in_order(self) -> list[Operation]:
+        """What the GPU did, by start."""
+        return sorted(self.operations, key=lambda operation: operation.start)
+
+    def first_launches(self, count: int) -> set[int]:
+        """The correlation ids of the first kernels."""
+        kernels = [op for op in self.in_order() if op.spec is not None]
+        return {op.correlation for op in kernels[:count]}
+
+    def _ran(self, start: int, end: int, role: str, stream: int, *facts: Any, **more: Any) -> None:
+        self.operations.append(Operation(start, end, role, stream, *facts, **more))
+        self.free[stream] = end
 
     def _stretch(self, until: int) -> None:
         """The last call lasts until a moment, and the thread goes on after it."""
@@ -305,14 +297,5 @@ class Rank:
         self.clock = max(self.clock, end + 1_500)
 
     def _waited(self, call: Call, kind: str, stream: int, event: int, event_sync: int) -> None:
-        self.waits.append(
-            Wait(
-                call.start + 200,
-                max(call.start + 300, call.end - 300),
-                kind,
-                stream,
-                event,
-                event_sync,
-                call.correlation,
-            )
-        )
+        start, end = call.start + 200, max(call.start + 300, call.end - 300)
+        self.waits.append(Wait(start, end, kind, stream, event, event_sync, call.correlation))

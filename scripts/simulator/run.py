@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from simulator.collective import Communicator, Instance, Rendezvous
-from simulator.program import Groups, Program
+from simulator.program import Program, groups_of
 from simulator.rank import Post, Rank
 from simulator.settings import TRUE_START_NS, Settings, cycle
 
@@ -38,8 +38,7 @@ def simulate(job: Settings, program: type[Program] = Program) -> Run:
     ranks = tuple(_rank(job, index) for index in range(job.world))
     programs: dict[int, Post] = {}
     for rank in ranks:
-        mine = Groups.of(rank.index, groups)
-        programs[rank.index] = program(job, rank, mine).everything()
+        programs[rank.index] = program(job, rank, groups_of(rank.index, groups)).everything()
     ready: deque[tuple[int, int | None]] = deque((rank.index, None) for rank in ranks)
     running = len(ranks)
     while ready:

@@ -137,19 +137,19 @@ def _words(text: str) -> set[str]:
 
 
 # Columns and tables that a generation does not have yet, and tables whose columns differ.
-_LATER_KERNEL = (
-    "qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId clusterX clusterY clusterZ "
-    "clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters "
-    "sharedMemoryRequestedPercentage tensorSizeMinusOneElements"
-)
 _MID_LACKS = _words(
-    f"greenContextId copyCount deprecatedSyncType eventSyncId timestamp argumentsId "
-    f"systemClockNs binaryData {_LATER_KERNEL}"
+    "greenContextId copyCount deprecatedSyncType eventSyncId timestamp argumentsId systemClockNs "
+    "binaryData qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId clusterX clusterY "
+    "clusterZ clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters "
+    "sharedMemoryRequestedPercentage tensorSizeMinusOneElements"
 )
 _OLD_LACKS = _MID_LACKS | _words(
     "eventClass mangledName sharedMemoryExecuted sharedMemoryLimitConfig graphNodeId"
 )
-_MID_TABLES_LACKING = _words(
+_NEW_TABLES = TABLES.keys() - _words(
+    "EXPORT_META_DATA TARGET_INFO_CUDA_GPU TARGET_INFO_CUDA_NULL_STREAM"
+)
+_MID_TABLES = TABLES.keys() - _words(
     "ANALYSIS_FILE META_DATA_CAPTURE META_DATA_EXPORT TARGET_INFO_CUDA_DEVICE DIAGNOSTIC_EVENT "
     "TARGET_INFO_CUDA_CONTEXT_INFO TARGET_INFO_CUDA_GPU CUPTI_ACTIVITY_KIND_OVERHEAD "
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE CUDA_GRAPH_NODE_EVENTS MPI_RANKS MPI_COMMUNICATORS "
@@ -226,23 +226,12 @@ def tables(generation: str) -> dict[str, tuple[Column, ...]]:
     """Every table of a generation: name -> columns in order."""
     integer = "INT" if generation == OLD else "INTEGER"
     lacking = {NEW: set[str](), MID: _MID_LACKS, OLD: _OLD_LACKS}[generation]
+    has = {NEW: _NEW_TABLES, MID: _MID_TABLES, OLD: _OLD_TABLES}[generation]
     found = {}
-    for name, line in TABLES.items():
-        if generation == NEW and name in {
-            "EXPORT_META_DATA",
-            "TARGET_INFO_CUDA_GPU",
-            "TARGET_INFO_CUDA_NULL_STREAM",
-        }:
-            continue
-        if generation == MID and name in _MID_TABLES_LACKING:
-            continue
-        if generation == OLD and name not in _OLD_TABLES:
-            continue
+    for name in (name for name in TABLES if name in has):
         override = _OVERRIDES[generation].get(name)
-        columns = [_column(word, integer) for word in (override or line).split()]
-        if override is None:
-            columns = [c for c in columns if c.name not in lacking]
-        found[name] = tuple(columns)
+        columns = [_column(word, integer) for word in (override or TABLES[name]).split()]
+        found[name] = tuple(c for c in columns if override or c.name not in lacking)
     return found
 
 

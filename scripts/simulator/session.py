@@ -1,6 +1,6 @@
 """What surrounds the events of an export: processes, threads, devices, clocks, environment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,6 @@ class Session(Database):
         environment: Mapping[str, str] | None = None,
         graph_mode: str = "Graph",
         include_json: bool = True,
-        capture: Iterable[tuple[str, str]] = (),
     ) -> None:
         super().__init__(path, generation)
         self.hostname = hostname
@@ -55,31 +54,25 @@ class Session(Database):
         self.environment = dict(environment or {})
         self.graph_mode = graph_mode
         self.include_json = include_json
-        self.capture = list(capture)
         self.processes: dict[int, Process] = {}
         self._correlations: dict[int, int] = {}
         self._domains: dict[int, int] = {}
 
-    def process(
-        self, pid: int = 1000, name: Text = "python", env: Mapping[str, str] | None = None
-    ) -> Process:
-        """Register a process. `env` joins the environment that the profiler ran in."""
-        self.environment.update(env or {})
+    def process(self, pid: int = 1000, name: Text = "python") -> Process:
+        """Register a process."""
         process = Process(pid)
         if pid not in self.processes:
             self.processes[pid] = process
             if self.has("PROCESSES"):
-                self.add("PROCESSES", {"globalPid": process.global_pid, "pid": pid, "name": name})
+                self.add("PROCESSES", globalPid=process.global_pid, pid=pid, name=name)
         return process
 
     def thread_name(
         self, name: Text, tid: int | None = None, process: Process | None = None
-    ) -> int:
-        """Name a thread as the operating system does. Returns its globalTid."""
+    ) -> None:
+        """Name a thread as the operating system does."""
         thread = self._process(process).thread(tid)
-        row = {"nameId": self.string(name), "priority": 20, "globalTid": thread}
-        self.add("ThreadNames", row)
-        return thread
+        self.add("ThreadNames", nameId=self.string(name), priority=20, globalTid=thread)
 
     def diagnostic(
         self,
@@ -91,71 +84,43 @@ class Session(Database):
     ) -> None:
         """A message of the profiler; severity 1 info, 2 warning, 3 error."""
         pid = NO_PROCESS if process is None else process.global_pid
-        self.add(
-            "DIAGNOSTIC_EVENT",
-            {
-                "timestamp": time,
-                "timestampType": 1,
-                "source": source,
-                "severity": severity,
-                "text": text,
-                "globalPid": pid,
-            },
-        )
+        row: dict[str, object] = {"timestamp": time, "timestampType": 1, "globalPid": pid}
+        self.add("DIAGNOSTIC_EVENT", row, source=source, severity=severity, text=text)
 
-    def gpu(self, gpu_id: int = 0, **columns: object) -> int:
-        """One GPU of the machine, an H100 unless `columns` says otherwise. Returns its id."""
-        values = {**H100, **identity(gpu_id, self.hostname), **columns}
+    def gpu(self, gpu_id: int = 0, **columns: object) -> None:
+        """One GPU of the machine, an H100 unless `columns` says otherwise."""
+        values = {**H100, **identity(gpu_id, self.hostname)}
         if self.generation == schema.OLD:
-            narrow = {**values, "deviceId": values["cuDevice"]}
-            self.add("TARGET_INFO_GPU", narrow)
+            values |= columns
             pid = next(iter(self.processes), 1000)
-            self.add("TARGET_INFO_CUDA_GPU", old_layout(values, pid))
-        else:
-            self.add("TARGET_INFO_GPU", {**H100, **identity(gpu_id, self.hostname)}, **columns)
-        return gpu_id
+            self.add("TARGET_INFO_CUDA_GPU", **old_layout(values, pid))
+            columns = {"deviceId": values["cuDevice"]}
+        self.add("TARGET_INFO_GPU", columns, **values)
 
     def cuda_device(
         self, gpu_id: int = 0, cuda_id: int = 0, process: Process | None = None
     ) -> None:
         """Say which GPU a process sees as CUDA device `cuda_id`, with its context and streams."""
         pid = self._process(process).pid
-        uuid = identity(gpu_id, self.hostname)["uuid"]
         if self.has("TARGET_INFO_CUDA_DEVICE"):
-            self.add(
-                "TARGET_INFO_CUDA_DEVICE",
-                {
-                    "gpuId": gpu_id,
-                    "cudaId": cuda_id,
-                    "pid": pid,
-                    "uuid": uuid,
-                    "numMultiprocessors": H100["smCount"],
-                },
-            )
+            row = {"uuid": identity(gpu_id, self.hostname)["uuid"], "pid": pid}
+            row["numMultiprocessors"] = H100["smCount"]
+            self.add("TARGET_INFO_CUDA_DEVICE", row, gpuId=gpu_id, cudaId=cuda_id)
         context = {"hwId": 0, "vmId": 1, "processId": pid, "deviceId": cuda_id, "contextId": 1}
         if self.has("TARGET_INFO_CUDA_CONTEXT_INFO"):
             extra = dict.fromkeys(("parentContextId", "isGreenContext", "numMultiprocessors"), 0)
-            self.add("TARGET_INFO_CUDA_CONTEXT_INFO", {"nullStreamId": 7, **context, **extra})
+            self.add("TARGET_INFO_CUDA_CONTEXT_INFO", context | extra, nullStreamId=7)
         else:
-            self.add("TARGET_INFO_CUDA_NULL_STREAM", {"streamId": 7, **context})
+            self.add("TARGET_INFO_CUDA_NULL_STREAM", context, streamId=7)
         self.stream(7, flag=3, process=process)
 
     def stream(
         self, stream: int, flag: int = 2, priority: int = 0, process: Process | None = None
-    ) -> int:
+    ) -> None:
         """A CUDA stream; flag 1 default, 2 non-blocking, 3 null; priority 0 or negative."""
-        self.add(
-            "TARGET_INFO_CUDA_STREAM",
-            {
-                "streamId": stream,
-                "vmId": 1,
-                "processId": self._process(process).pid,
-                "contextId": 1,
-                "priority": priority & 0xFFFFFFFF,
-                "flag": flag,
-            },
-        )
-        return stream
+        pid = self._process(process).pid
+        row = {"vmId": 1, "processId": pid, "contextId": 1, "priority": priority & 0xFFFFFFFF}
+        self.add("TARGET_INFO_CUDA_STREAM", row, streamId=stream, flag=flag)
 
     def correlation(self, process: Process | None = None) -> int:
         """A fresh correlation id of a process (other processes count on their own)."""
@@ -164,47 +129,43 @@ class Session(Database):
         return self._correlations[pid]
 
     def _process(self, process: Process | None) -> Process:
+        """The given process, or the first one of the report."""
         if process is not None:
             return process
-        if not self.processes:
-            self.process()
-        return next(iter(self.processes.values()))
+        return next(iter(self.processes.values()), None) or self.process()
 
     def _finish(self) -> None:
         super()._finish()
-        if self.has("TARGET_INFO_SYSTEM_ENV"):
-            self._system_environment()
+        self._system_environment()
         if self.has("TARGET_INFO_SESSION_START_TIME") and self.utc_epoch_ns is not None:
             stamp = datetime.fromtimestamp(self.utc_epoch_ns // 10**9, UTC)
             iso = stamp.replace(tzinfo=None).isoformat()
             row = {"utcEpochNs": self.utc_epoch_ns, "utcTime": iso, "localTime": iso}
-            row["systemClockNs"] = self.system_clock_ns
-            self.add("TARGET_INFO_SESSION_START_TIME", row)
+            clock = self.system_clock_ns
+            self.add("TARGET_INFO_SESSION_START_TIME", **row, systemClockNs=clock)
         if self.has("ANALYSIS_DETAILS"):
-            self._analysis_details()
+            duration = self._last_end() if self.duration_ns is None else self.duration_ns
+            # Older exporters counted from a clock of their own.
+            start = self.system_clock_ns if self.generation == schema.NEW else 1_332_298_147
+            row = {"globalVid": VM_ID, "duration": duration, "startTime": start}
+            self.add("ANALYSIS_DETAILS", row, stopTime=start + duration)
         self._metadata()
 
-    def _analysis_details(self) -> None:
-        duration = self.duration_ns
-        if duration is None:
-            ends = [
-                value
-                for name, rows in self._rows.items()
-                for index, column in enumerate(self.tables[name])
-                if column.name == "end"
-                for row in rows
-                if isinstance(value := row[index], int)
-            ]
-            duration = max(ends, default=0)
-        # Older exporters counted from a clock of their own.
-        start = self.system_clock_ns if self.generation == schema.NEW else 1_332_298_147
-        row = {"globalVid": VM_ID, "duration": duration, "startTime": start}
-        self.add("ANALYSIS_DETAILS", {**row, "stopTime": start + duration})
+    def _last_end(self) -> int:
+        """The last end of anything."""
+        ends = [0]
+        for name, rows in self._rows.items():
+            places = [n for n, column in enumerate(self.tables[name]) if column.name == "end"]
+            found = (row[place] for place in places for row in rows)
+            ends += [value for value in found if isinstance(value, int)]
+        return max(ends)
 
     def _system_environment(self) -> None:
+        if not self.has("TARGET_INFO_SYSTEM_ENV"):
+            return
         between = ";" if self.generation == schema.NEW else "\0"
         pairs = between.join(f"{key}={value}" for key, value in self.environment.items())
-        facts: dict[str, tuple[int, str]] = {
+        facts = {
             "CpuDescription": (13, "Simulated CPU"),
             "NvDriverVersion": (205, "595.71.05"),
             "OsDescription": (605, "Simulated Linux"),
@@ -215,8 +176,7 @@ class Session(Database):
             facts["Hostname"] = (619, self.hostname)
         for name, (number, value) in facts.items():
             row = {"globalVid": VM_ID, "devStateName": "Local (CLI)", "name": name}
-            row |= {"nameEnum": number, "value": value}
-            self.add("TARGET_INFO_SYSTEM_ENV", row)
+            self.add("TARGET_INFO_SYSTEM_ENV", row, nameEnum=number, value=value)
 
     def _metadata(self) -> None:
         if self.generation == schema.OLD:
@@ -229,22 +189,18 @@ class Session(Database):
         }
         for part, value in zip(("MAJOR", "MINOR", "MICRO"), version.split("."), strict=True):
             facts[f"EXPORT_SCHEMA_VERSION_{part}"] = value
+        table, captured = "META_DATA_EXPORT", [("CUDA_GRAPH_TRACE_OPTIONS:MODE", self.graph_mode)]
         if self.generation == schema.MID:
+            table, captured = "EXPORT_META_DATA", []
             facts["EXPORT_LAZY"] = "true"
-            for name, text in facts.items():
-                self.add("EXPORT_META_DATA", {"name": name, "value": text})
-            return
-        facts["EXPORT_PARAM_LAZY"] = "true"
-        facts["EXPORT_PARAM_INCLUDE_JSON"] = str(self.include_json).lower()
-        facts["EXPORT_PARAM_TIME_SHIFT"] = "0"
-        facts["EXPORT_CONFIG_TIME_SHIFT"] = "0"
+        else:
+            facts["EXPORT_PARAM_LAZY"] = "true"
+            facts["EXPORT_PARAM_INCLUDE_JSON"] = str(self.include_json).lower()
+            facts |= {"EXPORT_PARAM_TIME_SHIFT": "0", "EXPORT_CONFIG_TIME_SHIFT": "0"}
+            captured.append(("PROCESS_0:COMMAND", "python"))
+            for key, value in self.environment.items():
+                captured.append(("PROCESS_0:ENVIRONMENT_VARIABLE", f'{key}="{value}"'))
         for name, text in facts.items():
-            self.add("META_DATA_EXPORT", {"name": name, "value": text})
-        capture = [("CUDA_GRAPH_TRACE_OPTIONS:MODE", self.graph_mode)]
-        capture += [("PROCESS_0:COMMAND", "python"), *self.capture]
-        capture += [
-            ("PROCESS_0:ENVIRONMENT_VARIABLE", f'{key}="{value}"')
-            for key, value in self.environment.items()
-        ]
-        for name, text in capture:
-            self.add("META_DATA_CAPTURE", {"name": name, "value": text})
+            self.add(table, name=name, value=text)
+        for name, text in captured:
+            self.add("META_DATA_CAPTURE", name=name, value=text)

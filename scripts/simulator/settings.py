@@ -108,6 +108,10 @@ class Settings:
         """The node that a rank runs on."""
         return rank // self.ranks_per_node
 
+    def device(self, local: int) -> int:
+        """The CUDA ordinal that the process of a local rank sees its GPU under."""
+        return 0 if self.one_device_per_process else local
+
     def clock(self, rank: int) -> Clock:
         """The clocks of a rank; ranks of one report share all but the GPU's own."""
         node = self.node(rank)

@@ -3,18 +3,17 @@
 Times are ns of each report's own clock where an event is meant, and plain ns for lengths.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from statistics import median
 
+from simulator.clocks import Clock
 from simulator.collective import Instance, bus_factor
-from simulator.emit import device_of, lost_calls
-from simulator.idle_truth import idle_truth
 from simulator.rank import Operation, Rank
 from simulator.run import Run
 from simulator.settings import Settings
 
-Interval = tuple[int, int]
 COMPUTE, COMMUNICATION, MEMORY, GRAPH = 1, 2, 4, 8
 _CLASS = {
     "compute": COMPUTE,
@@ -23,24 +22,17 @@ _CLASS = {
     "memset": MEMORY,
     "graph": GRAPH,
 }
+KERNEL_WAIT_NS = 30_000
 
 
 def truth(run: Run) -> dict[str, object]:
     """The truth of a run, ready for JSON."""
     job = run.job
     collectives = sorted(run.instances, key=lambda i: (max(i.starts.values()), i.sequence))
+    names = ("name", "seed", "world", "tensor", "data", "pipeline", "iterations", "warmup")
     return {
         "simulated": True,
-        "job": {
-            "name": job.name,
-            "seed": job.seed,
-            "world": job.world,
-            "tensor": job.tensor,
-            "data": job.data,
-            "pipeline": job.pipeline,
-            "iterations": job.iterations,
-            "warmup": job.warmup,
-        },
+        "job": {name: getattr(job, name) for name in names},
         "straggler": job.straggler,
         "groups": [
             {"kind": g.kind, "ranks": list(g.ranks), "communicator": g.number} for g in run.groups
@@ -55,22 +47,21 @@ def truth(run: Run) -> dict[str, object]:
 
 
 def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -> dict[str, object]:
-    clock = job.clock(rank.index)
+    clock, node = job.clock(rank.index), job.node(rank.index)
     starts = clock.gpu([op.start for op in rank.operations]).tolist()
     ends = clock.gpu([op.end for op in rank.operations]).tolist()
     placed = [
         op._replace(start=start, end=end)
         for op, start, end in zip(rank.operations, starts, ends, strict=True)
     ]
-    mine = [instance for instance in collectives if rank.index in instance.starts]
-    last = [i for i in mine if max(i.starts, key=lambda r: i.starts[r]) == rank.index]
+    joined = [instance for instance in collectives if rank.index in instance.starts]
     return {
         "rank": rank.index,
         "report": report,
-        "node": job.node(rank.index),
-        "host": f"node{job.node(rank.index)}" if job.hostnames else None,
+        "node": node,
+        "host": f"node{node}" if job.hostnames else None,
         "pid": rank.pid,
-        "device": device_of(job, rank),
+        "device": job.device(rank.local),
         "clock": {
             "session_start_true_ns": clock.start,
             "utc_error_ns": clock.utc_error_ns,
@@ -79,16 +70,16 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
             "drift_ppm": clock.drift_ppm,
         },
         "budget": budget((op.start, op.end, _CLASS[op.role]) for op in placed),
-        "idle": idle_truth(clock, rank, placed, lost_calls(job, rank)),
-        "kernels": kernels(placed),
+        "idle": _stream_waits(job, clock, rank, placed),
+        "kernels": _kernels(placed),
         "copies": _copies(placed),
-        "memsets": _sum(op for op in placed if op.role == "memset"),
-        "graphs": _sum(op for op in placed if op.role == "graph"),
+        "memsets": _sum([op for op in placed if op.role == "memset"]),
+        "graphs": _sum([op for op in placed if op.role == "graph"]),
         "iterations": _iterations(job, rank),
         "calls": len(rank.calls),
-        "wait_ns": sum(max(i.starts.values()) - i.starts[rank.index] for i in mine),
-        "collectives": len(mine),
-        "arrived_last": len(last),
+        "wait_ns": sum(max(i.starts.values()) - i.starts[rank.index] for i in joined),
+        "collectives": len(joined),
+        "arrived_last": sum(i.last_rank == rank.index for i in joined),
     }
 
 
@@ -104,22 +95,16 @@ def budget(events: Iterable[tuple[int, int, int]]) -> dict[str, object]:
         return {"window_ns": 0}
     edges.sort()
     depth = {COMPUTE: 0, COMMUNICATION: 0, MEMORY: 0, GRAPH: 0}
-    cells: dict[int, int] = {}
+    cells: dict[int, int] = defaultdict(int)
     for (at, step, kind), (following, _, _) in pairwise([*edges, edges[-1]]):
         depth[kind] += step
-        state = sum(bit for bit, count in depth.items() if count)
-        if following > at:
-            cells[state] = cells.get(state, 0) + following - at
+        if state := sum(bit for bit, count in depth.items() if count):
+            cells[state] += following - at
 
     def total(chosen: int, without: int = 0) -> int:
-        return sum(
-            length for state, length in cells.items() if state & chosen and not state & without
-        )
+        return sum(n for state, n in cells.items() if state & chosen and not state & without)
 
-    window = edges[-1][0] - edges[0][0]
-    work = COMPUTE | GRAPH
-    busy = sum(length for state, length in cells.items() if state)
-    overlap = sum(n for s, n in cells.items() if s & work and s & COMMUNICATION)
+    window, busy, work = edges[-1][0] - edges[0][0], sum(cells.values()), COMPUTE | GRAPH
     return {
         "start_ns": edges[0][0],
         "end_ns": edges[-1][0],
@@ -128,7 +113,7 @@ def budget(events: Iterable[tuple[int, int, int]]) -> dict[str, object]:
         "compute_ns": total(work),
         "communication_ns": total(COMMUNICATION),
         "memory_ns": total(MEMORY),
-        "overlap_ns": overlap,
+        "overlap_ns": total(COMMUNICATION) - total(COMMUNICATION, work),
         "exposed_communication_ns": total(COMMUNICATION, work | MEMORY),
         "copy_only_ns": total(MEMORY, work | COMMUNICATION),
         "opaque_graph_ns": total(GRAPH),
@@ -139,55 +124,68 @@ def budget(events: Iterable[tuple[int, int, int]]) -> dict[str, object]:
 
 def _partition(cells: dict[int, int]) -> dict[str, int]:
     """Lengths by combination, graphs counted as compute; sums to busy."""
+    classes = {"compute": COMPUTE | GRAPH, "communication": COMMUNICATION, "memory": MEMORY}
     named: dict[str, int] = {}
     for state, length in sorted(cells.items()):
-        flags = {
-            "compute": state & (COMPUTE | GRAPH),
-            "communication": state & COMMUNICATION,
-            "memory": state & MEMORY,
-        }
-        name = "+".join(word for word, on in flags.items() if on)
-        if name:
+        name = "+".join(word for word, bits in classes.items() if state & bits)
+        if length:
             named[name] = named.get(name, 0) + length
     return named
 
 
-def kernels(operations: Iterable[Operation]) -> list[dict[str, object]]:
+def _stream_waits(
+    job: Settings, clock: Clock, rank: Rank, placed: list[Operation]
+) -> dict[str, int] | None:
+    """What the streams waited for, ns; None where graphs hide what happened."""
+    if any(op.role == "graph" for op in placed) or not placed:
+        return None
+    lost = rank.first_launches(job.orphan_kernels)
+    starts = clock.host([call.start for call in rank.calls]).tolist()
+    called = {
+        call.correlation: start
+        for call, start in zip(rank.calls, starts, strict=True)
+        if call.correlation not in lost
+    }
+    waits = {"host_wait_ns": 0, "kernel_wait_ns": 0, "other_wait_ns": 0}
+    reached: dict[int, int] = {}
+    for op in sorted(placed, key=lambda op: op.start):
+        before = reached.get(op.stream, op.start)
+        if op.start > before:
+            by_host = called.get(op.correlation, before) > before
+            short = op.start - before < KERNEL_WAIT_NS
+            waiting = "host" if by_host else "kernel" if short else "other"
+            waits[f"{waiting}_wait_ns"] += op.start - before
+        reached[op.stream] = max(before, op.end)
+    return waits
+
+
+def _kernels(operations: Iterable[Operation]) -> list[dict[str, object]]:
     """Per demangled name: instances, total and median ns, largest total first."""
-    found: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = defaultdict(list)
     for op in operations:
         if op.spec is not None:
-            found.setdefault(op.spec.name, []).append(op.end - op.start)
-    rows: list[dict[str, object]] = [
+            found[op.spec.name].append(op.end - op.start)
+    return [
         {"name": name, "instances": len(d), "total_ns": sum(d), "median_ns": median(d)}
         for name, d in sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))
     ]
-    return rows
 
 
 def _copies(operations: list[Operation]) -> list[dict[str, object]]:
-    kinds = sorted(
-        {(op.copy_kind, op.source, op.target) for op in operations if op.role == "memcpy"}
-    )
+    found: dict[tuple[str, str, str], list[Operation]] = defaultdict(list)
+    for op in operations:
+        if op.role == "memcpy":
+            found[op.copy_kind, op.source, op.target].append(op)
     return [
-        {"kind": kind, "source": source, "target": target}
-        | _sum(
-            op
-            for op in operations
-            if op.role == "memcpy" and (op.copy_kind, op.source, op.target) == key
-        )
-        for key in kinds
-        for kind, source, target in [key]
+        {"kind": kind, "source": source, "target": target} | _sum(copies)
+        for (kind, source, target), copies in sorted(found.items())
     ]
 
 
-def _sum(operations: Iterable[Operation]) -> dict[str, object]:
-    found = list(operations)
-    return {
-        "count": len(found),
-        "bytes": sum(op.size for op in found),
-        "total_ns": sum(op.end - op.start for op in found),
-    }
+def _sum(operations: list[Operation]) -> dict[str, object]:
+    total = sum(op.end - op.start for op in operations)
+    size = sum(op.size for op in operations)
+    return {"count": len(operations), "bytes": size, "total_ns": total}
 
 
 def _iterations(job: Settings, rank: Rank) -> list[dict[str, object]]:
@@ -220,5 +218,5 @@ def _collective(job: Settings, instance: Instance) -> dict[str, object]:
         "wait_ns": [last - start for _, start in starts],
         "transfer_ns": duration,
         "busbw_gb_per_s": round(total * factor / duration, 6),
-        "last_rank": max(instance.starts, key=lambda rank: instance.starts[rank]),
+        "last_rank": instance.last_rank,
     }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulator.ncu_page import MeasuredKernel, raw_page
+from simulator.ncu import MeasuredKernel, raw_page
 
 import nsightpy
 from nsightpy.analysis.selection.headroom import match, plain_signature, unlike
