@@ -14,14 +14,12 @@ from typing import Any
 class Listed:
     """A command: its name and its line in `nsightpy --help`.
 
-    `folder`: it is declared in a folder of its own. `cli`: the command line has a module for it.
-    `answers`: in rows or sections, in json, too; what does not is no tool of `nsightpy mcp`.
-    `figure`: it draws; `nsightpy.NAME_figure` is what draws.
+    `cli`: the command line has a module for it. `answers`: in rows or sections, in json, too; what
+    does not is no tool of `nsightpy mcp`. `figure`: it draws; `nsightpy.NAME_figure` does.
     """
 
     name: str
     help: str
-    folder: bool = False
     cli: bool = False
     answers: bool = True
     figure: bool = False
@@ -31,58 +29,41 @@ class Listed:
         """Its name in `nsightpy`."""
         return self.name.replace("-", "_")
 
-    @property
-    def module(self) -> str:
-        """Where it is declared."""
-        return f"nsightpy.commands.{self.function}{'.command' if self.folder else ''}"
-
     def load(self) -> Any:
-        """The command itself."""
-        return getattr(import_module(self.module), self.function)
+        """The command itself, from its module in `nsightpy.commands` or from its folder there."""
+        module = import_module(f"nsightpy.commands.{self.function}")
+        if hasattr(module, "__path__"):
+            module = import_module(f"{module.__name__}.command")
+        return getattr(module, self.function)
 
 
 # By the heading under which `nsightpy --help` shows them, in the order of a user's work.
 GROUPS = {
     "Begin here": (
-        Listed("summarize", "One screen: what ran, where the time went, what next.", folder=True),
-        Listed("findings", "What stands out, and what it could give back at most.", folder=True),
-        Listed(
-            "report", "Everything here on one offline page to send.", folder=True, answers=False
-        ),
+        Listed("summarize", "One screen: what ran, where the time went, what next."),
+        Listed("findings", "What stands out, and what it could give back at most."),
+        Listed("report", "Everything here on one offline page to send.", answers=False),
         Listed("info", "What each report is: rank, host, GPU, versions, warnings."),
         Listed(
             "compare",
             "Runs before against runs after: slower, by how much, why; gates.",
-            folder=True,
             cli=True,
             figure=True,
         ),
     ),
     "What ran": (
         Listed("kernels", "Kernels by GPU time, as nsys stats counts it."),
-        Listed("operators", "PyTorch operators and modules by host and device time.", folder=True),
+        Listed("operators", "PyTorch operators and modules by host and device time."),
         Listed("api", "CUDA API functions by host time."),
         Listed("memory", "Copies and memory sets by time and size."),
         Listed(
-            "memory-usage",
-            "Allocated memory: the peak, who holds it, what is left.",
-            folder=True,
-            figure=True,
+            "memory-usage", "Allocated memory: the peak, who holds it, what is left.", figure=True
         ),
-        Listed(
-            "nvtx",
-            "Code ranges by host time and by the GPU time they caused.",
-            folder=True,
-        ),
-        Listed("stats", "A report of nsys stats by its own name: nvtx_sum, ...", folder=True),
+        Listed("nvtx", "Code ranges by host time and by the GPU time they caused."),
+        Listed("stats", "A report of nsys stats by its own name: nvtx_sum, ..."),
     ),
     "Where the time went": (
-        Listed(
-            "breakdown",
-            "How each device's time divides: busy, exposed, idle.",
-            folder=True,
-            figure=True,
-        ),
+        Listed("breakdown", "How each device's time divides: busy, exposed, idle.", figure=True),
         Listed("gaps", "Why devices were idle: causes and places, or the longest intervals."),
         Listed(
             "iterations",
@@ -93,7 +74,6 @@ GROUPS = {
         Listed(
             "timeline",
             "Every rank on one clock: a picture, a page, or a trace.",
-            folder=True,
             figure=True,
             answers=False,
         ),
@@ -101,47 +81,22 @@ GROUPS = {
         Listed("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     ),
     "Several ranks": (
-        Listed("ranks", "Every rank on one clock: offsets, waits, the straggler.", folder=True),
+        Listed("ranks", "Every rank on one clock: offsets, waits, the straggler."),
         Listed(
             "collectives",
             "Collectives by size and group: bandwidth, wait, who is late.",
-            folder=True,
             figure=True,
         ),
     ),
     "With Nsight Compute": (
-        Listed(
-            "select",
-            "Which kernels are worth measuring with ncu, and the commands.",
-            folder=True,
-            cli=True,
-        ),
-        Listed(
-            "roofline",
-            "Kernels against the machine's limits, from ncu reports.",
-            folder=True,
-            figure=True,
-        ),
-        Listed(
-            "headroom",
-            "What ncu measured, as ceilings of what there is to gain.",
-            folder=True,
-            figure=True,
-        ),
+        Listed("select", "Which kernels are worth measuring with ncu, and the commands.", cli=True),
+        Listed("roofline", "Kernels against the machine's limits, from ncu reports.", figure=True),
+        Listed("headroom", "What ncu measured, as ceilings of what there is to gain.", figure=True),
     ),
     "Files and agents": (
-        Listed(
-            "export",
-            "Every frame as parquet or csv, with rank, on one clock.",
-            answers=False,
-        ),
+        Listed("export", "Every frame as parquet or csv, with rank, on one clock.", answers=False),
         Listed("cache", "Show or clear what nsightpy keeps of reports.", answers=False),
-        Listed(
-            "mcp",
-            "Serve these commands to agents, read-only.",
-            folder=True,
-            answers=False,
-        ),
+        Listed("mcp", "Serve these commands to agents, read-only.", answers=False),
     ),
 }
 COMMANDS = {each.name: each for group in GROUPS.values() for each in group}

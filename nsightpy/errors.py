@@ -6,8 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-# Where limits leave less than this, whatever goes wrong does for want of memory: libraries that
-# cannot be loaded, calls that fail without a word.
+# Where limits leave less, whatever goes wrong does for want of memory: libraries, calls.
 _LITTLE = 32 * 2**20
 # "raise": what no check foresaw is raised as it is, so that no run of the tests gets past it.
 FAULTS = "NSIGHTPY_FAULTS"

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-# The name of what must have one and has none.
-NO_NAME = "[no name]"
+NO_NAME = "[no name]"  # of what must have one
 _IN_SENTENCES = 60
 # A cast follows no word: the (int) of [lambda(int) (instance 1)] is a parameter list.
 _CASTS = re.compile(r"(?<!\w)\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)")

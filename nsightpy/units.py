@@ -23,12 +23,13 @@ _ROUNDS_UP = 0.9995
 _BYTE_STEPS = (("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
-def parse_time_ns(text: str) -> int:
-    """Nanoseconds of "1500", "1.5us", "20 ms", "3s"; exact, no float in between.
+def parse_time_ns(time: str | int) -> int:
+    """Nanoseconds of 1500, "1500", "1.5us", "20 ms", "3s"; exact, no float in between.
 
     A fraction of a nanosecond is cut off. Raises UsageError when the text is no time, or one
     that no report can hold.
     """
+    text = time if isinstance(time, str) else str(Decimal(time))
     match = _TIME.fullmatch(text)
     try:
         if match is None:
@@ -40,21 +41,8 @@ def parse_time_ns(text: str) -> int:
             f"{text!r} is not a time: give nanoseconds, or a number with a unit ({units})"
         ) from None
     if abs(value) > _LATEST_NS:
-        raise _too_late(text)
+        raise UsageError(f"{text[:40]!r} is beyond every report: at most 2^62 ns, 146 years")
     return int(value)
-
-
-def checked_time_ns(time: str | int) -> int:
-    """The same of a text or of nanoseconds."""
-    if isinstance(time, str):
-        return parse_time_ns(time)
-    if abs(time) > _LATEST_NS:
-        raise _too_late(f"{Decimal(time):.3g}")
-    return time
-
-
-def _too_late(text: str) -> UsageError:
-    return UsageError(f"{text!r} is beyond every report: at most 2^62 ns, 146 years")
 
 
 def time_unit_for(values_ns: Iterable[float | None]) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import sys
@@ -76,9 +77,9 @@ class Failure:
             for line in message.splitlines()
         ]
         if as_json:
-            from nsightpy.output.formats import error_line
+            from nsightpy.output.formats import error_document
 
-            lines.append(error_line(self.file, self.what, self.what_to_do))
+            lines.append(json.dumps(error_document(self.file, self.what, self.what_to_do)))
         return lines
 
 

@@ -116,32 +116,27 @@ def _click_type(argument: Argument) -> Any:
 
 
 def options_of(command: Command[Any], *extra: click.Option) -> list[click.Parameter]:
-    """All parameters of a command: reports, its own options, those that commands share."""
+    """All parameters of a command: reports, its own options, those that commands share.
+
+    Last, where the answer goes and in which format, unless that is an argument of its own.
+    """
     given = [*command.own.values(), *command.shared.values()]
-    options = [option for argument in given if (option := option_of(argument))]
+    options = [*extra, *(option for argument in given if (option := option_of(argument)))]
     if not command.positional:
-        return [*extra, *options]
+        return [*options]
     reports = click.Argument(["reports"], metavar="REPORT...", nargs=-1, required=True)
-    return [reports, *extra, *options, *_ways_out(command)]
-
-
-def _ways_out(command: Command[Any]) -> Iterable[click.Option]:
-    """Where the answer goes, and in which format, unless that is an argument of its own."""
-    if "output" not in command.own:
-        yield from _outputs(command)
+    options += [] if "output" in command.own else _outputs(command)
     if command.layouts:
-        yield click.Option(
-            ["--schema"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_print_schema(command),
-            help="Print the JSON Schema of the answer; no report is needed.",
-        )
-    yield click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.")
-    yield click.Option(
-        ["-v", "--verbose"], is_flag=True, help="Say which files are read, and how long."
-    )
+        about = "Print the JSON Schema of the answer; no report is needed."
+        schema: dict[str, Any] = {
+            "is_eager": True,
+            "expose_value": False,
+            "callback": _print_schema(command),
+        }
+        options.append(click.Option(["--schema"], is_flag=True, help=about, **schema))
+    quiet = click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.")
+    verbose = "Say which files are read, and how long."
+    return [reports, *options, quiet, click.Option(["-v", "--verbose"], is_flag=True, help=verbose)]
 
 
 def _outputs(command: Command[Any]) -> Iterable[click.Option]:
@@ -176,14 +171,14 @@ def _outputs(command: Command[Any]) -> Iterable[click.Option]:
 
 
 def _print_schema(command: Command[Any]) -> Callable[..., None]:
-    def told(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    def print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:
             import json
 
             click.echo(json.dumps(command.schema, indent=2))
             context.exit()
 
-    return told
+    return print_schema
 
 
 def arguments_of(command: Command[Any], options: Mapping[str, Any]) -> dict[str, Any]:

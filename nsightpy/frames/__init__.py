@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from nsightpy.frames.columns import Column as Column, Schema as Schema
+from nsightpy.frames.file_schemas import (
+    ALLOCATOR_EVENTS as ALLOCATOR_EVENTS,
+    LAUNCHES as LAUNCHES,
+    MEMORY_BLOCKS as MEMORY_BLOCKS,
+    MEMORY_SEGMENTS as MEMORY_SEGMENTS,
+    METRICS as METRICS,
+    NCU_SCHEMAS as NCU_SCHEMAS,
+    RULES as RULES,
+    SNAPSHOT_RANGES as SNAPSHOT_RANGES,
+    SNAPSHOT_SCHEMAS as SNAPSHOT_SCHEMAS,
+    STACK_FRAMES as STACK_FRAMES,
+)
 from nsightpy.frames.frame import (
     ColumnData as ColumnData,
     Floats as Floats,
@@ -31,41 +43,25 @@ from nsightpy.frames.gpu_schema import (
     PAGE_FAULTS as PAGE_FAULTS,
     SYNCHRONIZATIONS as SYNCHRONIZATIONS,
 )
-from nsightpy.frames.host_schema import (
-    API_CALLS as API_CALLS,
-    CPU_RUNS as CPU_RUNS,
-    CPU_SAMPLES as CPU_SAMPLES,
-    GRAPH_NODES as GRAPH_NODES,
-    LIBRARY_CALLS as LIBRARY_CALLS,
-    MPI_CALLS as MPI_CALLS,
-    NVTX_RANGES as NVTX_RANGES,
-    OPERATORS as OPERATORS,
-    OS_CALLS as OS_CALLS,
-    PYTHON_FUNCTIONS as PYTHON_FUNCTIONS,
-)
-from nsightpy.frames.ncu_schema import (
-    LAUNCHES as LAUNCHES,
-    METRICS as METRICS,
-    NCU_SCHEMAS as NCU_SCHEMAS,
-    RULES as RULES,
-)
 from nsightpy.frames.order import (
     last_before as last_before,
     positions as positions,
     time_order as time_order,
 )
 from nsightpy.frames.schema import (
+    API_CALLS as API_CALLS,
+    CPU_RUNS as CPU_RUNS,
+    CPU_SAMPLES as CPU_SAMPLES,
     DEVICES as DEVICES,
     DIAGNOSTICS as DIAGNOSTICS,
     EVERY_SCHEMA as EVERY_SCHEMA,
+    GRAPH_NODES as GRAPH_NODES,
+    LIBRARY_CALLS as LIBRARY_CALLS,
+    MPI_CALLS as MPI_CALLS,
+    NVTX_RANGES as NVTX_RANGES,
+    OPERATORS as OPERATORS,
+    OS_CALLS as OS_CALLS,
     PROCESSES as PROCESSES,
+    PYTHON_FUNCTIONS as PYTHON_FUNCTIONS,
     SCHEMAS as SCHEMAS,
-)
-from nsightpy.frames.snapshot_schema import (
-    ALLOCATOR_EVENTS as ALLOCATOR_EVENTS,
-    MEMORY_BLOCKS as MEMORY_BLOCKS,
-    MEMORY_SEGMENTS as MEMORY_SEGMENTS,
-    SNAPSHOT_RANGES as SNAPSHOT_RANGES,
-    SNAPSHOT_SCHEMAS as SNAPSHOT_SCHEMAS,
-    STACK_FRAMES as STACK_FRAMES,
 )

@@ -148,10 +148,7 @@ class Frame(Mapping[str, ColumnData]):
     def take(self, rows: NDArray[Any]) -> Frame:
         """The rows of a boolean mask or an index array, as a new frame."""
         return Frame(
-            {
-                name: data.take(rows) if isinstance(data, Labels) else taken(data, rows)
-                for name, data in self._columns.items()
-            }
+            {n: d.take(rows) if isinstance(d, Labels) else taken(d, rows) for n, d in self.items()}
         )
 
     def select(self, columns: Iterable[str]) -> Frame:
@@ -162,14 +159,13 @@ class Frame(Mapping[str, ColumnData]):
         """The rows in which these columns hold these values: frame.at(pid=7, device=0)."""
         if all(is_constant(self.ints(c)) and self.ints(c)[0] == v for c, v in values.items()):
             return self  # no look at the rows
-        mask = self.rows_at(**values)
-        return self if mask.all() else self.take(mask)
+        rows = self.rows_at(**values)
+        return self if rows.all() else self.take(rows)
 
     def rows_at(self, **values: int) -> NDArray[np.bool_]:
         """Which rows hold these values in these columns."""
-        mask: NDArray[np.bool_]
-        mask = np.logical_and.reduce([self.ints(c) == v for c, v in values.items()])
-        return mask
+        equal = [self.ints(column) == value for column, value in values.items()]
+        return cast(NDArray[np.bool_], np.logical_and.reduce(equal))
 
     def in_parts(self, most: int) -> Iterator[Frame]:
         """The rows part by part, at most so many in each."""
@@ -187,12 +183,13 @@ class Frame(Mapping[str, ColumnData]):
         """The same columns as a DataFrame: int64, and category for names."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                name: _categorical(data) if isinstance(data, Labels) else data
-                for name, data in self._columns.items()
-            }
-        )
+        columns: dict[str, Any] = dict(self)
+        for name, data in self.items():
+            if isinstance(data, Labels):
+                merged = data.merged()
+                values = pd.Index(merged.values, dtype=object)
+                columns[name] = pd.Categorical.from_codes(merged.codes, categories=values)
+        return pd.DataFrame(columns)
 
     @classmethod
     def empty(cls, schema: Schema, columns: Iterable[str] | None = None) -> Frame:
@@ -293,10 +290,3 @@ def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], ND
     keys, codes = distinct(high.astype(np.int64) * len(seconds) + low)
     pairs = (firsts[keys // len(seconds)].tolist(), seconds[keys % len(seconds)].tolist())
     return list(zip(*pairs, strict=True)), codes
-
-
-def _categorical(labels: Labels) -> pd.Categorical:
-    import pandas as pd
-
-    merged = labels.merged()
-    return pd.Categorical.from_codes(merged.codes, categories=pd.Index(merged.values, dtype=object))

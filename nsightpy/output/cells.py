@@ -19,19 +19,20 @@ LEAST = 0.01  # of rates and shares in per cent: less is not worth its own digit
 
 def cells(field: Field, values: Sequence[Value]) -> tuple[tuple[str, ...], str]:
     """A column's cells, and the unit that all of them share; "" where each has its own or none."""
-    if field.kind == "moment":
-        times = [value for value in values if isinstance(value, int | float)]
-        unit, scale = time_unit_for(times)
-        digits = _MOMENT_DECIMALS[unit]
-        texts = (ABSENT if v is None else f"{float(v) / scale:,.{digits}f}" for v in values)
-        return tuple(texts), unit
-    return tuple(cell(field, value) for value in values), ""
+    if field.kind != "moment":
+        return tuple(cell(field, value) for value in values), ""
+    unit, scale = time_unit_for(v for v in values if isinstance(v, int | float))
+    digits = _MOMENT_DECIMALS[unit]
+    texts = (ABSENT if v is None else f"{float(v) / scale:,.{digits}f}" for v in values)
+    return tuple(texts), unit
 
 
 def cell(field: Field, value: Value) -> str:
     """One value as people read it, its unit behind it where the heading cannot say it."""
-    if field.is_text:
-        return _text(field, value)
+    if field.is_text and value is not None:
+        text = printable(Path(str(value)).name if field.name == "report" else str(value))
+        nothing = NO_NAME if field.kind == "name" else ABSENT if field.own else text
+        return text if text.strip() else nothing
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ABSENT
     if isinstance(value, bool):
@@ -53,16 +54,24 @@ def percent_text(share: float) -> str:
 
 
 def _figure(field: Field, value: float) -> str:
-    """A number in its unit."""
+    """A number in its unit; of rates near nothing, no digits."""
+
+    def time(ns: float) -> str:
+        return f"{ns:.0f} ns" if abs(ns) < 1000 and float(ns).is_integer() else format_time(ns)
+
+    def rate(value: float) -> str:
+        least = f"< {LEAST}" if 0 < value < LEAST else significant(value)
+        return f"{value:,.0f}" if value >= 1000 else least
+
     writers: dict[str, Callable[[float], str]] = {
-        "time": _time,
-        "moment": _time,
+        "time": time,
+        "moment": time,
         "share": percent_text,
         "bytes": format_bytes,
         "bytes/s": lambda value: f"{format_bytes(value)}/s",
         "MB": lambda value: format_bytes(1e6 * value) if value else "< 1 KB",
-        "GB/s": _rate,
-        "MB/s": _rate,
+        "GB/s": rate,
+        "MB/s": rate,
         "flops": lambda value: format_rate(value, "FLOP"),
         "flops/s": lambda value: format_rate(value, "FLOP/s"),
         "flops/byte": significant,
@@ -73,27 +82,6 @@ def _figure(field: Field, value: float) -> str:
         return writers[field.kind](value)
     decimals = 0 if isinstance(value, int) else 1 if field.decimals is None else field.decimals
     return f"{value:,.{decimals}f}"
-
-
-def _time(ns: float) -> str:
-    return f"{ns:.0f} ns" if abs(ns) < 1000 and float(ns).is_integer() else format_time(ns)
-
-
-def _rate(value: float) -> str:
-    """Three digits; what is near nothing is not worth its own digits."""
-    if 0 < value < LEAST:
-        return f"< {LEAST}"
-    return f"{value:,.0f}" if value >= 1000 else significant(value)
-
-
-def _text(field: Field, value: Value) -> str:
-    if value is None:
-        return ABSENT
-    text = Path(str(value)).name if field.name == "report" else str(value)
-    shown = printable(text)
-    if shown.strip():
-        return shown
-    return NO_NAME if field.kind == "name" else ABSENT if field.own else shown
 
 
 _ENDS = (
@@ -127,11 +115,9 @@ _WORDS = {
     "unknown": "not known",
     "exposed-communication": "exposed-communication (MPI)",
 }
-_IDLE = "idle: "
 
 
 def cause_words(cause: str) -> str:
     """A cause as people read it, also behind `idle: ` in a part of a compared unit."""
-    start = _IDLE if cause.startswith(_IDLE) else ""
-    cause = cause.removeprefix(start)
-    return start + _WORDS.get(cause, cause)
+    start, idle, name = cause.rpartition("idle: ")
+    return start + idle + _WORDS.get(name, name)

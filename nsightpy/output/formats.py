@@ -94,17 +94,16 @@ def write_parquet(table: Table, file: BinaryIO) -> None:
     seen = first if isinstance(table.rows, LazyRows) else table.rows
     columns = zip(*seen, strict=True) if seen else [()] * len(table.fields)
     kinds = [_kind(f, values) for f, values in zip(table.fields, columns, strict=True)]
-    schema = pa.schema(
-        [
-            (field.name, getattr(pa, kind)())
-            for field, kind in zip(table.fields, kinds, strict=True)
-        ],
-        {"nsightpy": f"{table.command}/{SCHEMA_VERSION}", "nsightpy.about": about},
-    )
+    types = [(name, getattr(pa, kind)()) for name, kind in zip(table.columns, kinds, strict=True)]
+    version = f"{table.command}/{SCHEMA_VERSION}"
+    schema = pa.schema(types, {"nsightpy": version, "nsightpy.about": about})
     with pq.ParquetWriter(file, schema) as writer:
         for batch in (first, *batches) if first else ():
-            made = zip(zip(*batch, strict=True), kinds, strict=True)
-            arrays = [pa.array(_encodable(v, kind), getattr(pa, kind)()) for v, kind in made]
+            arrays = []
+            for values, kind in zip(zip(*batch, strict=True), schema.types, strict=True):
+                texts = (value if value is None else encodable(str(value)) for value in values)
+                known = list(texts) if kind == pa.string() else finite(values)
+                arrays.append(pa.array(known, kind))
             writer.write_table(pa.table(arrays, schema=schema))
 
 
@@ -140,43 +139,30 @@ def document_of(answer: Table | Summary, rows: bool = True) -> dict[str, Any]:
     notes, total_rows (None: not counted), truncated, abstentions, untrusted (columns with free text
     out of reports), then what the command adds. Without `rows` those are left to the caller.
     """
-    body = _sections(answer) if isinstance(answer, Summary) else _counted(answer, rows)
-    document: dict[str, Any] = {
+    counts: dict[str, Any] = {}
+    members: dict[str, Any] = {}
+    if isinstance(answer, Summary):
+        body = answer.to_dict()
+        sections = {**answer.sections, "findings": findings_table(answer.findings)}
+        free = (f"{name}.{each}" for name, table in sections.items() for each in table.untrusted)
+        untrusted: tuple[str, ...] = (*SUMMARY_UNTRUSTED, *free)
+    else:
+        body = {"rows": list(answer.keyed()) if rows else []}
+        total = None if answer.total == UNKNOWN else answer.total
+        counts = {"total_rows": total, "truncated": answer.truncated}
+        untrusted, members = answer.untrusted, answer.members()
+    document = {
         "schema": f"nsightpy.{answer.command}/{SCHEMA_VERSION}",
         "tool_version": __version__,
         "inputs": list(answer.inputs),
         **body,
+        "notes": list(map(str, answer.notes)),
+        **counts,
+        "abstentions": list(map(dict, answer.abstentions)),
+        "untrusted": list(untrusted),
+        **members,
     }
     return {name: finite(value) for name, value in document.items()}
-
-
-def _counted(table: Table, rows: bool) -> dict[str, Any]:
-    counted = len(table.rows) if table.total_rows is None else table.total_rows
-    return {
-        "rows": list(table.keyed()) if rows else [],
-        "notes": list(map(str, table.notes)),
-        "total_rows": None if counted == UNKNOWN else counted,
-        "truncated": table.truncated,
-        **_closed(table.abstentions, table.untrusted),
-        **table.members(),
-    }
-
-
-def _sections(summary: Summary) -> dict[str, Any]:
-    sections = {**summary.sections, "findings": findings_table(summary.findings)}
-    free = [f"{name}.{column}" for name, table in sections.items() for column in table.untrusted]
-    return {
-        **summary.to_dict(),
-        "notes": list(summary.notes),
-        **_closed(summary.abstentions, (*SUMMARY_UNTRUSTED, *free)),
-    }
-
-
-def _closed(abstentions: Sequence[Mapping[str, str]], untrusted: Sequence[str]) -> dict[str, Any]:
-    return {
-        "abstentions": list(map(dict, abstentions)),
-        "untrusted": list(untrusted),
-    }
 
 
 def error_document(file: str, what: str, what_to_do: str) -> dict[str, Any]:
@@ -184,11 +170,6 @@ def error_document(file: str, what: str, what_to_do: str) -> dict[str, Any]:
     error = {"file": file or None, "what": what, "what_to_do": what_to_do or None}
     schema = f"nsightpy.error/{SCHEMA_VERSION}"
     return {"schema": schema, "tool_version": __version__, "error": error}
-
-
-def error_line(file: str, what: str, what_to_do: str) -> str:
-    """The same as one line of ASCII."""
-    return json.dumps(error_document(file, what, what_to_do), ensure_ascii=True)
 
 
 def finite(value: Any) -> Any:
@@ -230,12 +211,6 @@ def _kind(field: Field, values: Sequence[Value]) -> str:
         return "bool_"
     whole = field.decimals is None and not any(isinstance(value, float) for value in values)
     return "int64" if whole else "float64"
-
-
-def _encodable(values: Sequence[Value], kind: str) -> list[Any]:
-    if kind == "string":
-        return [None if value is None else encodable(str(value)) for value in values]
-    return list(finite(values))
 
 
 def _batches(table: Table) -> Iterator[list[Row]]:

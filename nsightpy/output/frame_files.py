@@ -42,15 +42,18 @@ def _parquet(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    fields = [(name, _type(data)) for name, data in like.items()]
-    schema = pa.schema(fields)
+    def array(data: ColumnData) -> Any:
+        if not isinstance(data, Labels):
+            type_ = pa.float64() if data.dtype.kind == "f" else pa.int64()
+            return pa.array(np.ascontiguousarray(data), type_)
+        names = pa.array(list(map(encodable, data.values)), pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(data.codes, pa.int32()), names)
 
-    def write(part: Frame) -> None:
-        arrays = [_array(data, schema.field(name).type) for name, data in part.items()]
-        writer.write_table(pa.table(arrays, schema=schema))
+    def table(part: Frame) -> Any:
+        return pa.table(list(map(array, part.values())), names=list(part))
 
-    with pq.ParquetWriter(file, schema) as writer:
-        yield write
+    with pq.ParquetWriter(file, table(like).schema) as writer:
+        yield lambda part: writer.write_table(table(part))
 
 
 @contextmanager
@@ -66,23 +69,6 @@ def _csv(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
         text.truncate()
 
     yield write
-
-
-def _type(data: ColumnData) -> Any:
-    import pyarrow as pa
-
-    if isinstance(data, Labels):
-        return pa.dictionary(pa.int32(), pa.string())
-    return pa.float64() if data.dtype.kind == "f" else pa.int64()
-
-
-def _array(data: ColumnData, type_: Any) -> Any:
-    import pyarrow as pa
-
-    if not isinstance(data, Labels):
-        return pa.array(np.ascontiguousarray(data), type_)
-    names = pa.array(list(map(encodable, data.values)), pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(data.codes, pa.int32()), names)
 
 
 def _cells(data: ColumnData) -> list[Any]:

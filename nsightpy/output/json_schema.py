@@ -54,9 +54,8 @@ def table_schema(
     """
     rows = [_row(fields, more, keys) for fields in layouts]
     items = rows[0] if len(rows) == 1 else {"anyOf": rows}
-    additions = dict(members or {})
-    body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED}
-    return _document(command, {**body, **_CLOSING, **additions}, optional=additions)
+    body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED, **_CLOSING}
+    return _document(command, body, members or {})
 
 
 def summary_schema(command: str, sections: Mapping[str, Sequence[Field]]) -> Schema:
@@ -73,18 +72,19 @@ def summary_schema(command: str, sections: Mapping[str, Sequence[Field]]) -> Sch
 
 
 def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None = None) -> Schema:
-    opening: Schema = {
+    required: Schema = {
         "schema": {"const": f"nsightpy.{command}/{SCHEMA_VERSION}"},
         "tool_version": {**_TEXT, "description": "the version of nsightpy that answered"},
         "inputs": {**_TEXTS, "description": "the reports, as paths"},
+        **body,
     }
     return {
         "$schema": DIALECT,
         "$id": f"urn:nsightpy:{command}:{SCHEMA_VERSION}",
         "title": f"nsightpy {command}",
         "type": "object",
-        "properties": {**opening, **body},
-        "required": [name for name in (*opening, *body) if name not in (optional or {})],
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
     }
 
 

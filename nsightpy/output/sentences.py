@@ -31,7 +31,13 @@ from nsightpy.units import counted, format_time, significant, time_unit_for
 MANY_RUNS = 100
 # The circumstance that the sides launch different numbers of kernels.
 OTHER_WORK = "kernels a window"
-NO_SPREAD = "one value a side, so no interval"
+# What an answer is about, by the unit that is compared.
+_SUBJECTS = {
+    "step": "The step",
+    "repetition": "What repeats (no steps found)",
+    "window": "The window (no steps found)",
+    "launch": "The sum of all launches",
+}
 
 
 def time_change(before: float | None, after: float | None) -> str:
@@ -94,19 +100,6 @@ def side_size(side: ComparedSide, unit: str) -> str:
     return f"{runs} of {steps}"
 
 
-def same_on_both(result: Comparison) -> list[str]:
-    """What all runs of both sides have in common of what they ran on and with; GPUs first."""
-    runs = [*result.before.runs, *result.after.runs]
-    first = runs[0].circumstances if runs else {}
-    common = {
-        name: value
-        for name, value in first.items()
-        if value and all(run.circumstances.get(name) == value for run in runs)
-    }
-    ordered = sorted(common, key=lambda name: name != "GPU")
-    return [printable(f"{name} {common[name].removeprefix(name).lstrip()}") for name in ordered]
-
-
 def differences(result: Comparison) -> list[str]:
     """What differs between the sides: clocks 1980 MHz -> 1755 MHz."""
     return [
@@ -116,21 +109,16 @@ def differences(result: Comparison) -> list[str]:
 
 
 def circumstances(result: Comparison) -> list[tuple[str, str]]:
-    """What is alike and what differs, under its label."""
-    alike, different = "; ".join(same_on_both(result)), "; ".join(differences(result))
-    differs = ("Differs", different or "nothing that the reports record")
-    return [*([("Both", alike)] if alike else []), differs]
-
-
-def subject(result: Comparison) -> str:
-    """What the answer is about: The step, The window, The sum of all launches, ..."""
-    words = {
-        "step": "The step",
-        "repetition": "What repeats (no steps found)",
-        "window": "The window (no steps found)",
-        "launch": "The sum of all launches",
-    }
-    return words.get(result.unit, f"The {result.unit}")
+    """What all runs of both sides ran on and with, GPUs first, and what differs; with its label."""
+    runs = [*result.before.runs, *result.after.runs]
+    first = runs[0].circumstances if runs else {}
+    alike = [
+        printable(f"{name} {first[name].removeprefix(name).lstrip()}")
+        for name in sorted(first, key=lambda name: name != "GPU")
+        if first[name] and all(run.circumstances.get(name) == first[name] for run in runs)
+    ]
+    different = "; ".join(differences(result)) or "nothing that the reports record"
+    return [*([("Both", "; ".join(alike))] if alike else []), ("Differs", different)]
 
 
 def unit_name(result: Comparison) -> str:
@@ -140,39 +128,31 @@ def unit_name(result: Comparison) -> str:
 
 def answer(result: Comparison) -> str:
     """The step in a sentence: by how much it changed, and from what to what."""
-    step = result.step
+    step, subject = result.step, _SUBJECTS[result.unit]
     times = time_change(step.before_ns, step.after_ns)
     change = percent_change(step.ratio)
     if step.verdict in (SLOWER, FASTER):
         size = change.lstrip("+-") if change.endswith("%") else change
-        return f"{subject(result)} is {step.verdict} by {size}: {times}"
+        return f"{subject} is {step.verdict} by {size}: {times}"
     if step.verdict == SAME:
-        return f"{subject(result)} takes the same time: {times}, {change}"
+        return f"{subject} takes the same time: {times}, {change}"
     if step.verdict in (NEW, GONE):
-        return f"{subject(result)} is {step.verdict}: {times}"
-    words = f"{subject(result)[0].lower()}{subject(result)[1:]}"
-    return f"Cannot tell whether {words} changed: {times}, {change}"
+        return f"{subject} is {step.verdict}: {times}"
+    return f"Cannot tell whether {subject[0].lower()}{subject[1:]} changed: {times}, {change}"
 
 
 def confidence(result: Comparison) -> str:
     """How sure that is: the interval and what it is made of, p, the limits, the runs needed."""
     step = result.step
-    parts = []
-    if step.ratio_low is None:
-        parts.append(NO_SPREAD)
-    else:
-        sure = "" if result.spread == "nothing" else "95 % "
-        parts.append(f"{sure}interval {interval(step)} {_spread(result)}")
+    sure = "" if result.spread == "nothing" else "95 % "
+    spread = f"{sure}interval {interval(step)} {_spread(result)}"
+    parts = ["one value a side, so no interval" if step.ratio_low is None else spread]
     if step.p_value is not None:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
-    parts.append(
-        f"limits {100 * limits.relative:g} % and {format_time(limits.absolute_ns)}, for its "
-        f"parts also {100 * LEAST_SHARE:g} % of it"
-    )
-    if result.unit == "window" and any(
-        circumstance.name == OTHER_WORK for circumstance in result.circumstances
-    ):
+    least = f"{100 * limits.relative:g} % and {format_time(limits.absolute_ns)}"
+    parts.append(f"limits {least}, for its parts also {100 * LEAST_SHARE:g} % of it")
+    if result.unit == "window" and OTHER_WORK in {each.name for each in result.circumstances}:
         parts.append(f"the windows do not hold the same work{_launch_for_launch(result)}")
     if step.verdict == CANNOT_TELL and step.runs_needed:
         few = step.runs_needed <= MANY_RUNS

@@ -29,7 +29,7 @@ from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.query.options import Scoping
 from nsightpy.query.steps import began_in, chosen_time, search
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import checked_time_ns
+from nsightpy.units import parse_time_ns
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000
@@ -289,4 +289,4 @@ def _chosen(iteration: str | int | None) -> Chosen | None:
 
 
 def _time(value: str | int | None) -> int | None:
-    return None if value is None else checked_time_ns(value)
+    return None if value is None else parse_time_ns(value)

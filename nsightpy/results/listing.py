@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 Value: TypeAlias = int | float | str | bool | None
 Row: TypeAlias = tuple[Value, ...]
@@ -40,21 +40,10 @@ class LazyRows(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return islice(self._make(), self._count)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(self._count)
-            if step < 1:
-                return tuple(self)[index]
-            return tuple(islice(self, start, max(start, stop), step))
-        row = index + self._count if index < 0 else index
-        if not 0 <= row < self._count:
-            raise IndexError(index)
-        return next(islice(self, row, None))
-
-    def first(self, rows: int) -> LazyRows:
-        """The first rows, at most so many."""
-        return LazyRows(self._make, min(rows, self._count))
+        """A row; of a slice, which goes forward, rows that are made like these."""
+        chosen = range(self._count)[index]
+        if isinstance(chosen, int):
+            return next(islice(self, chosen, None))
+        low, high, step = chosen.start, chosen.stop, chosen.step
+        return LazyRows(lambda: islice(self, low, high, step), len(chosen))

@@ -24,14 +24,9 @@ class PageTable:
     keeps: int = 0
 
     @property
-    def total(self) -> int:
-        """How many rows there were before the table was cut."""
-        return len(self.table) if self.table.total_rows is None else self.table.total_rows
-
-    @property
     def left_out(self) -> int:
         """How many rows are not in the table."""
-        return max(self.total - len(self.table), 0)
+        return max(self.table.total - len(self.table), 0)
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,4 @@ class Page:
 
     def section(self, wanted: str) -> Section:
         """The section of that id. Raises KeyError."""
-        for section in self.sections:
-            if section.id == wanted:
-                return section
-        raise KeyError(wanted)
+        return {section.id: section for section in self.sections}[wanted]

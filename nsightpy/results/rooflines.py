@@ -7,7 +7,7 @@ rate, times are ns. What was not measured is None, never 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from nsightpy.results import Note, Table
@@ -38,13 +38,6 @@ class Point:
         return intensity if math.isfinite(intensity) else None
 
     @property
-    def ridge(self) -> float | None:
-        """The arithmetic intensity where memory stops being the limit."""
-        if self.peak_flops_per_s is None or not self.peak_bytes_per_s:
-            return None
-        return self.peak_flops_per_s / self.peak_bytes_per_s
-
-    @property
     def roof_flops_per_s(self) -> float | None:
         """min(peak work, intensity x peak traffic): what the machine allows at this intensity."""
         intensity, memory = self.arithmetic_intensity, self.peak_bytes_per_s
@@ -66,12 +59,6 @@ class Point:
         if self.bytes_per_s is None or not self.peak_bytes_per_s:
             return None
         return self.bytes_per_s / self.peak_bytes_per_s
-
-    @property
-    def is_memory_side(self) -> bool | None:
-        """Whether the point lies left of the ridge."""
-        intensity, ridge = self.arithmetic_intensity, self.ridge
-        return None if intensity is None or ridge is None else intensity < ridge
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +121,8 @@ class Machine:
     def name(self) -> str:
         """Product name, else the compute capability, else that it is not known."""
         major, minor = self.capability
-        return self.gpu or (
-            f"GPU of compute capability {major}.{minor}" if major else "unknown GPU"
-        )
+        unnamed = f"GPU of compute capability {major}.{minor}" if major else "unknown GPU"
+        return self.gpu or unnamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +249,6 @@ class Ceiling:
     name: str
     value: float
 
-    @property
-    def is_memory(self) -> bool:
-        return self.name in LEVELS
-
 
 @dataclass(frozen=True, repr=False)
 class Roofline(Table):
@@ -299,15 +281,7 @@ def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
         "launches": len(variant.launches),
         "id": launch.launch,
         "verdict": variant.verdict,
-        "rules": [
-            {
-                "rule": each.rule,
-                "title": each.title,
-                "speedup_pct": each.speedup_pct,
-                "scope": each.scope or None,
-            }
-            for each in launch.rules
-        ],
+        "rules": [{**asdict(rule), "scope": rule.scope or None} for rule in launch.rules],
         "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
         "latency_cycles": speed.latency_cycles,
         "theoretical_occupancy_pct": speed.theoretical_occupancy_pct,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nsightpy.results.findings import Finding, finding_record, findings_table, worth
-from nsightpy.results.listing import Value, number
+from nsightpy.results.listing import Value, ns_of, number
 from nsightpy.results.tables import Table, with_notes
 from nsightpy.units import counted, format_time, share_text
 
@@ -52,18 +52,17 @@ class Summary:
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
         head = self.header
-        duration = head["duration_ns"]
+        things = {"processes": "process", "devices": "device", "ranks": "rank", "kernels": "kernel"}
         ran = [
-            _counted(head["processes"], "process", "processes"),
-            _counted(head["devices"], "device"),
-            *([_counted(head["ranks"], "rank")] if head["ranks"] else []),
-            _counted(head["kernels"], "kernel"),
+            counted(int(number(head[many])), one, many)
+            for many, one in things.items()
+            if head[many] or many != "ranks"
         ]
         hosts = f" on {head['hosts']}" if head["hosts"] else ""
         when = str(head["start_utc"] or "")[:19].replace("T", " ")
         version = str(head["tool_version"] or "")
         capture = [
-            format_time(duration) if isinstance(duration, int | float) else "",
+            format_time(ns_of(head, "duration_ns")) if head["duration_ns"] is not None else "",
             f"{when} UTC" if when else "",
             f"nsys {version}" if version[:1].isdigit() else version,
         ]
@@ -117,7 +116,3 @@ class Summary:
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
             **later,
         }
-
-
-def _counted(count: Value, one: str, many: str = "") -> str:
-    return counted(count if isinstance(count, int) else 0, one, many)

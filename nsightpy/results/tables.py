@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nsightpy.results.keys import RowKey
-from nsightpy.results.listing import LazyRows, Row, Value
+from nsightpy.results.listing import Row, Value
 from nsightpy.results.notes import Said, abstentions, texts
 from nsightpy.units import counted
 
@@ -34,8 +34,7 @@ class Field:
 
     heading: above it, where its name is none (output.cells). importance: 1 is shown in the
     narrowest terminal; 0 after all others. place: 1, 2, ... stand before the others there, -1
-    behind them. width: the fewest cells in
-    which a text can still be read.
+    behind them. width: the fewest cells in which a text can still be read.
     """
 
     name: str
@@ -116,8 +115,9 @@ class Table:
     abstentions: tuple[Mapping[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        size = f"{counted(len(self.rows), 'row')} of {', '.join(self.columns)}"
-        return f"<{type(self).__name__} {self.command}: {size}; {counted(len(self.notes), 'note')}>"
+        rows, notes = counted(len(self.rows), "row"), counted(len(self.notes), "note")
+        columns = ", ".join(self.columns)
+        return f"<{type(self).__name__} {self.command}: {rows} of {columns}; {notes}>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -134,8 +134,7 @@ class Table:
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as dictionaries by column name."""
-        columns = self.columns
-        return [dict(zip(columns, row, strict=True)) for row in self.rows]
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @property
     def untrusted(self) -> tuple[str, ...]:
@@ -143,10 +142,14 @@ class Table:
         return tuple(field.name for field in self.fields if field.untrusted)
 
     @property
+    def total(self) -> int:
+        """How many rows there are, shown or not; UNKNOWN where nobody counted."""
+        return len(self.rows) if self.total_rows is None else self.total_rows
+
+    @property
     def truncated(self) -> bool:
         """Whether there are more rows than these."""
-        total = len(self.rows) if self.total_rows is None else self.total_rows
-        return total == UNKNOWN or total > len(self.rows)
+        return self.total == UNKNOWN or self.total > len(self.rows)
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -158,14 +161,11 @@ class Table:
         """The rows as dictionaries, each with the keys of what it is about (results.keys)."""
         wanted = [key for key in self.identity or () if key.is_in(self.columns)]
         names = dict.fromkeys(self.key_names)
-        keys = iter(self.keys or ())
-        for row in self.rows:
+        for number, row in enumerate(self.rows):
             record = dict(zip(self.columns, row, strict=True))
-            keys_of_row = {key.name: made for key in wanted if (made := key.of(record)) is not None}
-            record = {**record, **names, **keys_of_row}
-            if self.keys is not None:
-                record["key"] = next(keys)
-            yield record
+            found = ((key.name, key.of(record)) for key in wanted)
+            record = {**record, **names, **{name: key for name, key in found if key is not None}}
+            yield record if self.keys is None else {**record, "key": self.keys[number]}
 
     def members(self) -> dict[str, Any]:
         """What the document of this command holds beside rows, as plain JSON values."""
@@ -178,17 +178,15 @@ class Table:
         """
         if count is None or len(self.rows) <= count:
             return self
-        total = len(self.rows) if self.total_rows is None else self.total_rows
         if of_each in self.columns:
             seen = Counter[Value]()
             first = []
             for value, row in zip(self.column(of_each), self.rows, strict=True):
                 seen[value] += 1
                 first += [row] if seen[value] <= count else []
-            return replace(self, rows=tuple(first), total_rows=total)
-        rows = self.rows.first(count) if isinstance(self.rows, LazyRows) else self.rows[:count]
+            return replace(self, rows=tuple(first), total_rows=self.total)
         keys = None if self.keys is None else self.keys[:count]
-        return replace(self, rows=rows, keys=keys, total_rows=total)
+        return replace(self, rows=self.rows[:count], keys=keys, total_rows=self.total)
 
     def column(self, name: str) -> list[Value]:
         """One column's values, top to bottom. Raises KeyError where none has this name."""
@@ -207,13 +205,10 @@ class Table:
         frame = pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
         for name in self.columns:
             values = self.column(name)
-            present = [value for value in values if value is not None]
-            whole = all(type(value) is int for value in present)
-            if whole and 0 < len(present) < len(values):
+            if {type(value) for value in values} == {int, type(None)}:
                 frame[name] = pd.Series(values, dtype="Int64")
-        keyed = list(self.keyed()) if self.key_names else []
         for name in self.key_names:
-            frame[name] = [row[name] for row in keyed]
+            frame[name] = [row[name] for row in self.keyed()]
         return frame
 
     def _repr_html_(self) -> str:

@@ -93,7 +93,7 @@ def _distance(launch: RooflineLaunch) -> str:
     if point is None or point.roof_fraction is None:
         return _no_work(launch)
     intensity = significant(point.arithmetic_intensity or 0.0, 2)
-    if point.is_memory_side:
+    if point.roof_flops_per_s != point.peak_flops_per_s:
         roof = f"its {point.level.upper()} roof (memory side, {intensity} FLOP/B)."
     else:
         roof = f"its peak (compute side, {intensity} FLOP/B of {point.level.upper()} traffic)."

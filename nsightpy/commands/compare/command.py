@@ -35,7 +35,7 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.results.run_summary import RunSummary
-from nsightpy.units import checked_time_ns, format_time
+from nsightpy.units import format_time, parse_time_ns
 
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
 Gate: TypeAlias = Annotated[
@@ -136,7 +136,7 @@ def compare(
 def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
     """The limits of a gate, else the usual ones. Raises UsageError."""
     usual = Limits()
-    absolute = usual.absolute_ns if gate_ns is None else checked_time_ns(gate_ns)
+    absolute = usual.absolute_ns if gate_ns is None else parse_time_ns(gate_ns)
     if absolute < 0:
         raise UsageError(f"--gate-ns {gate_ns}: a limit is not below zero")
     return Limits(usual.relative if gate is None else _share(gate), absolute)

@@ -29,7 +29,7 @@ _MESSAGES = (
     ("coll_recv", _COLLECTIVE, "receive_bytes"),
 )
 # nsys lists intervals above this many ticks/ms.
-LEAST_TICKS = 10_000
+_LEAST_TICKS = 10_000
 _WAITS = re.compile(r"send.?waits?", re.IGNORECASE)
 
 
@@ -49,12 +49,12 @@ def _by_source(report: SystemReport, scope: Scope, label: str) -> Frame:
 
 
 def _messages(report: SystemReport, scope: Scope, _: str) -> Frame:
-    frame = _sized(report, scope)
+    calls = _sized(report, scope)
     parts = []
     for source, kind, column in _MESSAGES:
-        calls = frame.take(frame.labels("kind").equals([kind]))
-        sized = {"source": Labels.constant(source, calls.rows), "bytes": calls[column]}
-        parts.append(Frame({"name": calls["name"], **sized}))
+        rows = calls.labels("kind").equals([kind])
+        sized = Frame({"name": calls["name"], "bytes": calls[column]}).take(rows)
+        parts.append(Frame({**sized, "source": Labels.constant(source, sized.rows)}))
     return Frame.concatenate(parts)
 
 
@@ -81,7 +81,7 @@ def _congested(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
     """
     frame = report.frame("nic_metrics")
     waits = frame.labels("metric").where(_WAITS.search)
-    frame = frame.take(waits & (frame.ints("value") > LEAST_TICKS)).ordered()
+    frame = frame.take(waits & (frame.ints("value") > _LEAST_TICKS)).ordered()
     # interfaces belong to no process; those of a report share its clock
     pid = constant(next(iter(report.pids), 0), frame.rows)
     yield scope.within(report, Frame({**frame, "pid": pid}))

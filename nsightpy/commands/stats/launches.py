@@ -54,22 +54,19 @@ def _launches(report: SystemReport, scope: Scope, label: str) -> Frame:
 def _listed(report: SystemReport, scope: Scope, label: str) -> Iterator[Frame]:
     frame = _launches(report, scope, label)
     returned = frame.ints("call_start_ns") + frame.ints("api")
-    shapes = {
-        shape: named_by(frame, [f"{shape}_{axis}" for axis in "xyz"], _shape) for shape in _SHAPES
-    }
     queue_start = known(returned, frame.ints("queue") >= 0)
+
+    def text(*sizes: int) -> str:
+        """Three sizes, four places each, as nsys writes them; "" where one is missing."""
+        return " ".join(f"{size:4d}" for size in sizes) if all(sizes) else ""
+
+    shapes = {s: named_by(frame, [f"{s}_{axis}" for axis in "xyz"], text) for s in _SHAPES}
     yield Frame({**frame, **shapes, "queue_start_ns": queue_start})
-
-
-def _shape(*sizes: int) -> str:
-    """Three sizes in one text, four places each, as nsys writes them; "" where one is missing."""
-    return " ".join(f"{size:4d}" for size in sizes) if all(sizes) else ""
 
 
 def _unlaunched(parts: Parts[Any]) -> list[str]:
     """The note on kernels of which none has a recorded launch."""
-    reports = [report for report, _ in parts.results]
-    lost = sum(parts.scope.read(report, "kernels").rows for report in reports)
+    lost = sum(parts.scope.read(report, "kernels").rows for report, _ in parts.results)
     return [without_launch_call(f"{lost:,} kernels", "left out")] if lost else []
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import consecutive
-from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, Nesting, nest
+from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, nest
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -31,6 +32,7 @@ from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
 from nsightpy.query.capture_advice import CUDA_NVTX
+from nsightpy.results import Value
 from nsightpy.results.keys import KERNEL, row_keys
 
 START_END = "StartEnd"
@@ -57,11 +59,11 @@ def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Frame:
     kernels = named(
         scope.read(report, "kernels", (*OPERATION_COLUMNS, *kernel_names(label))), label
     )
-    done = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
-    projected = project(ranges, done)
-    low, high = done.first[projected.low], done.first[projected.high]
+    work = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
+    projected = project(ranges, work)
+    low, high = work.first[projected.low], work.first[projected.high]
     instance = np.repeat(np.arange(ranges.rows), high - low)
-    ran = kernels.take(done.rows[consecutive(low, high - low)])
+    ran = kernels.take(work.rows[consecutive(low, high - low)])
     names = ran.labels("name").merged()
     pairs = instance * len(names.values) + names.codes
     first = np.full(len(pairs), -1, dtype=np.int64)
@@ -72,34 +74,37 @@ def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Frame:
     return Frame({**times, **inside, "range": name, "kernel": names, "first": first})
 
 
-def _nested(ranges: Frame, nesting: Nesting) -> Frame:
-    """Ranges with the number of each (from 1 on), of that around it (0: none), and its level."""
-    numbers = np.arange(1, ranges.rows + 1, dtype=np.int64)
-    columns = {"id": numbers, "parent": nesting.parent - ROOT, "level": nesting.level}
+def _nested(ranges: Frame, children: Ints | NDArray[np.bool_]) -> Frame:
+    """Ranges with the number of each (from 1 on), of that around it (0: none), level and children.
+
+    For nsys the innermost range around another is its parent, whatever their domains and styles.
+    `children`: the rows that count as such.
+    """
+    whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
+    nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
+    parent = nesting.parent - ROOT
+    columns = {
+        "id": np.arange(1, ranges.rows + 1, dtype=np.int64),
+        "parent": parent,
+        "level": nesting.level,
+        "children": np.bincount(parent[children], minlength=ranges.rows + 1)[1:],
+    }
     return Frame({**_with_domains(ranges), **columns})
 
 
 def _projections(report: SystemReport, scope: Scope) -> tuple[Frame, Ints]:
-    """The ranges in scope that end on their thread and launched something in it; all parents.
-
-    For nsys the innermost range around another is its parent, whatever their domains and styles;
-    children are those that launched something.
-    """
+    """The ranges in scope that end on their thread and launched something in it; all parents."""
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
     parts = [scope.read(report, name, OPERATION_COLUMNS) for name in _OPERATIONS]
-    done = launched(Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS))
-    projected = project(ranges, done)
-    whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
-    nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
-    above = nesting.parent[projected.found]
+    operations = launched(Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS))
+    projected = project(ranges, operations)
     figures = {
         "projected_ns": projected.start,
         "projected": projected.length,
         "operations": projected.operations,
-        "children": np.bincount(above[above != ROOT], minlength=ranges.rows),
     }
-    every = Frame({**_nested(ranges, nesting), **figures})
+    every = Frame({**_nested(ranges, projected.found), **figures})
     return scope.narrow(report, every.take(projected.found)), every.ints("parent")
 
 
@@ -117,24 +122,13 @@ def _on_host(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
     """Push/pop ranges by start, with the time of those inside them."""
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(ranges.labels("style").equals([PUSH_POP])).ordered()
-    # what a thread pushed last is popped first, whatever its domain
-    nesting = nest(Frame({**ranges, "domain": Labels.constant("", ranges.rows)}))
-    inner = np.flatnonzero(nesting.parent != ROOT)
-    above = nesting.parent[inner]
-    inside = np.zeros(ranges.rows, dtype=np.int64)
-    np.add.at(inside, above, durations(ranges)[inner])
-    children = np.bincount(above, minlength=ranges.rows)
-    every = _nested(ranges, nesting)
-    every = Frame(
-        {
-            **every,
-            "inside": inside,
-            "own": durations(ranges) - inside,
-            "children": children,
-            "tree": named_by(every, ("level", "name"), lambda level, name: f"{'--' * level}{name}"),
-        }
-    )
-    return _with_stacks(scope.narrow(report, every), every.ints("parent"))
+    every = _nested(ranges, np.arange(ranges.rows))
+    lengths, parents = durations(ranges), every.ints("parent")
+    inside = np.zeros(ranges.rows + 1, dtype=np.int64)
+    np.add.at(inside, parents, lengths)
+    tree = named_by(every, ("level", "name"), lambda level, name: f"{'--' * level}{name}")
+    times = {"inside": inside[1:], "own": lengths - inside[1:]}
+    return _with_stacks(scope.narrow(report, Frame({**every, **times, "tree": tree})), parents)
 
 
 def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
@@ -148,18 +142,18 @@ def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
             around, number = f":{number}{around}", int(parents[number - 1])
         return around
 
-    for some in ranges.in_parts(BATCH_ROWS):
-        stacks = tuple(map(stack, some.ints("id").tolist()))
-        yield Frame({**some, "stack": Labels(np.arange(some.rows, dtype=np.int32), stacks)})
+    for batch in ranges.in_parts(BATCH_ROWS):
+        stacks = tuple(map(stack, batch.ints("id").tolist()))
+        yield Frame({**batch, "stack": Labels(np.arange(batch.rows, dtype=np.int32), stacks)})
 
 
 def _average(label: str, measure: str) -> Column:
     """The mean of a number, ties to even."""
-    mean = partial(Ranking.figure, name="mean", of=measure)
-    return Column(
-        nsys_field(f"Avg {label}"),
-        lambda ranking: [round(float(value or 0), 1) for value in mean(ranking)],
-    )
+
+    def means(ranking: Ranking) -> list[Value]:
+        return [round(float(value or 0), 1) for value in ranking.figure("mean", measure)]
+
+    return Column(nsys_field(f"Avg {label}"), means)
 
 
 def _by_time(records: str = CUDA_NVTX, style: str = "") -> Sum:

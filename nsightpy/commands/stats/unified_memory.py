@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
 import numpy as np
 
 from nsightpy.analysis.ranking import MEGA, Column, Ranking, durations, figure, nsys_field, part
 from nsightpy.commands.stats.reports import Reports, Sum
-from nsightpy.frames import Frame, Labels, constant
+from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.query import Scope, SystemReport
 from nsightpy.results import Value
 from nsightpy.units import round_half_up
@@ -34,24 +31,17 @@ def _pages(report: SystemReport, scope: Scope, _: str) -> Frame:
     copies = scope.read(report, "memory_operations", _COPIES)
     copies = copies.take(copies.labels("operation").equals(tuple(_MIGRATIONS.values())))
     faults = scope.read(report, "page_faults", _FAULTS)
+
+    def part(frame: Frame, **measures: Ints) -> Frame:
+        unknown = dict.fromkeys(_MEASURES, constant(-1, frame.rows))
+        return Frame({**frame.select(("address", "pid")), **unknown, **measures})
+
     operation, sizes = copies.labels("operation"), copies.ints("bytes")
+    ways = {way: np.where(operation.equals([n]), sizes, -1) for way, n in _MIGRATIONS.items()}
     on_gpu, count = faults.ints("device") >= 0, faults.ints("faults")
-    moves = {way: np.where(operation.equals([n]), sizes, -1) for way, n in _MIGRATIONS.items()}
-    moves |= {"moved": np.maximum(sizes, 0), "length": durations(copies)}
     sides = {"CPU": np.where(on_gpu, -1, count), "GPU": np.where(on_gpu, count, -1)}
-    sides |= {"moved": constant(0, faults.rows)}
-    both = Frame.concatenate(
-        [
-            Frame(
-                {
-                    **frame.select(("address", "pid")),
-                    **dict.fromkeys(_MEASURES, constant(-1, frame.rows)),
-                    **measures,
-                }
-            )
-            for frame, measures in ((copies, moves), (faults, sides))
-        ]
-    )
+    migrated = part(copies, moved=np.maximum(sizes, 0), length=durations(copies), **ways)
+    both = Frame.concatenate([migrated, part(faults, moved=constant(0, faults.rows), **sides)])
     address = both.ints("address")
     placed = np.where(address != 0, address, -1)
     # addresses and numbers of processes are of one report
@@ -74,11 +64,15 @@ def _rate(ranking: Ranking) -> list[Value]:
     ]
 
 
-def _address(label: str, values: Callable[[Ranking], Sequence[Value]]) -> Column:
-    """Addresses as nsys writes them, None where not known; above 2^63 they are negative."""
+def _address(label: str, name: str, of: str = "") -> Column:
+    """Addresses as nsys writes them, None where not known; above 2^63 they are negative.
+
+    Those of a key, or a statistic of a measure.
+    """
 
     def shown(ranking: Ranking) -> list[Value]:
-        return [f"0x{int(each) & 2**64 - 1:X}" if each else None for each in values(ranking)]
+        values = ranking.figure(name, of) if of else ranking.part(name)
+        return [f"0x{int(each) & 2**64 - 1:X}" if each else None for each in values]
 
     return Column(nsys_field(label), shown)
 
@@ -93,7 +87,7 @@ REPORTS: Reports = {
         _pages,
         ("address", "pid", "report"),
         (
-            _address("Virtual Address", partial(Ranking.part, name="address")),
+            _address("Virtual Address", "address"),
             *_sizes(),
             *(figure(f"{side} Page Faults", "total", side) for side in _SIDES),
             Column(nsys_field("Migration Throughput (MB/s)"), _rate),
@@ -110,12 +104,8 @@ REPORTS: Reports = {
             # in NVIDIA's words
             figure("Total CPU Page Faults", "total", "CPU"),
             figure("Total GPU PageFaults", "total", "GPU"),
-            _address(
-                "Minimum Virtual Address", partial(Ranking.figure, name="minimum", of="placed")
-            ),
-            _address(
-                "Maximum Virtual Address", partial(Ranking.figure, name="maximum", of="placed")
-            ),
+            _address("Minimum Virtual Address", "minimum", of="placed"),
+            _address("Maximum Virtual Address", "maximum", of="placed"),
         ),
         records=_BOTH,
         measures=("placed", *_MIGRATIONS, *_SIDES),
@@ -125,7 +115,7 @@ REPORTS: Reports = {
         ("instruction",),
         (
             figure("CPU Page Faults", "total", "faults"),
-            _address("CPU Instruction Address", partial(Ranking.part, name="instruction")),
+            _address("CPU Instruction Address", "instruction"),
         ),
         records=_CPU,
         measures=("faults",),

@@ -139,7 +139,7 @@ def _table(shown: PageTable) -> dict[str, Any]:
         "title": shown.title,
         "columns": [{"name": field.name, "unit": field.kind} for field in shown.table.fields],
         "rows": [list(row) for row in shown.table.rows],
-        "total": shown.total,
+        "total": shown.table.total,
     }
 
 

@@ -75,7 +75,9 @@ def draw_plane(
     looks = _looks(work, {point.precision for point in points if point.flops_per_s > 0})
     pairs = product(traffic.items(), work.items())
     ridges = [(level, name, peak / rate) for (level, rate), (name, peak) in pairs if name in looks]
-    measured = [{c.name: c.value for c in ceilings if c.is_memory is m} for m in (False, True)]
+    measured = [
+        {c.name: c.value for c in ceilings if (c.name in LEVELS) is m} for m in (False, True)
+    ]
     xs = [*(spot.x for spot in spots), *(at for *_, at in ridges), 0.1, 10.0]
     ys = [*(spot.y for spot in spots), *work.values(), *measured[0].values()] or [1e9, 1e12]
     axes.set(xscale="log", yscale="log", xlim=(min(xs) / 3, max(xs) * 3))

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width, printable
 from nsightpy.render.text import layout
-from nsightpy.results import UNKNOWN, Field, Row, Table, Value, View
+from nsightpy.results import Field, Row, Table, Value, View
 from nsightpy.units import counted
 
 if TYPE_CHECKING:
@@ -159,9 +159,8 @@ def by_importance(fields: Sequence[Field]) -> list[str]:
 def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     """At most so many rows, and what is to be said of the others; without a number all of them."""
     shown = len(table.rows) if most is None else min(most, len(table.rows))
-    total = len(table.rows) if table.total_rows in (None, UNKNOWN) else table.total_rows or 0
-    left = counted(total - shown, "more row")
-    more = f"and {left}: --top 0 shows them" if total > shown else ""
+    left = max(table.total, len(table.rows)) - shown
+    more = f"and {counted(left, 'more row')}: --top 0 shows them" if left else ""
     if shown == len(table.rows):
         return table.rows, more
     worst = next((field for field in table.fields if field.name == view_of(table).worst), None)
