@@ -136,27 +136,24 @@ def time_budget(
         end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
     end_ns = max(start_ns, end_ns)
     inside = active.inside(intervals.Spans.of(start_ns, end_ns) if parts is None else parts)
+    compute, communication, memory, graphs = inside.sets
     # by inclusion and exclusion: compute has millions of intervals, the others few
-    overlap_ns = intervals.overlap_total(inside.communication, inside.compute)
-    both = intervals.intersection(inside.communication, inside.memory)
-    all_three_ns = intervals.overlap_total(both, inside.compute)
+    overlap_ns = intervals.overlap_total(communication, compute)
+    all_three_ns = intervals.overlap_total(both := communication & memory, compute)
     hidden_ns = both.total - all_three_ns
-    alone_ns = inside.communication.total - overlap_ns - hidden_ns
-    copy_only_ns = (
-        inside.memory.total - intervals.overlap_total(inside.memory, inside.compute) - hidden_ns
-    )
-    busy_ns = inside.compute.total + alone_ns + copy_only_ns + hidden_ns
+    alone_ns = communication.total - overlap_ns - hidden_ns
+    copy_only_ns = memory.total - intervals.overlap_total(memory, compute) - hidden_ns
     return TimeBudget(
         start_ns=start_ns,
         end_ns=end_ns,
-        busy_ns=busy_ns,
-        compute_ns=inside.compute.total,
-        communication_ns=inside.communication.total,
-        memory_ns=inside.memory.total,
+        busy_ns=compute.total + alone_ns + copy_only_ns + hidden_ns,
+        compute_ns=compute.total,
+        communication_ns=communication.total,
+        memory_ns=memory.total,
         overlap_ns=overlap_ns,
         exposed_communication_ns=alone_ns,
         copy_only_ns=copy_only_ns,
-        opaque_graph_ns=inside.graphs.total,
+        opaque_graph_ns=graphs.total,
         all_three_ns=all_three_ns,
         parts=parts,
     )
@@ -166,10 +163,10 @@ def device_budgets(
     kernels: Frame,
     operations: Frame,
     graphs: Frame,
-    *,
-    communication: Iterable[str] = (),
     start_ns: int | None = None,
     end_ns: int | None = None,
+    *,
+    communication: Iterable[str] = (),
     windows: Mapping[tuple[int, int], intervals.Spans] | None = None,
 ) -> dict[tuple[int, int], TimeBudget]:
     """The budget of each process and device, from frames with pid, device and times.

@@ -23,8 +23,7 @@ from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport, Top
 from nsightpy.query.command import command
-from nsightpy.query.device_time import RankedBudget
-from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
+from nsightpy.query.device_time import NOT_ATTRIBUTED, IdleReport, RankedBudget, idle_report
 from nsightpy.query.request import without_calls
 from nsightpy.query.splits import parse_splits
 from nsightpy.results import Field, Said, Table, Value, rank_order
@@ -141,7 +140,9 @@ def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
     ]
     rows.sort(key=lambda row: (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0)))
     every = sum(part[1] for part in parts.values)
-    notes: list[Said] = [NO_CALLS for own, *_, recorded in parts.values if own and not recorded]
+    notes: list[Said] = [
+        NOT_ATTRIBUTED for own, *_, recorded in parts.values if own and not recorded
+    ]
     notes += [] if rows else [NEVER_IDLE]
     if every > len(rows[:count]):
         shown = sum(int(row[3] or 0) for row in rows[:count])
@@ -238,7 +239,7 @@ def _group_table(
         for *key, count, total, longest in statistics.rows("instances", "total", "maximum")
     ]
     silent = sum(not recorded for _, recorded in parts.values)
-    notes = () if rows and not silent else (NO_CALLS,) if rows else (NEVER_IDLE,)
+    notes = () if rows and not silent else (NOT_ATTRIBUTED,) if rows else (NEVER_IDLE,)
     return Table("gaps", fields, tuple(rows), notes=notes).first(top)
 
 

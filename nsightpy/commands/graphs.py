@@ -11,10 +11,14 @@ import numpy as np
 from nsightpy.analysis.graphs.replays import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
+    by_graph,
+    by_node,
+    by_replay,
+    created_in,
+    launch_ns,
     replays_as_a_whole,
     replays_of_nodes,
 )
-from nsightpy.analysis.graphs.rows import by_graph, by_node, by_replay, created_in, launch_ns
 from nsightpy.analysis.launches import graph_calls, launch_lengths
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import range_calls

@@ -28,7 +28,7 @@ from nsightpy.query import (
     SystemReport,
 )
 from nsightpy.query.command import command
-from nsightpy.query.idle_time import IdleReport, idle_report
+from nsightpy.query.device_time import IdleReport, idle_report
 from nsightpy.query.request import without_calls, without_launch_call
 from nsightpy.results import Field, Row, Said, Table, rank_order
 from nsightpy.results.keys import KERNEL, row_keys

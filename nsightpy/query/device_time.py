@@ -1,15 +1,29 @@
-"""What a report's devices did: their work with its launches, and budgets of time by rank."""
+"""What a report's devices did and why they were idle: work with its launches, budgets, causes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, Launched, launched
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
-from nsightpy.analysis.work_graph.launched_work import WORK_COLUMNS, Work
+from nsightpy.analysis.work_graph.binding import binding
+from nsightpy.analysis.work_graph.host_activity import HostEvents, kinds_of
+from nsightpy.analysis.work_graph.host_chain import CALL_COLUMNS as CHAIN_COLUMNS
+from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
+from nsightpy.analysis.work_graph.launched_work import (
+    WORK_COLUMNS,
+    LaunchedWork,
+    Mask,
+    Work,
+    launched_work,
+)
 from nsightpy.frames import API_CALLS, Frame
+from nsightpy.names import file_name
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
@@ -19,6 +33,10 @@ OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
+NOT_ATTRIBUTED = not_recorded("Idle time is not attributed: the capture holds no CUDA API calls.")
+SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
+_SPANS = ("start_ns", "end_ns", "pid", "tid")
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +49,7 @@ class RankedBudget:
     budget: TimeBudget
 
     @property
-    def place(self) -> tuple[int, int]:
+    def place(self) -> Place:
         """Process and device."""
         return self.pid, self.device
 
@@ -39,26 +57,14 @@ class RankedBudget:
 def rank_budgets(
     report: SystemReport,
     scope: Scope,
-    kernels: Frame,
-    operations: Frame,
-    graphs: Frame,
+    work: Work,
     communication: tuple[str, ...] = (),
-    windows: Mapping[tuple[int, int], Spans] | None = None,
+    windows: Mapping[Place, Spans] | None = None,
 ) -> list[RankedBudget]:
-    """The budgets of one report's devices; the frames carry pid, device and times.
-
-    `windows` by process and device replace those of the scope.
-    """
-    low, high = scope.bounds(report)
-    budgets = device_budgets(
-        kernels,
-        operations,
-        graphs,
-        communication=communication,
-        start_ns=low,
-        end_ns=high,
-        windows=scope.windows(report) if windows is None else windows,
-    )
+    """The budgets of one report's devices; `windows` by place replace those of the scope."""
+    windows = scope.windows(report) if windows is None else windows
+    ends = scope.bounds(report)
+    budgets = device_budgets(*work, *ends, communication=communication, windows=windows)
     return [
         RankedBudget(report.rank_of(pid)[0], pid, device, budget)
         for (pid, device), budget in budgets.items()
@@ -119,3 +125,66 @@ def suspect_note(name: str) -> str:
         f"{name!r} is counted as compute, though its name sounds like communication; "
         "--communication REGEX counts it as such."
     )
+
+
+def followed_work(report: SystemReport, work: Work, communication: Mask) -> LaunchedWork:
+    """Work (the memory operations with MEMORY_COLUMNS) with its launches; a mask of kernels."""
+    return launched_work(work, communication, api_calls(report.frame("api_calls", CHAIN_COLUMNS)))
+
+
+def idle_intervals(
+    launched: LaunchedWork, windows: Mapping[Place, Spans], events: Mapping[int, HostEvents]
+) -> dict[Place, IdleIntervals]:
+    """The idle intervals of each place inside its window."""
+    return {
+        place: binding(launched, number, windows[place], events.get(place[0]))
+        for number, place in enumerate(launched.places)
+        if place in windows
+    }
+
+
+@dataclass(frozen=True)
+class IdleReport:
+    """The idle intervals of the devices of a report inside their windows, and what explains them.
+
+    `events` are those of each process, `gaps` by process and device.
+    """
+
+    work: Work
+    launched: LaunchedWork
+    events: Mapping[int, HostEvents]
+    budgets: Sequence[RankedBudget]
+    gaps: Mapping[Place, IdleIntervals]
+
+    def devices(self) -> Iterator[tuple[RankedBudget, IdleIntervals]]:
+        """The budget and the idle intervals of each device that did anything."""
+        return ((row, self.gaps[row.place]) for row in self.budgets if row.place in self.gaps)
+
+
+def idle_report(report: SystemReport, scope: Scope, communication: tuple[str, ...]) -> IdleReport:
+    """The idle intervals of the devices in scope."""
+    work = read_work(report, scope, MEMORY_COLUMNS)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    launched, events = followed_work(report, work, communicates), host_events(report)
+    budgets = rank_budgets(report, scope, work, communication)
+    windows = {row.place: row.budget.window for row in budgets}
+    gaps = idle_intervals(launched, windows, events)
+    return IdleReport(work, launched, events, budgets, gaps)
+
+
+def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, HostEvents]:
+    """What each process's threads did beside CUDA, by process."""
+    ranges = report.frame("nvtx_ranges", (*_SPANS, "name")) if ranges is None else ranges
+    every = (
+        kinds_of(ranges),
+        *(report.frame(name, (*_SPANS, "name")) for name in ("os_calls", "mpi_calls")),
+        short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS)),
+        report.frame("cpu_runs", _SPANS),
+    )
+    pids = {*report.pids, 0}  # 0: of work that names no process
+    return {pid: HostEvents(*(frame.at(pid=pid) for frame in every)) for pid in pids}
+
+
+def short_modules(samples: Frame) -> Frame:
+    """Modules by their file names; paths hold names of users."""
+    return Frame({**samples, "module": samples.labels("module").renamed(file_name)})

@@ -116,7 +116,7 @@ def _idle(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     found = [_NOTHING.select(COLUMNS[:4])]
     if _is_called(IDLE, of):
         work = read_work(report, scope)
-        for row in rank_budgets(report, scope, *work):
+        for row in rank_budgets(report, scope, work):
             ran = union_of(spans_of(frame.at(pid=row.pid, device=row.device)) for frame in work)
             idle = difference(row.budget.window, ran)
             place = (constant(row.pid, len(idle)), constant(row.device, len(idle)))

@@ -1,4 +1,4 @@
-"""Replays of CUDA graphs: from the launch call to the operations of each, and their busy time.
+"""Replays of CUDA graphs: from the launch call to the operations of each, by graph and by node.
 
 Where nodes were traced (`nsys --cuda-graph-trace=node`, PyTorch's profiler), a graph's operations
 share the correlation id of its launch call. Where graphs were traced as a whole there is one
@@ -7,21 +7,28 @@ interval for each launch, and what ran inside it is not known.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import measure_before, union
-from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
 from nsightpy.analysis.nvtx.projection import launched
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.analysis.operators.device_time import NONE, path_around
+from nsightpy.analysis.tally import tally
+from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.results import Row, Value
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "graph_node_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
 UNKNOWN = -1
 _GRAPH_OF_NODE = 32  # newer versions of CUPTI hold the graph in the upper half of a node's id
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+# A node is cloned when its graph is instantiated, or put into another graph: seldom more often.
+_MOST_CLONES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +82,11 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
     call = launch_rows(work.take(rows[first]), calls)
     begin = start[first] if len(first) else start
     last = np.maximum.reduceat(end, first) if len(first) else end
+    # replays one after the other on one axis
     width = int((last - begin).max(initial=0)) + 2
-    busy, chain = (
-        _covered(start, end, replay, begin, width),
-        _chain(start, end, replay, begin, width),
-    )
+    shift, edges = replay * width - begin[replay], np.arange(len(begin) + 1) * width
+    busy = np.diff(measure_before(union(start + shift, end + shift), edges))
+    chain = _chain(start + shift, end + shift, replay, edges[1:])
     replays = Replays(
         call.astype(np.int64),
         work.ints("pid")[rows][first],
@@ -124,40 +131,158 @@ def _graph_numbers(operations: Frame, replay: Ints, first: Ints) -> Ints:
     if len(named) and (named > 0).all():
         return named
     names: Labels = operations.labels("name").merged()
-    distinct_nodes = np.where(node > 0, node, names.codes.astype(np.int64) + 1)
-    mixed = distinct_nodes.astype(np.uint64) * _MIX
-    mixed ^= mixed >> np.uint64(29)
-    sums = np.add.reduceat(mixed * _MIX, first) if len(first) else mixed
-    _, code = distinct(sums.view(np.int64) ^ operations.ints("pid")[first])
-    seen, begun = np.unique(code, return_index=True)
-    number = np.empty(len(seen), dtype=np.int64)
-    number[np.argsort(begun, kind="stable")] = np.arange(1, len(seen) + 1)
-    return number[np.searchsorted(seen, code)]
+    ran = np.where(node > 0, node, names.codes.astype(np.int64) + 1)
+    ran = ran[np.lexsort((ran, replay))]
+    numbers: dict[tuple[int, bytes], int] = {}
+    keys = zip(operations.ints("pid")[first].tolist(), np.split(ran, first[1:]), strict=False)
+    found = [numbers.setdefault((pid, own.tobytes()), len(numbers) + 1) for pid, own in keys]
+    return np.asarray(found[: len(first)], dtype=np.int64)
 
 
-def _covered(start: Ints, end: Ints, replay: Ints, base: Ints, width: int) -> Ints:
-    """For how long any operation of each replay ran."""
-    shift = replay * width - base[replay]
-    edges = np.arange(len(base) + 1) * width
-    return np.diff(measure_before(union(start + shift, end + shift), edges))
+def _chain(start: Ints, end: Ints, replay: Ints, edges: Ints) -> Ints:
+    """The work on the critical chain of each replay; operations by replay and start.
 
-
-def _chain(start: Ints, end: Ints, replay: Ints, base: Ints, width: int) -> Ints:
-    """The work on the critical chain of each replay; operations by replay and start."""
+    The replays follow each other: each is over at its edge.
+    """
     if not len(start):
-        return base
-    shift = replay * width - base[replay]
-    begins, ends = start + shift, np.maximum(end, start + 1) + shift
+        return edges
+    ends = np.maximum(end, start + 1)
     by_end = np.argsort(ends, kind="stable")
-    place = np.searchsorted(ends[by_end], begins, side="right") - 1
+    place = np.searchsorted(ends[by_end], start, side="right") - 1
     before = np.where(place >= 0, by_end[np.maximum(place, 0)], UNKNOWN)
     before = np.where((before != UNKNOWN) & (replay[before] == replay), before, UNKNOWN)
     total, after = end - start, before
     while (after != UNKNOWN).any():
         going = np.flatnonzero(after != UNKNOWN)
-        total = total.copy()
+        total, after = total.copy(), after.copy()
         total[going] += total[after[going]]
-        after = after.copy()
         after[going] = after[after[going]]
-    last = by_end[np.searchsorted(ends[by_end], (np.arange(len(base)) + 1) * width) - 1]
-    return total[last]
+    return total[by_end[np.searchsorted(ends[by_end], edges) - 1]]
+
+
+def launch_ns(replays: Replays, calls: Frame) -> Ints:
+    """The length of each replay's launch call; UNKNOWN where none was recorded."""
+    if not calls.rows:
+        return np.full(len(replays), UNKNOWN, dtype=np.int64)
+    lengths = calls.ints("end_ns") - calls.ints("start_ns")
+    return np.where(replays.call == UNKNOWN, UNKNOWN, lengths[np.maximum(replays.call, 0)])
+
+
+def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
+    known = np.flatnonzero(replays.call != UNKNOWN)
+    names = np.full(len(replays), "", dtype=object)
+    names[known] = list(path_around(ranges, calls.take(replays.call[known])))
+    return list(names)
+
+
+def _figures(replays: Replays) -> tuple[Ints, ...]:
+    """Operations, busy time, gaps and critical chain of each replay; none of whole graphs."""
+    gaps = replays.end_ns - replays.start_ns - replays.busy_ns
+    return () if replays.whole else (replays.operations, replays.busy_ns, gaps, replays.chain_ns)
+
+
+def by_replay(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
+    """A row for each replay."""
+    nothing: list[list[Value]] = [[None] * len(replays)] * 4
+    columns: tuple[Iterable[Value], ...] = (
+        replays.device.tolist(),
+        replays.graph.tolist(),
+        range(1, len(replays) + 1),
+        replays.start_ns.tolist(),
+        (replays.end_ns - replays.start_ns).tolist(),
+        [None if ns == UNKNOWN else ns for ns in launch_ns(replays, calls).tolist()],
+        *([figure.tolist() for figure in _figures(replays)] or nothing),
+        _launched_in(replays, calls, ranges),
+    )
+    return list(zip(replays.pid.tolist(), zip(*columns, strict=True), strict=True))
+
+
+def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
+    """A row for each graph of a process on a device."""
+    launch, inside = launch_ns(replays, calls), _launched_in(replays, calls, ranges)
+    placed = {"pid": replays.pid, "device": replays.device, "graph": replays.graph}
+    groups = group_by(Frame(placed), tuple(placed))
+    lasted, figures = replays.end_ns - replays.start_ns, _figures(replays)
+    rows: list[tuple[int, Row]] = []
+    for code, (pid, device, graph) in enumerate(groups.keys):
+        own = np.flatnonzero(groups.codes == code)
+        launches, times = launch[own][launch[own] != UNKNOWN], lasted[own]
+        medians = [float(np.median(figure[own])) for figure in figures]
+        operations, *detail = (round(medians[0]), *medians[1:]) if medians else [None] * 4
+        row = (
+            device,
+            graph,
+            "as a whole" if replays.whole else "nodes",
+            len(own),
+            operations,
+            float(np.median(launches)) if len(launches) else None,
+            float(np.median(times)),
+            int(times.min()),
+            int(times.max()),
+            *detail,
+            int(times.sum()),
+            Counter(inside[replay] for replay in own.tolist()).most_common(1)[0][0],
+        )
+        rows.append((int(pid or 0), row))
+    return rows
+
+
+def by_node(
+    work: Frame, replays: Replays, operations: Operations, created: Labels
+) -> list[tuple[int, Row]]:
+    """A row for each node that ran; where nodes have no ids, for each place in the replay.
+
+    `created` says for each operation of the work where its node was created.
+    """
+    ran = work.take(operations.rows)
+    ids = ran.ints("graph_node_id")
+    first = np.searchsorted(operations.replay, np.arange(len(replays)))
+    position = np.arange(len(ids)) - first[operations.replay] + 1
+    by = Frame(
+        {
+            "pid": ran["pid"],
+            "device": ran["device"],
+            "graph": replays.graph[operations.replay],
+            "node": np.where(ids > 0, ids, position),
+            "name": ran.labels("name").merged(),
+            "created": created.take(operations.rows),
+        }
+    )
+    groups = group_by(by, tuple(by))
+    lengths = ran.ints("end_ns") - ran.ints("start_ns")
+    figures = tally(groups.codes, lengths, groups.keys).statistics()
+    columns = zip(
+        *(getattr(figures, name).tolist() for name in ("instances", "total", "mean", "median")),
+        *(getattr(figures, name).tolist() for name in ("minimum", "maximum")),
+        strict=True,
+    )
+    whole: Counter[tuple[Value, ...]] = Counter()
+    for key, total in zip(figures.keys, figures.total.tolist(), strict=True):
+        whole[key[:3]] += total
+    rows: list[tuple[int, Row]] = []
+    for (*of_graph, node, name, made_in), row in zip(figures.keys, columns, strict=True):
+        pid, device, graph = of_graph
+        share = row[1] / whole[tuple(of_graph)] if whole[tuple(of_graph)] else None
+        rows.append((int(pid or 0), (device, graph, node, name, *row, share, made_in)))
+    return rows
+
+
+def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
+    """For each operation (pid, graph_node_id) the ranges in which its node was created.
+
+    Of a cloned node those of the one that it was cloned from. `nodes` is the frame graph_nodes.
+    """
+    if not nodes.rows:
+        return Labels.constant("", work.rows)
+    keys, numbers = (nodes.ints("pid"), nodes.ints("graph_node_id")), np.arange(nodes.rows)
+    origin = numbers
+    for _ in range(_MOST_CLONES):
+        original = (keys[0][origin], nodes.ints("original_node_id")[origin])
+        above = matched(keys, numbers, original, NONE)
+        if (above == NONE).all():
+            break
+        origin = np.where(above == NONE, origin, above)
+    rows = matched(keys, numbers, (work.ints("pid"), work.ints("graph_node_id")), NONE)
+    at = path_around(ranges, nodes.take(origin))
+    codes = np.append(at.codes, NONE)[rows] + 1
+    return Labels(codes.astype(np.int32), ("", *at.values)).merged()

@@ -20,8 +20,14 @@ from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_devic
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.query.device_time import RankedBudget, budget_order, suspect_note
-from nsightpy.query.idle_time import NO_CALLS, IdleReport, idle_report
+from nsightpy.query.device_time import (
+    NOT_ATTRIBUTED,
+    IdleReport,
+    RankedBudget,
+    budget_order,
+    idle_report,
+    suspect_note,
+)
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.results import Field, Said, Table, Value, View, fields_in, number
 
@@ -180,7 +186,7 @@ def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:
     ]
     doubtful = dict.fromkeys(name for part in parts.values for name in part[1])
     notes: list[Said] = list(map(suspect_note, doubtful))
-    notes += [NO_CALLS for devices, _, recorded in parts.values if devices and not recorded]
+    notes += [NOT_ATTRIBUTED for devices, _, recorded in parts.values if devices and not recorded]
     return Table("breakdown", FIELDS, tuple(rows), notes=tuple(notes))
 
 

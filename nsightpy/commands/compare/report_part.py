@@ -28,8 +28,14 @@ from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
-from nsightpy.query.device_time import MEMORY_COLUMNS, rank_budgets, read_work
-from nsightpy.query.idle_time import followed_work, host_events, idle_intervals
+from nsightpy.query.device_time import (
+    MEMORY_COLUMNS,
+    followed_work,
+    host_events,
+    idle_intervals,
+    rank_budgets,
+    read_work,
+)
 from nsightpy.query.rank_alignment import RankPart, collective_part
 from nsightpy.query.steps import places_in
 from nsightpy.results.notes import Said, texts
@@ -75,7 +81,7 @@ def report_part(report: SystemReport, scope: Scope) -> ReportPart:
     communicates = is_communication(work.kernels.labels("name"))
     recorded = report.calls.recorded
     followed = followed_work(report, work, communicates) if recorded else None
-    budgets = rank_budgets(report, scope, *work)
+    budgets = rank_budgets(report, scope, work)
     windows = {row.place: row.budget.window for row in budgets if len(row.budget.window)}
     iterations = scope.iterations(report) if windows else {}
     kind, repeated = _repeated(iterations, {pid for pid, _ in windows}, scope)

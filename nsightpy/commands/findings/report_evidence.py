@@ -17,12 +17,12 @@ from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.commands.findings.device_evidence import DeviceSource, device_evidence
 from nsightpy.frames import Frame
 from nsightpy.query import Scope, SystemReport
-from nsightpy.query.device_time import rank_budgets
-from nsightpy.query.idle_time import (
+from nsightpy.query.device_time import (
     SAMPLE_COLUMNS,
     followed_work,
     host_events,
     idle_intervals,
+    rank_budgets,
     short_modules,
 )
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
@@ -68,7 +68,7 @@ def report_evidence(
     followed = followed_work(report, work, communicates) if report.calls.recorded else None
     steady = scope.steady_places(report, work) or {}
     windows = {place: state.window for place, state in steady.items()} or None
-    budgets = rank_budgets(report, scope, *work, communication=communication, windows=windows)
+    budgets = rank_budgets(report, scope, work, communication, windows)
     events = host_events(report, ranges)
     windows = {row.place: row.budget.window for row in budgets}
     gaps = {} if followed is None else idle_intervals(followed, windows, events)

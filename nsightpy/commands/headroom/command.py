@@ -152,7 +152,7 @@ def _part_of(
 
     clocks = report.frame("devices").ints("clock_hz")
     steady = {pid: Spans.of(state.start_ns, state.end_ns) for pid, state in states.items()}
-    budgets = rank_budgets(report, scope, *read_work(report, scope))
+    budgets = rank_budgets(report, scope, read_work(report, scope))
     windows = {row.place: steady.get(row.pid, row.budget.window) for row in budgets}
     parts = step_parts(kernels, windows, distance)
     work = recorded(report, scope, is_steady=False if whole else None)

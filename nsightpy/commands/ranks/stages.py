@@ -106,7 +106,7 @@ def _times(
     work = read_work(report, scope)
     communicates = is_communication(work.kernels.labels("name"), communication)
     times: Times = {}
-    for row in rank_budgets(report, scope, *work, communication=communication):
+    for row in rank_budgets(report, scope, work, communication):
         device = (str(report.path), row.pid, row.device)
         if device not in exchanges:
             continue

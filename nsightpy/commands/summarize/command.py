@@ -22,8 +22,7 @@ from nsightpy.commands.summarize.sections import (
 )
 from nsightpy.query import Option, Parts, Question
 from nsightpy.query.command import command
-from nsightpy.query.device_time import suspect_note
-from nsightpy.query.idle_time import NO_CALLS
+from nsightpy.query.device_time import NOT_ATTRIBUTED, suspect_note
 from nsightpy.query.replayed import Replayed, replayed
 from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table
 from nsightpy.results.notes import abstentions, texts
@@ -70,7 +69,7 @@ def _summary(
         *request.said,
         *(error.left_out for error in parts.failures),
         *map(suspect_note, doubtful),
-        *(NO_CALLS for device in facts.devices if not device.causes),
+        *(NOT_ATTRIBUTED for device in facts.devices if not device.causes),
         *facts.notes,
         *(known.notes if replays else ()),
         *sections["memory"].notes,
