@@ -70,11 +70,11 @@ class Lane:
 
     def within(self, start_ns: int | None, end_ns: int | None) -> Lane:
         """The lane with the events that overlap a stretch of time, each of them whole."""
-        keep = np.ones(len(self), dtype=np.bool_)
-        if start_ns is not None:
-            keep &= self.ends > start_ns
-        if end_ns is not None:
-            keep &= self.starts < end_ns
+        low, high = (
+            (-np.inf if start_ns is None else start_ns),
+            (np.inf if end_ns is None else end_ns),
+        )
+        keep = (self.ends > low) & (self.starts < high)
         return self if keep.all() else self.take(keep)
 
 
@@ -93,12 +93,10 @@ class Counter:
 
     def within(self, start_ns: int | None, end_ns: int | None) -> Counter:
         """The counter in a stretch of time, with the value that it begins with."""
-        low, high = 0, len(self.times)
-        if start_ns is not None:
-            low = max(int(np.searchsorted(self.times, start_ns, side="right")) - 1, 0)
-        if end_ns is not None:
-            high = int(np.searchsorted(self.times, end_ns))
-        return replace(self, times=self.times[low:high], values=self.values[low:high])
+        low = 0 if start_ns is None else np.searchsorted(self.times, start_ns, side="right") - 1
+        high = None if end_ns is None else np.searchsorted(self.times, end_ns)
+        rows = slice(max(low, 0), high)
+        return replace(self, times=self.times[rows], values=self.values[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +172,6 @@ class Timeline:
     def __iter__(self) -> Iterator[Track]:
         return self.tracks(True)
 
-    @property
-    def window_ns(self) -> int:
-        return self.end_ns - self.start_ns
-
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
@@ -215,18 +209,12 @@ class Row:
     exposed_share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
-    """One collective: (row, start, end) of each rank that took part."""
-
-    parts: tuple[tuple[int, int, int], ...]
-
-
 @dataclass(frozen=True)
 class Picture:
     """A timeline reduced to the columns of a picture; `stacked` rows are one band each.
 
-    `joins` are the longest of `collectives` that several rows share. `path` is the critical one.
+    `joins` are the longest of `collectives` that several rows share: row, start and end of each
+    part. `path` is the critical one.
     """
 
     start_ns: int
@@ -234,10 +222,9 @@ class Picture:
     columns: int
     rows: tuple[Row, ...]
     stacked: bool
-    joins: tuple[Join, ...]
+    joins: tuple[tuple[tuple[int, int, int], ...], ...]
     collectives: int
     ranges_left_out: int
     clock: str
     inputs: tuple[str, ...]
-    notes: tuple[str, ...]
     path: tuple[Mark, ...] = ()

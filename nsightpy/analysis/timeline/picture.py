@@ -31,7 +31,6 @@ from nsightpy.results.tracks import (
     STREAM,
     Band,
     Boxes,
-    Join,
     Lane,
     Picture,
     Row,
@@ -101,12 +100,11 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         columns=columns,
         rows=tuple(rows[each] for each in sorted(rows)),
         stacked=stacked,
-        joins=() if stacked else tuple(Join(tuple(part)) for part in shared[:MOST_JOINS]),
+        joins=() if stacked else tuple(map(tuple, shared[:MOST_JOINS])),
         collectives=len(shared),
         ranges_left_out=left_out,
         clock=timeline.clock,
         inputs=timeline.inputs,
-        notes=tuple(timeline.notes),
         path=timeline.path(),
     )
 

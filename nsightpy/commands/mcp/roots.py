@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +57,12 @@ class Roots:
 
     def reports(self) -> list[Path]:
         """The reports in the allowed folders and below, sorted; none behind links out of them."""
-        return sorted(path for root in self.folders for path in self._reports_in(root))
+        found = []
+        for path in (path for root in self.folders for path in root.rglob("*")):
+            with suppress(OSError):
+                if path.is_file() and self.holds(path) and _is_report(path):
+                    found.append(path)
+        return sorted(found)
 
     def _behind(self, path: Path, given: str) -> list[str]:
         if path.exists():
@@ -70,11 +76,6 @@ class Roots:
                 raise self._outside(given)
         return [str(match.resolve()) for match in matches]
 
-    def _reports_in(self, root: Path) -> Iterator[Path]:
-        for path in root.rglob("*"):
-            if path.is_file() and self.holds(path) and _is_report(path):
-                yield path
-
     def _outside(self, given: str) -> UsageError:
         folders = ", ".join(map(str, self.folders))
         return UsageError(f"{given}: is not in the allowed folders: {folders}")
@@ -85,12 +86,9 @@ def _literal(path: Path) -> Path:
     if path.exists() or not glob.has_magic(str(path)):
         return path
     parts = list(path.parts)
-    first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     return Path(*parts[:first])
 
 
 def _is_report(path: Path) -> bool:
-    try:
-        return is_system_report(path) or is_ncu_file(path) or bool(find_snapshots(path))
-    except OSError:
-        return False
+    return is_system_report(path) or is_ncu_file(path) or bool(find_snapshots(path))

@@ -78,10 +78,9 @@ class Tool:
             raise UsageError(f"top must be 1 to {MOST_ROWS}, not {rows}: narrow the question")
         if "top" not in self.arguments:
             given.pop("top", None)
-        for name in given.keys() & self.arguments.keys():
-            types = _types(self.arguments[name].type)
+        for name, value in given.items():
+            types = _types(self.arguments[name].type) if name in self.arguments else []
             if Path in types:
-                value = given[name]
                 texts = [value] if isinstance(value, str) else value
                 paths = [path for text in texts for path in roots.allowed(text)]
                 given[name] = paths if Iterable in types else paths[0]
@@ -97,11 +96,10 @@ class Tool:
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""
         schema = self.input_schema
-        for name in arguments:
-            if name not in schema["properties"]:
-                close = difflib.get_close_matches(name, schema["properties"], n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise UsageError(f"{self.name} takes no {name}{hint}")
+        for name in arguments.keys() - schema["properties"].keys():
+            close = difflib.get_close_matches(name, schema["properties"], n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(f"{self.name} takes no {name}{hint}")
         given = {name: value for name, value in arguments.items() if value is not None}
         for name, value in given.items():
             wanted = schema["properties"][name]["type"]
@@ -162,11 +160,11 @@ def bounded(document: dict[str, Any], rows: int) -> dict[str, Any]:
     Lists other than rows that were cut are named in a note.
     """
     cut: list[str] = []
-    made = {name: _bounded(value, rows, name, cut) for name, value in document.items()}
+    short = {name: _bounded(value, rows, name, cut) for name, value in document.items()}
     if cut:
-        said = f"Cut to the first {rows} entries: {', '.join(dict.fromkeys(cut))}."
-        made["notes"] = [*made["notes"], said]
-    return made
+        note = f"Cut to the first {rows} entries: {', '.join(dict.fromkeys(cut))}."
+        short["notes"] = [*short["notes"], note]
+    return short
 
 
 def _bounded(value: Any, rows: int, name: str, cut: list[str]) -> Any:

@@ -82,9 +82,24 @@ def report(
         page = report(runs[0], timeline=timeline, **common)
         return with_comparison(page, before, runs, common)
     inputs = Inputs.of(reports, **common)
-    if inputs.ranks is None:
-        return _without_system(inputs)
-    return _of_system(inputs, inputs.ranks, embedded=timeline)
+    if inputs.ranks is not None:
+        return _of_system(inputs, inputs.ranks, embedded=timeline)
+    context = Context(typed_again(inputs.others), typed_options(common))
+    found = _of_others(inputs, context)
+    if inputs.compute:
+        capture = context.section(CAPTURE, info(inputs.compute, **reading_options(common)))
+        found[CAPTURE.id] = replace(capture, notes=shortened(found[ROOFLINE.id].notes))
+    kinds = (
+        (inputs.compute, "measurement of Nsight Compute", "measurements of Nsight Compute"),
+        (inputs.snapshots, "memory snapshot of PyTorch", "memory snapshots of PyTorch"),
+    )
+    counts = (counted(len(given), one, many) for given, one, many in kinds if given)
+    return Page(
+        title=title_of(inputs.others),
+        inputs=inputs.others,
+        verdict=f"{' and '.join(counts)}.",
+        sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
+    )
 
 
 def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
@@ -99,26 +114,29 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
     questions[INSTANCES] = _longest()
     if not inputs.snapshots:
         questions[MEMORY_USAGE] = replace(of_systems(), presented=memory_usage.presented)
-    summary, *others = answers(request, [summarize.question(), *questions.values()])
+    summary, *answered = answers(request, [summarize.question(), *questions.values()])
     if isinstance(summary, NsightpyError):
         raise summary
     general = texts(request.notes, request.kind)
     context = Context(typed_again(ranks.inputs), request.options, general)
     budgets = replace(summary.sections["breakdown"], inputs=summary.inputs)
-    answer_of = dict(zip(questions, others, strict=True))
+    answer_of = dict(zip(questions, answered, strict=True))
+    tracks = answer_of[TIMELINE] if embedded else None
+    if isinstance(tracks, Timeline):
+        marks = (*finding_marks(tracks.owners, findings_table(summary.findings)), *tracks.marks())
+        tracks = replace(tracks, marks=lambda: marks)
     found = {entry.id: context.section(entry, answer) for entry, answer in answer_of.items()}
     if getattr(answer_of[INSTANCES], "rows", ()):
         longest = shlex.quote(answer_of[INSTANCES].column("name")[0])
         entry = replace(INSTANCES, own={"of": longest, "kind": "kernel"})
         found[entry.id] = context.section(entry, answer_of[INSTANCES])
-    found |= _snapshots(inputs, context) | {
-        BREAKDOWN.id: context.section(BREAKDOWN, BREAKDOWN.command.presented(budgets)),
-        **_measured(inputs, context),
-        CAPTURE.id: replace(
-            context.section(CAPTURE, info(ranks, **reading_options(inputs.common))),
-            notes=shortened(summary.notes),
-        ),
-    }
+    found[BREAKDOWN.id] = context.section(BREAKDOWN, BREAKDOWN.command.presented(budgets))
+    capture = context.section(CAPTURE, info(ranks, **reading_options(inputs.common)))
+    found[CAPTURE.id] = replace(capture, notes=shortened(summary.notes))
+    unmeasured = MEASURE.format(context.command(SELECT))
+    for entry in (ROOFLINE, HEADROOM):
+        found[entry.id] = Section(entry.id, entry.title, missing=unmeasured)
+    found |= _of_others(inputs, context)
     head = summary.header
     about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
     return Page(
@@ -127,19 +145,14 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
         verdict=summary.verdict,
         facts=(*summary.header_lines(), *([("Overview of", about)] if about else [])),
         cards=tuple(
-            Card(
-                finding,
-                worth(finding_record(finding)),
-                where_of(finding),
-                section_of_finding(finding),
-            )
-            for finding in summary.findings
+            Card(each, worth(finding_record(each)), where_of(each), section_of_finding(each))
+            for each in summary.findings
         ),
         sections=tuple(found[entry.id] for entry in ENTRIES),
         passed=passed_checks(summary),
         notes=shortened(general),
         header=dict(head),
-        timeline=_marked(answer_of[TIMELINE], summary) if embedded else None,
+        timeline=tracks if isinstance(tracks, Timeline) else None,
     )
 
 
@@ -158,68 +171,34 @@ def _longest() -> Question[Any]:
     return replace(ranked, combine=follow, presented=instances.presented)
 
 
-def _marked(tracks: Timeline | NsightpyError, summary: Summary) -> Timeline | None:
-    """The timeline with the findings among its marks; None where there is nothing to draw."""
-    if isinstance(tracks, NsightpyError):
-        return None
-    marks = finding_marks(tracks.owners, findings_table(summary.findings))
-    return replace(tracks, marks=lambda: (*marks, *tracks.marks()))
+def _of_others(inputs: Inputs, context: Context) -> dict[str, Section]:
+    """What measurements of ncu and memory snapshots say, where there are some."""
+    found: dict[str, Section] = {}
+    if inputs.snapshots:
+        kept: Any = {name: value for name, value in inputs.common.items() if name != "nvtx"}
+        typed = typed_again([str(snapshot.path) for snapshot in inputs.snapshots])
+        answer = _answered(memory_usage, inputs.snapshots, **kept)
+        found[MEMORY_USAGE.id] = replace(context, typed=typed).section(MEMORY_USAGE, answer)
+    if inputs.compute:
+        kept = {name: value for name, value in inputs.common.items() if name not in TIMES}
+        measured = roofline(inputs.compute, **ROOFLINE.own, **kept)
+        of_ncu = replace(context, typed=typed_again(measured.inputs))
+        found[ROOFLINE.id] = of_ncu.section(ROOFLINE, measured)
+        found[HEADROOM.id] = Section(HEADROOM.id, HEADROOM.title, missing=NO_SYSTEM)
+        if inputs.ranks is not None:
+            answer = _answered(headroom, inputs.ranks, ncu=measured, **inputs.common)
+            entry = replace(HEADROOM, own={"ncu": of_ncu.typed})
+            found[HEADROOM.id] = context.section(entry, answer)
+    return found
 
 
-def _measured(inputs: Inputs, context: Context) -> dict[str, Section]:
-    """What ncu measured, and what that leaves to gain of the reports; or how to measure."""
-    if not inputs.compute:
-        missing = MEASURE.format(context.command(SELECT))
-        return {e.id: Section(e.id, e.title, missing=missing) for e in (ROOFLINE, HEADROOM)}
-    kept: Any = {name: value for name, value in inputs.common.items() if name not in TIMES}
-    measured = roofline(inputs.compute, **ROOFLINE.own, **kept)
-    of_ncu = replace(context, typed=typed_again(measured.inputs))
-    gains = Section(HEADROOM.id, HEADROOM.title, missing=NO_SYSTEM)
-    if inputs.ranks is not None:
-        answer = answered(headroom, inputs.ranks, ncu=measured, **inputs.common)
-        gains = context.section(replace(HEADROOM, own={"ncu": of_ncu.typed}), answer)
-    return {ROOFLINE.id: of_ncu.section(ROOFLINE, measured), HEADROOM.id: gains}
-
-
-def _snapshots(inputs: Inputs, context: Context) -> dict[str, Section]:
-    """The memory that snapshots know of, where there are some."""
-    if not inputs.snapshots:
-        return {}
-    kept: Any = {name: value for name, value in inputs.common.items() if name != "nvtx"}
-    answer = answered(memory_usage, inputs.snapshots, **kept)
-    typed = typed_again([str(snapshot.path) for snapshot in inputs.snapshots])
-    return {MEMORY_USAGE.id: replace(context, typed=typed).section(MEMORY_USAGE, answer)}
-
-
-def answered(command: Command[Any], *reports: Any, **options: Any) -> Table | NsightpyError:
+def _answered(command: Command[Any], *reports: Any, **options: Any) -> Table | NsightpyError:
     """What a command says of some reports; the error where they do not hold what it needs."""
     try:
         table: Table = command(*reports, **options)
     except ReportError as error:
         return error
     return table
-
-
-def _without_system(inputs: Inputs) -> Page:
-    """The page about measurements of ncu or memory snapshots alone."""
-    context = Context(typed_again(inputs.others), typed_options(inputs.common))
-    found = _snapshots(inputs, context)
-    if inputs.compute:
-        found |= _measured(inputs, context)
-        table = info(inputs.compute, **reading_options(inputs.common))
-        notes = shortened(found[ROOFLINE.id].notes)
-        found[CAPTURE.id] = replace(context.section(CAPTURE, table), notes=notes)
-    kinds = (
-        (inputs.compute, "measurement of Nsight Compute", "measurements of Nsight Compute"),
-        (inputs.snapshots, "memory snapshot of PyTorch", "memory snapshots of PyTorch"),
-    )
-    counts = (counted(len(given), one, many) for given, one, many in kinds if given)
-    return Page(
-        title=title_of(inputs.others),
-        inputs=inputs.others,
-        verdict=f"{' and '.join(counts)}.",
-        sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
-    )
 
 
 def title_of(inputs: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Finding, Table
-from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
+from nsightpy.results.comparison import COMPARE_FIELDS, Comparison
 from nsightpy.results.page import Page, PagePicture, PageTable, Section
 from nsightpy.results.tracks import Timeline
 
@@ -174,15 +174,8 @@ class Context:
         if isinstance(answer, Timeline):
             return replace(section, says=f"The clock is {answer.clock}.")
         shown = command.people(answer) if command.people else answer
-        table = table_of(entry.id, shown, entry.rows, keeps=entry.keeps)
+        table = PageTable(entry.id, shown.first(entry.rows), keeps=entry.keeps)
         return replace(section, tables=(table,) if entry.rows else ())
-
-
-def table_of(
-    name: str, table: Table, most: int = MOST_ROWS, *, title: str = "", keeps: int = 0
-) -> PageTable:
-    """The first rows of a table."""
-    return PageTable(name, table.first(most), title, keeps)
 
 
 def shortened(notes: Sequence[object]) -> tuple[str, ...]:
@@ -194,8 +187,14 @@ def shortened(notes: Sequence[object]) -> tuple[str, ...]:
 
 def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
     """The page, which is about the first run after, begun with what changed since those before."""
-    sides = [[_run(run, common) for run in runs] for runs in (listed(before), after)]
-    comparison = compare(*sides, **common)
+
+    def compared(run: OneRun) -> OneRun:  # of a folder with more than that what is of a system
+        if isinstance(run, RankSet | NcuReport):
+            return run
+        inputs = Inputs.of(run, **common)
+        return inputs.ranks if inputs.ranks is not None and inputs.others else run
+
+    comparison = compare(*([*map(compared, runs)] for runs in (listed(before), after)), **common)
     names = [
         f"{sentences.side_name(side)}, {sentences.side_size(side, comparison.unit)}"
         for side in (comparison.before, comparison.after)
@@ -211,18 +210,9 @@ def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: C
     )
 
 
-def _run(run: OneRun, common: Common) -> OneRun:
-    """A run as compare takes it: of a folder with more than that its reports of the system."""
-    if isinstance(run, RankSet | NcuReport):
-        return run
-    inputs = Inputs.of(run, **common)
-    mixed = inputs.ranks is not None and (inputs.compute or inputs.snapshots)
-    return inputs.ranks if inputs.ranks is not None and mixed else run
-
-
 def _compared(comparison: Comparison, common: Common) -> Section:
     """The parts, what contributes most, the ranges; the picture from before to after."""
-    tables = (
+    parts = (
         ("parts", f"Parts of the {comparison.unit}", (*comparison.parts, comparison.step)),
         ("contributors", "Kernels and collectives, by change", sentences.contributors(comparison)),
         ("ranges", "Code ranges, by change", comparison.ranges),
@@ -234,13 +224,12 @@ def _compared(comparison: Comparison, common: Common) -> Section:
         "Before and after",
         says=f"{sentences.answer(comparison)} ({sentences.confidence(comparison)}).",
         help=COMPARED,
-        tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
+        tables=tuple(
+            PageTable(f"comparison-{name}", table.first(MOST_ROWS), title)
+            for name, title, rows in parts
+            if (table := Table("compare", COMPARE_FIELDS, tuple(row.row for row in rows))).rows
+        ),
         pictures=(PagePicture("comparison", COMPARISON, comparison, "From before to after"),),
         notes=shortened(comparison.notes),
         command=" ".join(filter(None, command)),
     )
-
-
-def _table(name: str, title: str, rows: Sequence[ComparedQuantity]) -> PageTable:
-    table = Table("compare", COMPARE_FIELDS, tuple(row.row for row in rows))
-    return table_of(f"comparison-{name}", table, title=title)

@@ -28,15 +28,16 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def comparison_markdown(result: Comparison) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
+    lines = [*_verdict(result), ""]
     if result.noise is not None:
-        lines = [*_verdict(result), "", f"Runs: {code(sentences.noise_runs(result))}"]
-        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
-    parts, *others = sections(result)
-    lines = [*_verdict(result), "", *_table(parts), "", *_circumstances(result)]
-    for section in others:
-        lines += _folded(section.title, _table(section))
-    if result.notes:
-        lines += _folded("Notes", [f"- {_words(str(note))}" for note in result.notes])
+        lines.append(f"Runs: {code(sentences.noise_runs(result))}")
+    else:
+        parts, *others = sections(result)
+        lines += [*_table(parts), "", *_circumstances(result)]
+        for section in others:
+            lines += _folded(section.title, _table(section))
+        if result.notes:
+            lines += _folded("Notes", [f"- {_words(str(note))}" for note in result.notes])
     return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -77,7 +78,7 @@ def _circumstances(result: Comparison) -> Iterator[str]:
 
 def _table(section: Section) -> Iterator[str]:
     """A pipe table of all its columns, names as code."""
-    columns = section.known
+    columns = section.filled
     yield f"| {' | '.join(column.heading for column in columns)} |"
     yield f"| {' | '.join('---' if column.is_text else '---:' for column in columns)} |"
     cells = [
@@ -100,28 +101,19 @@ def comparison_junit(result: Comparison) -> bytes:
     gate = result.gate
     failed = gate is not None and gate.failed
     skipped = not failed and (gate is None or gate.verdict == CANNOT_TELL)
-    counts = {
-        "tests": "1",
-        "failures": str(int(failed)),
-        "errors": "0",
-        "skipped": str(int(skipped)),
-    }
+    counts = {"tests": "1", "failures": str(int(failed)), "errors": "0"}
+    counts["skipped"] = str(int(skipped))
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "nsightpy compare", **counts})
     name = gate.on if gate is not None else result.step.name
     on = next((each for each in result.quantities if each.name == name), result.step)
-    seconds = f"{(on.after_ns or 0) / 1e9:.9f}"
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        {"classname": "nsightpy.compare", "name": xml_text(name), "time": seconds},
-    )
+    about = {"classname": "nsightpy.compare", "name": xml_text(name)}
+    case = ET.SubElement(suite, "testcase", {**about, "time": f"{(on.after_ns or 0) / 1e9:.9f}"})
     message = sentences.gate_line(gate) if gate is not None else "no gate was asked for (--gate)"
     if failed:
         failure = ET.SubElement(case, "failure", {"message": xml_text(message), "type": on.verdict})
-        failure.text = xml_text(
-            f"{sentences.answer(result)}\n{sentences.confidence(result)}\n{message}"
-        )
+        texts = (sentences.answer(result), sentences.confidence(result), message)
+        failure.text = xml_text("\n".join(texts))
     elif skipped:
         ET.SubElement(case, "skipped", {"message": xml_text(message)})
     screen = io.StringIO()

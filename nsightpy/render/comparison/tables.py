@@ -25,7 +25,17 @@ from nsightpy.units import counted, significant
 # Rows of changes, of ranges or categories, and of other names.
 MOST_ROWS, MOST_RANGES, MOST_RENAMED = 10, 5, 8
 # The most telling first: a narrow terminal leaves out from the end.
-IMPORTANCE = ("name", "delta_ns", "verdict", "after_ns", "before_ns", "interval", "time", "count")
+IMPORTANCE = (
+    *("name", "delta_ns", "verdict", "after_ns", "before_ns", "interval"),
+    *("delta_from_duration_ns", "delta_from_count_ns"),
+)
+_HEADINGS = {
+    "before_ns": "before",
+    "after_ns": "after",
+    "delta_ns": "change",
+    "delta_from_count_ns": "by count",
+    "delta_from_duration_ns": "by time",
+}
 _TIME, _CHANGE = Field("before_ns", "time"), Field("delta_ns", "time")
 
 
@@ -38,7 +48,7 @@ class Section(NamedTuple):
     rest: str = ""
 
     @property
-    def known(self) -> list[Shown]:
+    def filled(self) -> list[Shown]:
         """The columns that say anything."""
         return [column for column in self.columns if set(column.cells) - {"-", ""}]
 
@@ -65,14 +75,19 @@ def sections(result: Comparison) -> Iterator[Section]:
             yield _most_changed(title, quantities, result.top or most, result.step)
     if renamed := [row for row in changed if row.change and row.verdict not in (NEW, GONE)]:
         shown = renamed[:MOST_RENAMED]
-        changes = _times("delta_ns", shown).cells
-        columns = [
-            Shown("", tuple(text for row in shown for text in (row.change, "")), True, own=True),
-            Shown("change", tuple(text for each in changes for text in (each, "")), False),
-            Shown("name", tuple(text for row in shown for text in _names(row)), True, is_name=True),
+        rows = [
+            text
+            for row in shown
+            for text in (
+                (row.change, cell(_CHANGE, row.delta_ns), printable(row.before_name)),
+                ("", "", f"-> {printable(row.name)}"),
+            )
         ]
+        why, changes, both = zip(*rows, strict=True)
+        columns = [Shown("", why, True, own=True), Shown("change", changes, False)]
         more = len(renamed) - len(shown)
         rest = f"and {counted(more, 'more row')}" if more else ""
+        columns.append(Shown("name", both, True, is_name=True))
         yield Section("Under another name", (), columns, rest)
 
 
@@ -91,28 +106,17 @@ def _most_changed(
     return Section(title, shown, [*_changes(shown), *_circumstances(shown), names], rest)
 
 
-def _names(row: ComparedQuantity) -> tuple[str, str]:
-    """What it is called before and after."""
-    return printable(row.before_name), f"-> {printable(row.name)}"
-
-
 def _times(column: str, rows: Sequence[ComparedQuantity]) -> Shown:
-    field = _CHANGE if "delta" in column else _TIME
-    heading = {"before_ns": "before", "after_ns": "after", "delta_ns": "change"}
-    values = (cell(field, getattr(row, column)) for row in rows)
-    return Shown(heading.get(column, column), tuple(values), False, column)
+    values = (cell(_CHANGE if "delta" in column else _TIME, getattr(row, column)) for row in rows)
+    return Shown(_HEADINGS[column], tuple(values), False, column)
 
 
 def _changes(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
     """How much, by count and by duration of launches, how sure."""
     yield _times("delta_ns", rows)
-    for heading, column in (
-        ("by count", "delta_from_count_ns"),
-        ("by time", "delta_from_duration_ns"),
-    ):
+    for column in ("delta_from_count_ns", "delta_from_duration_ns"):
         if any(row.delta_from_count_ns for row in rows):
-            cells = tuple(cell(_CHANGE, getattr(row, column)) for row in rows)
-            yield Shown(heading, cells, False, heading.removeprefix("by "))
+            yield _times(column, rows)
     percents = (sentences.percent_change(row.ratio).removesuffix(" %") for row in rows)
     yield Shown("%", tuple(percents), False)
     yield Shown("interval", tuple(map(sentences.interval, rows)), False, "interval")

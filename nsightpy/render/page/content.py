@@ -39,16 +39,11 @@ _RULES = "".join(
 )
 # White text stands on colours.
 _WHITE = "text[style*='fill: #ffffff'] { fill: #ffffff !important }"
-_FONT = "text { font-family: 'DejaVu Sans', Verdana, sans-serif } "
-_STYLE = f"{_FONT}@media (prefers-color-scheme: dark) {{ {_RULES}{_WHITE} }}</style>"
-_PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
+_STYLE = f"@media (prefers-color-scheme: dark) {{ {_RULES}{_WHITE} }}</style>"
+_COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-_NEEDLESS = re.compile(
-    r'(?<=<g) id="\w+"| font-family: (?!monospace)[^;]*;| transform="rotate\(-0 [^"]*"'
-)
-_COLUMNS = re.compile(r"font-family: [^;]*Mono[^;]*;")  # of text in columns
-_IN_COLUMNS = re.compile("(monospace;[^>]*>)([^<]+)")
-_GROUP = re.compile(r"<g>\s*(<path[^>]*/>)\s*</g>")
+_NEEDLESS = re.compile(r'\n *|(?<=<g) id="\w+"| transform="rotate\(-0 [^"]*"')
+_COLUMNS = re.compile(r"(?<=[> ]) | (?= )")  # spaces that set text in columns
 _PLAIN = " !$()*+,/:;=?@[]{}|"  # in an attribute of HTML, and in an address
 PIXELS = 96  # of a page, in an inch
 
@@ -92,22 +87,17 @@ def columns_of(table: Table) -> list[Column]:
 def _column(field: Field, values: Sequence[Value], *, more: bool) -> Column:
     texts, unit = cells(field, values)
     title = heading(field) + (f" ({unit})" if unit else "")
-    shown = ["" if text == ABSENT else text for text in texts]
-    if field.kind == "name":
-        short = distinct_names(shown, WIDEST_NAME)
-    else:
-        short = [shorten(text, WIDEST_TEXT) for text in shown]
-    triples = zip(short, shown, values, strict=True)
-    made = [Cell(text, full=text != whole, bar=_bar(field, v)) for text, whole, v in triples]
-    return Column(field, title, made, more)
-
-
-def _bar(field: Field, value: Value) -> float | None:
-    """The length of a share's bar, in per cent."""
-    scale = {"share": 100.0, "%": 1.0}.get(field.kind)
-    if scale is None or not isinstance(value, int | float):
-        return None
-    return min(max(scale * value, 0.0), 100.0)
+    whole = ["" if text == ABSENT else text for text in texts]
+    is_name, scale = field.kind == "name", {"share": 100.0, "%": 1.0}.get(field.kind, 0.0)
+    short = (
+        distinct_names(whole, WIDEST_NAME) if is_name else [shorten(t, WIDEST_TEXT) for t in whole]
+    )
+    bars = [
+        min(max(scale * value, 0.0), 100.0) if scale and isinstance(value, int | float) else None
+        for value in values
+    ]
+    rows = zip(short, whole, bars, strict=True)
+    return Column(field, title, [Cell(text, text != full, bar) for text, full, bar in rows], more)
 
 
 @dataclass(frozen=True)
@@ -118,20 +108,18 @@ class PageImage:
     width: int
 
 
-def drawn(picture: PagePicture, limit: int) -> PageImage | None:
-    """The picture, in at most so many bytes; None where there is nothing to draw."""
+def drawn(picture: PagePicture) -> PageImage | None:
+    """The picture; None where there is nothing to draw."""
     module, _, name = picture.drawing.partition(":")
     try:
         figure = getattr(import_module(module), name)(picture.result)
     except NsightpyError:
         return None
     text = picture_bytes(figure, "picture.svg", **{"svg.fonttype": "none"}).decode()
-    text = text[text.index("<svg") :]
-    text = _PLACE.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), text)
-    text = _COLUMNS.sub("font-family: monospace;", text)
-    text = _IN_COLUMNS.sub(lambda found: found[1] + found[2].replace(" ", "\u00a0"), text)
-    text = _GROUP.sub(r"\1", _NEEDLESS.sub("", text)).replace("</style>", _STYLE, 1)
-    drawing = quote(re.sub(r"[ \n]+", " ", text), safe=_PLAIN)
-    address = Markup("data:image/svg+xml,") + Markup(drawing)
-    width = figure.get_size_inches()[0] * PIXELS
-    return PageImage(address if len(address) <= limit else Markup(), round(width))
+    text = _COORDINATES.sub(
+        lambda found: _DECIMALS.sub(r"\1", found[0]), text[text.index("<svg") :]
+    )
+    text = _NEEDLESS.sub("", text).replace("</style>", _STYLE, 1)
+    text = _COLUMNS.sub("\u00a0", text)
+    address = Markup("data:image/svg+xml," + quote(text, safe=_PLAIN))
+    return PageImage(address, round(figure.get_size_inches()[0] * PIXELS))

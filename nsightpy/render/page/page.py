@@ -16,36 +16,17 @@ from nsightpy.output.escape import printable
 from nsightpy.output.formats import finite
 from nsightpy.render.inline import policy_hash, script_json, source, template
 from nsightpy.render.page.content import PageImage, columns_of, drawn
-from nsightpy.render.timeline.page import embed, policy_hashes
+from nsightpy.render.timeline.page import embed, sources
 from nsightpy.results import finding_record
-from nsightpy.results.page import SCHEMA, Page, PageTable, Section
+from nsightpy.results.page import SCHEMA, Page, PageTable
 
-LIMIT = 1_000_000
+LIMIT, PICTURES = 1_000_000, 700_000  # bytes
 LARGEST_PICTURE = 300_000
 # Tables are cut to so many rows, the first number with which the page is small enough.
-ROWS = (256, 100, 60, 30, 12, 4)
+ROWS = (256, 100, 60, 30, 12, 4, 0)
+_OF_SECTION = ("id", "title", "says", "missing", "command")
 # Where the timeline goes: no text can say this, since its < is escaped.
 _LATER = "<!--timeline-->"
-
-
-def _policy(style: str, script: str, *, timeline: bool) -> str:
-    """What the page may do: its own style, script and timeline, images inside the file."""
-    codes, styles = [policy_hash(script)], [policy_hash(style)]
-    if timeline:
-        code, styling = policy_hashes()
-        codes.append(code)
-        styles.append(styling)
-    rules = {
-        "default-src": "'none'",
-        "script-src": " ".join(f"'{digest}'" for digest in codes),
-        "style-src": " ".join(f"'{digest}'" for digest in styles),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "require-trusted-types-for": "'script'",
-        "trusted-types": "nsightpy" if timeline else "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 def write_page(page: Page, file: BinaryIO) -> None:
@@ -60,42 +41,48 @@ def write_page(page: Page, file: BinaryIO) -> None:
 def page_text(page: Page) -> tuple[str, str]:
     """The page before and after its timeline, cut so that it has at most LIMIT bytes.
 
-    First tables lose rows, then the largest pictures go.
+    The largest pictures go where they are too large together, then tables lose rows.
     """
-    pictures = {
-        picture.id: drawn(picture, LARGEST_PICTURE)
-        for section in page.shown
-        for picture in section.pictures
-    }
-    largest = sorted(pictures, key=lambda name: -len(getattr(pictures[name], "address", "")))
-    fewer = [(ROWS[-1], count + 1) for count in range(len(largest))]
+    pictures = {p.id: drawn(p) for section in page.shown for p in section.pictures}
+    sizes = {name: len(image.address) for name, image in pictures.items() if image}
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if sizes[name] > LARGEST_PICTURE or sum(sizes.values()) > PICTURES:
+            pictures[name], sizes[name] = PageImage(Markup(), 0), 0
     text = ""
-    for rows, left_out in (*((rows, 0) for rows in ROWS), *fewer, (0, len(largest))):
-        for name in largest[:left_out]:
-            pictures[name] = pictures[name] and PageImage(Markup(), 0)
-        text = _rendered(_cut(page, rows), pictures)
+    for rows in ROWS:
+        text = _rendered(page, pictures, rows)
         if len(text.encode()) <= LIMIT:
             break
     before, _, after = text.partition(_LATER)
     return before, after
 
 
-def _cut(page: Page, rows: int) -> Page:
-    def shorter(shown: PageTable) -> PageTable:
+def _rendered(page: Page, pictures: Mapping[str, PageImage | None], rows: int) -> str:
+    """The page with at most so many rows of each table, but for those that it keeps."""
+
+    def cut(shown: PageTable) -> PageTable:
         return replace(shown, table=shown.table.first(max(rows, shown.keeps)))
 
-    def cut(section: Section) -> Section:
-        return replace(section, tables=tuple(map(shorter, section.tables)))
-
-    return replace(page, sections=tuple(map(cut, page.sections)))
-
-
-def _rendered(page: Page, pictures: Mapping[str, PageImage | None]) -> str:
-    script = f'"use strict";\n{source("page", "page.js")}'
-    style = source("page", "page.css")
+    sections = (replace(s, tables=tuple(map(cut, s.tables))) for s in page.sections)
+    page = replace(page, sections=tuple(sections))
+    script, style = f'"use strict";\n{source("page", "page.js")}', source("page", "page.css")
+    codes, styles = [script], [style]
+    if page.timeline is not None:
+        code, look = sources()
+        codes, styles = [script, code], [style, look]
+    policy = {
+        "default-src": "'none'",
+        "script-src": " ".join(f"'{policy_hash(code)}'" for code in codes),
+        "style-src": " ".join(f"'{policy_hash(look)}'" for look in styles),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'" if page.timeline is None else "nsightpy",
+    }
     return template("page", "page.html").render(
         page=page,
-        policy=_policy(style, script, timeline=page.timeline is not None),
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         style=Markup(style),
         script=Markup(script),
         data=Markup(script_json(page_data(page))),
@@ -114,23 +101,18 @@ def page_data(page: Page) -> dict[str, Any]:
         "verdict": page.verdict,
         "header": dict(page.header),
         "findings": [finding_record(card.finding) for card in page.cards],
-        "sections": [_section(section) for section in page.sections],
+        "sections": [
+            {
+                **{name: getattr(section, name) for name in _OF_SECTION},
+                "tables": [_table(table) for table in section.tables],
+                "notes": list(section.notes),
+            }
+            for section in page.sections
+        ],
         "passed": [{"id": name, "text": text} for name, text in page.passed.items()],
         "notes": list(page.notes),
     }
     return dict(_harmless(finite(document)))
-
-
-def _section(section: Section) -> dict[str, Any]:
-    return {
-        "id": section.id,
-        "title": section.title,
-        "says": section.says,
-        "missing": section.missing,
-        "command": section.command,
-        "tables": [_table(table) for table in section.tables],
-        "notes": list(section.notes),
-    }
 
 
 def _table(shown: PageTable) -> dict[str, Any]:

@@ -95,28 +95,28 @@ def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
         for name in table.columns
         if name.endswith("_ns")
     }
+    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
     most_idle = np.argsort(-time["idle_ns"] / np.maximum(time["window_ns"], 1), kind="stable")
     kept = np.sort(most_idle[:MOST])
     left_out = len(table) - len(kept)
     rest = f"; the {MOST} most idle devices, {left_out} left out" if left_out else ""
     bar = min(BAR, max(TALLEST / len(kept), LEAST_BAR))
+    size = min(SMALL, 65 * bar)
     heights: list[float] = [max(len(kept), 2) * bar]
     rows: Any = [["budget", "causes"]]
     if iterations is not None and iterations.rows:
         heights, rows = [*heights, ITERATIONS], [*rows, ["iterations", "iterations"]]
     figure = new_figure(f"{reports_name(table.inputs)}{rest}", 10.0, sum(heights) + 1.5)
     panels = figure.subplot_mosaic(rows, height_ratios=heights)
-    size = min(SMALL, 65 * bar)
     used = [time[f"{name}_ns"] for name in ("compute", "exposed_communication", "copy_only")]
     budget = np.column_stack([*used, time["busy_ns"] - sum(used), time["idle_ns"]])[kept]
     _panel(panels["budget"], "where the time went", budget, BUDGET, size)
     named = [time[f"{kind.name.replace('-', '_')}_ns"] for kind in CAUSES[:-1]]
     causes = np.column_stack([*named, time["idle_ns"] - sum(named)])[kept]
     _panel(panels["causes"], "idle time by cause", causes, CAUSES, size)
-    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
     names = device_names([devices[row] for row in kept])
     panels["budget"].set_yticks(range(len(kept)), names, fontsize=size, color=INK)
-    if iterations is not None and iterations.rows:
+    if iterations is not None and "iterations" in panels:
         every = iterations_of(iterations)
         draw_iterations(panels["iterations"], every, range(len(every.devices)))
         panels["iterations"].set_xlabel("iteration")
@@ -172,8 +172,7 @@ def utilization_figure(table: Table) -> Figure:
     maps = {
         column: values
         for column, values in every.items()
-        if column in ALWAYS
-        or (np.isfinite(values).any() and np.nanmax(values) >= LEAST.get(column, 0.0))
+        if column in ALWAYS or np.nanmax(values, initial=-np.inf) >= LEAST.get(column, 0.0)
     }
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     low, high = int(starts[0] or 0), int(starts[-1] or 0) + int(lengths[-1] or 0)
@@ -193,15 +192,14 @@ def utilization_figure(table: Table) -> Figure:
 
 def _means(shown: NDArray[np.float64], names: Sequence[str], unit: str) -> str:
     """The mean of all, and of the devices with least and most."""
-    known = [
-        (float(row[np.isfinite(row)].mean()), name)
-        for row, name in zip(shown, names, strict=True)
-        if np.isfinite(row).any()
-    ]
+    known = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
     if not known:
         return "not known"
-    ordered = sorted(known)
-    means = (ordered[0][0], sum(mean for mean, _ in known) / len(known), ordered[-1][0])
-    low, mean, high = (f"{m:,.0f}" if m >= 9.95 or not m else significant(m, 2) for m in means)
-    spread = f", {ordered[0][1]} least ({low}), {ordered[-1][1]} most ({high})"
+    means = sorted((float(np.nanmean(shown[row])), names[row]) for row in known)
+    (least, lowest), (most, highest) = means[0], means[-1]
+    low, mean, high = (
+        f"{value:,.0f}" if value >= 9.95 or not value else significant(value, 2)
+        for value in (least, sum(value for value, _ in means) / len(means), most)
+    )
+    spread = f", {lowest} least ({low}), {highest} most ({high})"
     return f"mean {mean} {unit}" + spread * (low != high)

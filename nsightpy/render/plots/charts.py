@@ -45,13 +45,12 @@ def draw_shares(
         return None
     below, bars = np.zeros(len(values)), None
     for kind, lengths in zip(kinds, values.T, strict=True):
-        shown: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0}
-        shown["edgecolor"] = "white" if kind.hatch else kind.color
-        bars = (
-            axes.barh(at, lengths, 0.8, below, **shown)
-            if across
-            else axes.bar(at, lengths, 0.86, below, **shown)
-        )
+        look: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0}
+        look["edgecolor"] = "white" if kind.hatch else kind.color
+        if across:
+            bars = axes.barh(at, lengths, 0.8, below, **look)
+        else:
+            bars = axes.bar(at, lengths, 0.86, below, **look)
         below = below + lengths
         for bar, is_pale in zip(bars, () if pale is None else pale, strict=False):
             bar.set_alpha(PALE_ALPHA if is_pale else 1.0)
@@ -60,15 +59,10 @@ def draw_shares(
 
 def samples(kinds: Sequence[Kind]) -> list[Patch]:
     """What a legend shows of the kinds."""
+    looks = [(kind, "white" if kind.hatch else QUIET) for kind in kinds]
     return [
-        Patch(
-            facecolor=kind.color,
-            hatch=kind.hatch,
-            edgecolor="white" if kind.hatch else QUIET,
-            linewidth=0,
-            label=kind.name,
-        )
-        for kind in kinds
+        Patch(facecolor=k.color, hatch=k.hatch, edgecolor=edge, linewidth=0, label=k.name)
+        for k, edge in looks
     ]
 
 

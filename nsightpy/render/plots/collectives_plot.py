@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -57,9 +58,8 @@ def collectives_figure(table: Table) -> Figure:
     figure = new_figure(f"Collectives: {reports_name(table.inputs)}", WIDTH, HEIGHT, footer)
     axes = figure.subplots()
     families = _families(rows)
-    colors = dict(
-        zip(dict.fromkeys(families), (*COLORS[:-1], *[OTHER_COLOR] * len(rows)), strict=False)
-    )
+    distinct = dict.fromkeys(families)
+    colors = dict(zip(distinct, chain(COLORS[:-1], repeat(OTHER_COLOR)), strict=False))
     _draw(axes, rows, [colors[family] for family in families])
     axes.set(xscale="log", yscale="log", xlabel="message size (bytes of the whole operation)")
     axes.set_ylabel("bus bandwidth (GB/s)")
@@ -68,16 +68,13 @@ def collectives_figure(table: Table) -> Figure:
     axes.set_ylim(_around([rate for rate in rates if rate]))
     log_ticks(axes.xaxis, lambda size: format_bytes(size).replace(".00", "").replace("0.0", "0"))
     log_ticks(axes.yaxis, lambda rate: f"{rate:g}")
+    signs = [(name, color, "o") for name, color in colors.items() if color != OTHER_COLOR]
+    signs += [("other groups", OTHER_COLOR, "o")] * (OTHER_COLOR in colors.values())
+    operations = dict.fromkeys(map(_operation, rows))
+    signs += [(name, INK, MARKERS.get(name, OTHER_MARKER)) for name in operations]
     handles = [
         Line2D([], [], color=color, marker=marker, linestyle="none", label=name)
-        for name, color, marker in (
-            *((name, color, "o") for name, color in colors.items() if color != OTHER_COLOR),
-            *[("other groups", OTHER_COLOR, "o")] * (OTHER_COLOR in colors.values()),
-            *(
-                (name, INK, _marker(name))
-                for name in dict.fromkeys(_operation(row) for row in rows)
-            ),
-        )
+        for name, color, marker in signs
     ]
     key_beside(axes, handles=handles, title="area: time")
     return figure
@@ -87,27 +84,23 @@ def _operation(row: Record) -> str:
     return printable(str(row["operation"]))
 
 
-def _marker(operation: str) -> str:
-    return MARKERS.get(operation, OTHER_MARKER)
-
-
 def _families(rows: Sequence[Record]) -> list[str]:
     """What the group of each row is called: with its ranks where it is the only one of its kind."""
-    named = [_family(row["group"], row["ranks"]) for row in rows]
-    groups = {(name, row["group"]) for name, row in zip(named, rows, strict=True)}
-    alike = [name for name, _ in groups]
+    kinds = {str(row["group"]): _kind(str(row["group"]), row["ranks"]) for row in rows}
+    count = Counter(kinds.values())
     return [
-        f"{name} ({alike.count(name)} groups)"
-        if alike.count(name) > 1
-        else f"ranks {shorten(printable(str(row['group'])), 24)} ({name})"
-        for name, row in zip(named, rows, strict=True)
+        f"{kind} ({count[kind]} groups)"
+        if count[kind] > 1
+        else f"ranks {shorten(printable(str(row['group'])), 24)} ({kind})"
+        for row in rows
+        for kind in [kinds[str(row["group"])]]
     ]
 
 
-def _family(group: Value, ranks: Value) -> str:
+def _kind(group: str, ranks: Value) -> str:
     """What groups of one kind are called: their size, and how far their ranks are apart."""
     numbers: list[int] = []
-    for low, high in re.findall(r"(\d+)(?:-(\d+))?", str(group)):
+    for low, high in re.findall(r"(\d+)(?:-(\d+))?", group):
         numbers += range(int(low), int(high or low) + 1)
     steps = {b - a for a, b in pairwise(numbers)}
     if len(numbers) != ranks or len(steps) != 1 or ranks == 2:
@@ -128,11 +121,10 @@ def _draw(axes: Axes, rows: Sequence[Record], colors: Sequence[str]) -> None:
     times = [number(row["duration_med_ns"]) * number(row["instances"]) for row in rows]
     for at in sorted(range(len(rows)), key=lambda at: -times[at]):
         row, color = rows[at], colors[at]
-        size, busbw, with_wait = (
-            number(row[n]) for n in ("bytes", "busbw_gb_per_s", "busbw_with_wait_gb_per_s")
-        )
+        size, busbw = number(row["bytes"]), number(row["busbw_gb_per_s"])
+        with_wait = number(row["busbw_with_wait_gb_per_s"])
         area = max(LARGEST * times[at] / (max(times) or 1.0), SMALLEST)
-        look: Look = {"s": area, "marker": _marker(_operation(row))}
+        look: Look = {"s": area, "marker": MARKERS.get(_operation(row), OTHER_MARKER)}
         if busbw:
             axes.scatter([size], [busbw], c=color, alpha=0.75, linewidths=0, **look)
             axes.plot([size] * 2, [with_wait, busbw], color=color, linewidth=0.8)

@@ -10,6 +10,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
@@ -40,7 +41,8 @@ MEDIAN: Look = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # names are not formulas
     "text.color": INK,
-    "font.family": ["DejaVu Sans"],
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.monospace": ["DejaVu Sans Mono"],
     "font.size": SMALL,
     "figure.titlesize": 10.5,
     "figure.titleweight": "bold",
@@ -149,18 +151,13 @@ def log_ticks(axis: Axis, text: Callable[[float], str], *, subs: Sequence[float]
 
 def draw_numbers(axes: Axes, numbers: Sequence[tuple[int, float, float, float]]) -> None:
     """A number beside each point (number, x, y, radius); those of neighbours on different sides."""
-    for index, (number, x, y, radius) in enumerate(sorted(numbers, key=lambda point: point[1:])):
-        right, up = SIDES[index % len(SIDES)]
+    look: Look = {"ha": "center", "va": "center", "weight": "bold", "zorder": 6}
+    edge = [withStroke(linewidth=2.0, foreground="white")]
+    ordered = sorted(numbers, key=lambda point: point[1:])
+    for (number, x, y, radius), (right, up) in zip(ordered, cycle(SIDES), strict=False):
+        beside = (right * (radius + 6), up * (radius + 4))
         axes.annotate(
-            str(number),
-            (x, y),
-            (right * (radius + 6), up * (radius + 4)),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            weight="bold",
-            path_effects=[withStroke(linewidth=2.0, foreground="white")],
-            zorder=6,
+            str(number), (x, y), beside, textcoords="offset points", path_effects=edge, **look
         )
 
 
@@ -171,11 +168,11 @@ def reports_name(inputs: Sequence[str], width: int = 60) -> str:
     return f"{short_name(name, width)}{more}"
 
 
-def nothing_to_draw(table: Table, what: str) -> NsightpyError:
+def nothing_to_draw(table: Table, wanted: str) -> NsightpyError:
     """The error where a picture would be empty: of which reports, and what their notes say."""
-    named = ", ".join(table.inputs[:3]) + (", ..." if len(table.inputs) > 3 else "")
+    named = ", ".join(table.inputs[:3]) + ", ..." * (len(table.inputs) > 3)
     start = f"{named}: " if named else ""
-    return NsightpyError("\n  ".join([f"{start}no {what} to draw", *map(str, table.notes)]))
+    return NsightpyError("\n  ".join([f"{start}no {wanted} to draw", *map(str, table.notes)]))
 
 
 def device_names(devices: Sequence[tuple[Value, Value]]) -> list[str]:
@@ -183,8 +180,6 @@ def device_names(devices: Sequence[tuple[Value, Value]]) -> list[str]:
     ranks = [rank for rank, _ in devices]
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]
-    parts = [
-        (None if rank is None else f"rank {rank}", None if device is None else f"device {device}")
-        for rank, device in devices
-    ]
-    return [", ".join(filter(None, pair)) or "host" for pair in parts]
+    words = (((rank, f"rank {rank}"), (device, f"device {device}")) for rank, device in devices)
+    parts = ([text for value, text in pair if value is not None] for pair in words)
+    return [", ".join(part) or "host" for part in parts]

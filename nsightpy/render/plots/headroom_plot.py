@@ -44,16 +44,15 @@ NO_CLASS = ("no class", "#666666", "D")
 @styled
 def headroom_figure(table: Table, *, title: str | None = None) -> Figure:
     """Draw a result of `nsightpy.headroom`."""
-    kernels, together = kernels_of(table), getattr(table, "ceiling_share", None)
+    kernels = kernels_of(table)
+    together = getattr(table, "ceiling_share", None)
     unit = getattr(table, "unit", "step")
     heading = title or f"Headroom: share of the {unit} against the nearest roof"
     whole = "" if together is None else f" all of them: {100 * together:.1f} % of the {unit};"
-    footer = "no kernel of the capture has a measurement with a roof"
-    if kernels:
-        footer = (
-            f"a ceiling is what reaching the roof would save at most;{whole} grey lines: equal "
-        )
-        footer += "gain, that of the share at which they begin"
+    footer = f"a ceiling is what reaching the roof would save at most;{whole} grey lines: equal "
+    footer += "gain, that of the share at which they begin"
+    if not kernels:
+        footer = "no kernel of the capture has a measurement with a roof"
     figure = new_figure(heading, WIDTH, HEIGHT, footer)
     axes = figure.subplots()
     fractions, shares = ([number(k[n]) for k in kernels] for n in ("roof_fraction", "share"))
@@ -63,8 +62,7 @@ def headroom_figure(table: Table, *, title: str | None = None) -> Figure:
         axes.plot(along, gain / (1 - along), color=FAINT, linewidth=0.8, zorder=1, scaley=False)
     spots = list(zip(range(1, len(kernels) + 1), fractions, shares, strict=True))
     for kernel, (_, fraction, share) in zip(kernels, spots, strict=True):
-        look: Look = {"markersize": 7, "markeredgewidth": 1.1, "zorder": 3}
-        axes.plot([fraction], [share], **_look(kernel), **look)
+        axes.plot([fraction], [share], ms=7, mew=1.1, zorder=3, **_look(kernel))
     draw_numbers(axes, [(*spot, 3.0) for spot in spots[:MOST_NAMED]])
     if kernels:
         _key(axes, kernels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ from nsightpy.render.plots.drawing import (
     MOST_VECTORS,
     QUIET,
     SMALL,
+    Look,
     device_names,
     log_ticks,
     new_panels,
@@ -40,7 +41,7 @@ MOST_ITERATIONS = 40
 WIDE = 20.0
 
 Values = NDArray[np.float64]
-Devices = Mapping[tuple[Value, Value], NDArray[np.int64]]
+Devices = dict[tuple[Value, Value], list[int]]
 
 
 @styled
@@ -54,13 +55,16 @@ def instances_figure(table: Instances) -> Figure:
     more = f" and {counted(len(durations) - 1, 'more name')}" if len(durations) > 1 else ""
     about = f"{reports_name(table.inputs, 40)}: "
     about += counted(sum(one.instances for one in table.durations), "instance")
-    devices: Devices = {}
+    devices: Devices = {}  # the rows of each rank and device
     heights = [HISTOGRAM] * len(durations)
     if "start_ns" in table.columns:
         lengths = _column(table, "duration_ns")
         middle, longest = float(np.median(lengths)), float(lengths.max())
         about += f", median {format_time(middle)}, longest {format_time(longest)}"
-        devices = _devices(table)
+        for row, device in enumerate(
+            zip(table.column("rank"), table.column("device"), strict=True)
+        ):
+            devices.setdefault(device, []).append(row)
         heights = [OVER_TIME, *[BY_RANK] * (len(devices) > FEW_RANKS), *heights]
     heading = f"Instances of {first}{more}"
     figure, panels = new_panels(heading, heights, footer=about, shared=False)
@@ -79,14 +83,6 @@ def _column(table: Table, name: str) -> Values:
     return np.asarray(table.column(name), dtype=np.float64)  # None becomes NaN
 
 
-def _devices(table: Table) -> Devices:
-    """The rows of each rank and device."""
-    rows: dict[tuple[Value, Value], list[int]] = {}
-    for row, device in enumerate(zip(table.column("rank"), table.column("device"), strict=True)):
-        rows.setdefault(device, []).append(row)
-    return {device: np.asarray(those, dtype=np.int64) for device, those in rows.items()}
-
-
 def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> None:
     """A point for each instance, and the median of all."""
     starts = _column(table, "start_ns")
@@ -95,18 +91,17 @@ def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> N
     few = len(devices) <= FEW
     drawn = list(devices) if few else sorted(devices, key=lambda device: device == slowest)
     for index, (device, name) in enumerate(zip(drawn, device_names(drawn), strict=True)):
-        rows, marked = devices[device], few or device == slowest
+        marked = few or device == slowest
+        label = name if few else f"{name} (slowest of {len(devices)})"
+        look: Look = {"ms": 3.2 if marked else 2.0, "mew": 0, "alpha": 0.85 if marked else 0.4}
         axes.plot(
-            starts[rows] / wide,
-            lengths[rows],
-            linestyle="none",
-            marker=MARKERS[index % len(MARKERS)] if few else "o",
-            markersize=3.2 if marked else 2.0,
-            markeredgewidth=0,
+            starts[devices[device]] / wide,
+            lengths[devices[device]],
+            MARKERS[index % len(MARKERS)] if few else "o",
             color=COLORS[index if few else int(marked)],
-            alpha=0.85 if marked else 0.4,
             rasterized=len(starts) > MOST_VECTORS,
-            label=(name if few else f"{name} (slowest of {len(devices)})") if marked else None,
+            label=label if marked else None,
+            **look,
         )
     axes.axhline(float(np.median(lengths)), **MEDIAN, label="median")
     _scale(axes, lengths)
@@ -115,10 +110,10 @@ def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> N
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1.03), ncols=9)
 
 
-def _iterations(axes: Axes, table: Table, rows: NDArray[np.int64], times: Values) -> None:
+def _iterations(axes: Axes, table: Table, rows: Sequence[int], times: Values) -> None:
     """Where each iteration has its first instance on the first device, numbered at the top."""
     iterations, first = table.column("iteration"), dict[Value, float]()
-    for row in rows.tolist():
+    for row in rows:
         if iterations[row] is not None:
             first.setdefault(iterations[row], float(times[row]))
     if not first:
@@ -135,12 +130,12 @@ def _iterations(axes: Axes, table: Table, rows: NDArray[np.int64], times: Values
 
 def _by_rank(axes: Axes, lengths: Values, devices: Devices) -> None:
     """How the durations of each rank spread."""
-    drawn = draw_spread(axes, [lengths[rows] for rows in devices.values()])
+    points = draw_spread(axes, [lengths[rows] for rows in devices.values()])
     axes.axhline(float(np.median(lengths)), **MEDIAN)
     _scale(axes, lengths)
     ranked = all(rank is not None for rank, _ in devices)
     axes.set_xticks(*every_nth([str(rank if ranked else device) for rank, device in devices], 16))
-    axes.set_title(f"by rank: medians, and all as {drawn}")
+    axes.set_title(f"by rank: medians, and all as {points}")
     axes.set_xlabel("rank" if ranked else "device")
 
 
@@ -163,7 +158,7 @@ def _histograms(panels: Sequence[Axes], durations: Sequence[Durations]) -> None:
     titles = distinct_names([one.name for one in durations], 70)
     for axes, one, name in zip(panels, durations, titles, strict=True):
         lows = [each.low_ns or each.high_ns / 2 for each in one.bins]
-        widths = [each.high_ns - low for low, each in zip(lows, one.bins, strict=True)]
+        widths = [each.high_ns - least for least, each in zip(lows, one.bins, strict=True)]
         shares = [100 * each.count / one.instances for each in one.bins]
         colors = [COLORS[each.mode % len(COLORS)] for each in one.bins]
         axes.bar(lows, shares, widths, align="edge", color=colors, linewidth=0, alpha=0.8)

@@ -97,21 +97,20 @@ def iterations_of(table: Table) -> Iterations:
         empty[cells] = values
         return empty
 
-    time = {
-        name: np.asarray(table.column(f"{name}_ns"), dtype=np.float64)
-        for name in ("duration", "compute", "exposed_communication", "busy", "idle")
-    }
-    copies = time["busy"] - time["compute"] - time["exposed_communication"]
+    names = ("duration", "compute", "exposed_communication", "idle", "busy")
+    duration, compute, communication, idle, busy = (
+        np.asarray(table.column(f"{name}_ns"), dtype=np.float64) for name in names
+    )
+    unit, scale = time_unit_for([float(duration.max())])
     times = {
-        "duration": time["duration"],
-        COMPUTE.name: time["compute"],
-        COMMUNICATION.name: time["exposed_communication"],
-        COPIES.name: copies,
-        IDLE.name: time["idle"],
+        "duration": duration,
+        COMPUTE.name: compute,
+        COMMUNICATION.name: communication,
+        COPIES.name: busy - compute - communication,
+        IDLE.name: idle,
     }
     numbers = np.arange(first, first + shape[1], dtype=np.float64)
     steady = matrix([phase == "steady" for phase in table.column("phase")])
-    unit, scale = time_unit_for([float(time["duration"].max())])
     filled = {name: matrix(each / scale) for name, each in times.items()}
     return Iterations(rows, numbers, filled, steady, unit)
 

@@ -69,8 +69,8 @@ def memory_figure(table: MemoryUsage) -> Figure:
 
 def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> None:
     """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
-    drawn = sorted(series, key=lambda one: -peak_bytes(one))[:MOST_LINES]
-    highest = max(max(peak_bytes(one), max(one.reserved, default=0)) for one in drawn)
+    drawn = sorted(series, key=lambda one: -max(one.live, default=0))[:MOST_LINES]
+    highest = max(max([*one.live, *one.reserved], default=0) for one in drawn)
     names = device_names([(one.rank, one.device) for one in drawn])
     for one, name, color, line in zip(drawn, names, COLORS, cycle(LINES), strict=False):
         if one.layers:
@@ -82,7 +82,7 @@ def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> 
             held = np.asarray(one.reserved)
             axes.stairs(held, edges, color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
-    peak = peak_bytes(top)
+    peak = max(top.live, default=0)
     if len(top.live):
         at = top.times_ns[int(np.argmax(top.live))] / scale
         axes.plot([at], [peak], marker="v", color=INK, markersize=5)
@@ -96,11 +96,6 @@ def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> 
     axes.yaxis.set_major_formatter(lambda size, _: format_bytes(size))
     if len(axes.get_legend_handles_labels()[1]) > 1 and not axes.get_legend():
         key_beside(axes)
-
-
-def peak_bytes(series: MemorySeries) -> int:
-    """The highest live bytes of a series."""
-    return max(series.live, default=0)
 
 
 def _layers(axes: Axes, series: MemorySeries, scale: int) -> None:

@@ -26,24 +26,14 @@ Looks = Mapping[str, tuple[str, str]]
 
 
 class Spot(NamedTuple):
-    """A point to draw: which kernel (its number in the key), its share of the time."""
+    """A point to draw: which kernel (its number in the key), where, and its area by its time."""
 
     number: int
     variant: RooflineVariant
     point: Point
-    share: float
-
-    @property
-    def x(self) -> float:
-        return self.point.arithmetic_intensity or 0.0
-
-    @property
-    def y(self) -> float:
-        return self.point.flops_per_s
-
-    @property
-    def area(self) -> float:
-        return LEAST_AREA + LARGEST_AREA * self.share
+    x: float
+    y: float
+    area: float
 
 
 def spots_of(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) -> list[Spot]:
@@ -55,8 +45,11 @@ def spots_of(variants: Sequence[RooflineVariant], numbers: Mapping[int, int]) ->
         points.sort(key=lambda point: LEVELS.index(point.level))
         if len(variants) > MOST_WITH_LEVELS and points:
             points = [max(points, key=lambda p: p.flops_per_s / (p.peak_flops_per_s or 1e30))]
-        share = (variant.total_ns or 0) / whole
-        spots += [Spot(numbers[id(variant)], variant, point, share) for point in points]
+        area = LEAST_AREA + LARGEST_AREA * (variant.total_ns or 0) / whole
+        spots += [
+            Spot(numbers[id(variant)], variant, p, p.arithmetic_intensity or 0, p.flops_per_s, area)
+            for p in points
+        ]
     return spots
 
 
@@ -108,9 +101,8 @@ def _medians(peaks: Iterable[tuple[str, float | None]]) -> dict[str, float]:
     """The median of the known peaks of each precision or level."""
     known: dict[str, list[float]] = {}
     for name, peak in peaks:
-        if peak:
-            known.setdefault(name, []).append(peak)
-    return {name: median(values) for name, values in known.items()}
+        known.setdefault(name, []).extend([peak] if peak else [])
+    return {name: median(values) for name, values in known.items() if values}
 
 
 def _looks(work: Iterable[str], used: Iterable[str]) -> Looks:
@@ -162,7 +154,8 @@ def _draw_spots(axes: Axes, spots: Sequence[Spot], looks: Looks, most_named: int
     """Draw the points, the larger ones first, join those of one kernel, and number them."""
     joined: dict[tuple[int, str], list[Spot]] = {}
     order = ("l1", "l2", "dram", "")
-    for spot in sorted(spots, key=lambda spot: (-spot.share, order.index(spot.point.level))):
+    above: Look = {"ha": "center", "va": "center", "textcoords": "offset points", "weight": "bold"}
+    for spot in sorted(spots, key=lambda spot: (-spot.area, order.index(spot.point.level))):
         precision, level = spot.point.precision, spot.point.level
         marker, color = looks[precision]
         look: Look = {"edgecolors": INK, "linewidths": 0.8, "alpha": 0.9, "zorder": 5}
@@ -173,15 +166,11 @@ def _draw_spots(axes: Axes, spots: Sequence[Spot], looks: Looks, most_named: int
         if high > 1.02 * low:
             axes.plot([spot.x, spot.x], (low, high), color=INK, linewidth=0.8, zorder=4)
         if spot.variant.typical.tensor_pct is not None:  # more work was done than was counted
-            above = (0, spot.area**0.5 / 2 + 7)
-            centred: Look = {"ha": "center", "va": "center", "textcoords": "offset points"}
-            axes.annotate("↑", (spot.x, spot.y), above, weight="bold", **centred)
+            axes.annotate("↑", (spot.x, spot.y), (0, spot.area**0.5 / 2 + 7), **above)
     for each in joined.values():
         ends = sorted((spot.x, spot.y) for spot in each)
         axes.plot(*zip(*ends, strict=True), color=QUIET, linewidth=0.6, zorder=3)
-    firsts = {(spot.number, spot.point.precision): spot for spot in reversed(spots)}
-    numbered = list(dict.fromkeys(spot.number for spot in spots))[:most_named]
-    draw_numbers(
-        axes,
-        [(s.number, s.x, s.y, s.area**0.5 / 3) for s in firsts.values() if s.number in numbered],
-    )
+    firsts = {(spot.number, spot.point.precision): spot for spot in reversed(spots)}.values()
+    named = list(dict.fromkeys(spot.number for spot in spots))[:most_named]
+    places = [(s.number, s.x, s.y, s.area**0.5 / 3) for s in firsts if s.number in named]
+    draw_numbers(axes, places)

@@ -24,10 +24,7 @@ from nsightpy.render.plots.drawing import (
 from nsightpy.render.roofline.plane import draw_plane, spots_of
 from nsightpy.render.roofline.text import machine_lines
 from nsightpy.render.text.shortening import distinct_names, short_name
-from nsightpy.results.rooflines import (
-    Roofline,
-    RooflineVariant,
-)
+from nsightpy.results.rooflines import Roofline, RooflineVariant
 
 WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
 MOST_GPUS, MOST_NAMED, NAME_WIDTH = 3, 18, 34
@@ -68,11 +65,6 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     return figure
 
 
-def _line(text: str, color: str = INK) -> Line2D:
-    """A line of a key without a sign before it."""
-    return Line2D([], [], linestyle="none", color=color, label=text)
-
-
 def _key(
     axes: Axes,
     variants: Sequence[RooflineVariant],
@@ -84,19 +76,19 @@ def _key(
     whole = sum(variant.total_ns or 0 for variant in variants) or 1
     named = variants[:MOST_NAMED]
     names = distinct_names([variant.first.name for variant in named], NAME_WIDTH)
-    rows = [_line("    launches  time  kernel", QUIET)]
+    texts = [("    launches  time  kernel", QUIET)]
     for variant, name in zip(named, names, strict=True):
         share = 100 * (variant.total_ns or 0) / whole
         drawn = any(point.arithmetic_intensity for point in variant.typical.work)
         text = f"{numbers[id(variant)]:>3} {len(variant.launches):>8} {share:>3.0f} %  {name}"
-        rows.append(_line(text, INK if drawn else QUIET))
+        texts.append((text, INK if drawn else QUIET))
     if any(not variant.typical.work for variant in named):
-        rows.append(_line("grey: no work was counted, no point", QUIET))
+        texts.append(("grey: no work was counted, no point", QUIET))
     if more := len(variants) - len(named):
-        rows.append(_line(f"and {more} more, drawn without a number", QUIET))
+        texts.append((f"and {more} more, drawn without a number", QUIET))
     title = about.replace(", ", "\n", 1)
-    rows = [*signs, _line(""), *rows]
-    colors = [INK] * len(signs) + [str(row.get_color()) for row in rows[len(signs) :]]
+    rows = [*signs, *(Line2D([], [], linestyle="none", label=t) for t, _ in [("", INK), *texts])]
+    colors = [*[INK] * (len(signs) + 1), *(color for _, color in texts)]
     key_beside(axes, written=True, handles=rows, title=title, labelcolor=colors)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import wrapped
+from nsightpy.render.text.layout import styled, wrapped
 from nsightpy.render.text.shortening import distinct_names
 from nsightpy.render.text.terminal import print_table
 from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant
@@ -24,11 +24,9 @@ _NAME_WIDTH, _LEAST_NAME_WIDTH = 60, 28
 
 def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> None:
     """Print machines, table and verdicts in the console's width."""
-    from rich.text import Text
-
     for machine in machine_lines(result.all_launches):
         for text in wrapped(machine, out.width, rest="  "):
-            out.print(Text(text, style="bold"))
+            out.print(styled(text, "bold"))
     print_table(result, out, rows)
     of_launches = result.by == "launch"
     every = len(result.all_launches) if of_launches else result.all_variants
@@ -46,14 +44,13 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     names = distinct_names([variant.first.name for variant in variants], min(_NAME_WIDTH, space))
     for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
-        out.print(Text(f"{name}  {fact}".rstrip(), style="bold"))
+        out.print(styled(f"{name}  {fact}".rstrip(), "bold"))
         launch = variant.typical
-        lines = (variant.verdict, _rules(launch), _stalls(launch), _occupancy(launch))
-        for line in filter(None, lines):
-            for text in wrapped(printable(line), width - 2):
+        for line in (variant.verdict, _rules(launch), _stalls(launch), _occupancy(launch)):
+            for text in wrapped(printable(line or ""), width - 2):
                 out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
-        out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))
+        out.print(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim")
 
 
 def machine_lines(launches: Sequence[RooflineLaunch]) -> Iterator[str]:
@@ -65,11 +62,10 @@ def machine_lines(launches: Sequence[RooflineLaunch]) -> Iterator[str]:
         clocks = [round(each.machine.clock_hz / 1e6) for each in every if each.machine.clock_hz]
         low, high = min(clocks, default=0), max(clocks, default=0)
         shown = str(low) if low == high else f"{low} to {high}"
-        clock = f"SM clock {shown} MHz ({every[0].machine.clock})" if clocks else ""
         ncu = ", ".join(dict.fromkeys(each.tool_version for each in every if each.tool_version))
         parts = (
             name,
-            clock,
+            f"SM clock {shown} MHz ({every[0].machine.clock})" if clocks else "",
             f"ncu {ncu}" if ncu else "",
             counted(len(every), "launch", "launches"),
         )
@@ -78,12 +74,10 @@ def machine_lines(launches: Sequence[RooflineLaunch]) -> Iterator[str]:
 
 def _facts(variant: RooflineVariant, whole_ns: float) -> str:
     """A kernel's shape, how often it ran and its share of the time of all launches."""
-    launch = variant.first
+    launch, count = variant.first, len(variant.launches)
     share = percent(variant.total_ns, whole_ns)
-    shape = f"{launch.grid} x {launch.block}" if launch.grid and launch.block else ""
-    count = len(variant.launches)
     parts = [
-        shape,
+        f"{launch.grid} x {launch.block}" if launch.grid and launch.block else "",
         f"{count} launches" if count > 1 else "",
         f"{share:.0f} % of the time" if share is not None else "",
     ]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import compress
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import WIDEST_NOTE, wrapped
+from nsightpy.render.text.layout import WIDEST_NOTE, styled, wrapped
 from nsightpy.render.text.terminal import first_rows
 from nsightpy.results import Table, Value
 from nsightpy.results.findings import worth
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MARGIN = 9  # what the longest severity and a space take
+_STYLES = {"error": "red", "warning": "yellow"}
 
 
 def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
@@ -25,33 +25,27 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
 
     A command to copy is never cut.
     """
-    from rich.text import Text
-
     margin = " " * _MARGIN
     wrap = partial(wrapped, width=min(out.width, WIDEST_NOTE) - _MARGIN)
     parts = _parts(table)
-    whole = replace(
-        table, rows=tuple(compress(table.rows, (not p for p in table.column("part_of"))))
-    )
-    shown, more = first_rows(whole, rows)
-    for row in replace(whole, rows=shown).records():
-        bound, worst = worth(row), _worst(row)
+    own = tuple(row for row, of in zip(table.rows, table.column("part_of"), strict=True) if not of)
+    shown, more = first_rows(replace(table, rows=own), rows)
+    for row in replace(table, rows=shown).records():
         name, identity = str(row["finding"]), str(row["id"] or "")
-        known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
-        head = [f"{name}{known_by}", bound]
-        title = printable(": ".join(filter(None, head)))
-        severity = Text(
-            f"{row['severity']!s:<{_MARGIN}}", style=_STYLES.get(str(row["severity"]), "")
+        same = identity.replace("-", " ") in ("", name)
+        title = ": ".join(filter(None, [name if same else f"{name} ({identity})", worth(row)]))
+        severity = str(row["severity"])
+        first, *rest = wrap(printable(title))
+        out.print(
+            styled(f"{severity:<{_MARGIN}}", _STYLES.get(severity, "")) + styled(first, "bold")
         )
-        first, *rest = wrap(title)
-        out.print(severity + Text(first, style="bold"))
-        evidence = f"{row['evidence']}{parts.get(str(row['id']), '')}"
-        for line in (*rest, *wrap(printable(evidence)), *wrap(worst)):
-            out.print(Text(margin + line))
+        evidence = f"{row['evidence']}{parts.get(identity, '')}"
+        for line in (*rest, *wrap(printable(evidence)), *wrap(_worst(row))):
+            out.print(styled(margin + line))
         if row["next_command"]:
-            out.print(Text(f"{margin}{printable(str(row['next_command']))}", style="dim"))
+            out.print(styled(f"{margin}{printable(str(row['next_command']))}", "dim"))
     if more:
-        out.print(Text(more, style="dim"))
+        out.print(styled(more, "dim"))
 
 
 def _parts(table: Table) -> dict[str, str]:
@@ -61,9 +55,6 @@ def _parts(table: Table) -> dict[str, str]:
         if row["part_of"]:
             names.setdefault(str(row["part_of"]), []).append(str(row["finding"]))
     return {whole: f" (the same time is that of: {', '.join(n)})" for whole, n in names.items()}
-
-
-_STYLES = {"error": "red", "warning": "yellow"}
 
 
 def _worst(row: dict[str, Value]) -> str:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from nsightpy.names import readable_apart
@@ -48,6 +49,13 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "", cut: bool = 
     return [line.replace(_TIED, " ") for line in lines]
 
 
+def styled(text: str, style: str = "") -> Text:
+    """A line in a style of rich's."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
 @dataclass(frozen=True)
 class Shown:
     """A column as text cells under a heading, whose words may stand on several lines.
@@ -85,9 +93,8 @@ class Shown:
     @property
     def is_repeated(self) -> bool:
         """Whether every row says the same about what or where it is: one mention is enough."""
-        words = self.is_text and not self.is_name
-        is_constant = len(self.cells) > 1 and len(set(self.cells)) == 1
-        return is_constant and (words or self.key in PLACES)
+        says_where = (self.is_text and not self.is_name) or self.key in PLACES
+        return says_where and len(self.cells) > 1 and len(set(self.cells)) == 1
 
     @property
     def least(self) -> int:
@@ -99,10 +106,8 @@ class Shown:
 
     def cut(self, width: int) -> list[str]:
         """The cells in at most that many cells of the terminal; different texts stay different."""
-        cells = self.cells
-        if self.heading.lower() in KERNELS:
-            cells = tuple(readable_apart(cells, width))
-        return short_names(cells, width)
+        is_kernel = self.heading.lower() in KERNELS
+        return short_names(readable_apart(self.cells, width) if is_kernel else self.cells, width)
 
 
 _ZEROS = {"0", "0 ns", "0 B", "no"}
@@ -113,16 +118,13 @@ def lines(
     columns: Sequence[Shown], width: int, *, rule: bool = True, fold: bool = True
 ) -> list[Text]:
     """Heading and rows as styled text lines no wider than `width`; `fold` breaks headings."""
-    from rich.text import Text
-
     widths = _widths(columns, width, fold=fold)
     style = "bold" if rule else "dim"
-    texts = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
+    texts = [styled(_join(row, columns, widths), style) for row in _headings(columns, widths)]
     if rule:
-        texts.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
+        texts.append(styled("  ".join("─" * min(size, LONGEST_RULE) for size in widths), "dim"))
     cut = [column.cut(size) for column, size in zip(columns, widths, strict=True)]
-    texts += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
-    return texts
+    return texts + [styled(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
 
 
 def fitted(
@@ -138,18 +140,17 @@ def fitted(
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
     order = {key: index for index, key in enumerate(importance)}
-    by_key = {column.key: column for column in columns}
-    rank, device = by_key.get("rank"), by_key.get("device")
-    pairs = set(zip(rank.cells, device.cells, strict=True)) if rank and device else set()
-    # where each rank has one device, the rank says which
-    follows = device if rank and 1 < len(set(rank.cells)) == len(pairs) else None
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
+    by_key = {column.key: column.cells for column in columns}
+    devices = set(zip(by_key.get("rank", ()), by_key.get("device", ()), strict=False))
+    # where each rank has one device, the rank says which
+    follows = "device" if 1 < len(set(by_key.get("rank", ()))) == len(devices) else None
     needless = [
         at
         for at in ranked
-        if columns[at].is_empty or columns[at].is_repeated or columns[at] is follows
+        if columns[at].is_empty or columns[at].is_repeated or columns[at].key == follows
     ]
     kept: set[int] = set()
     for at in sorted(ranked, key=needless.__contains__):
@@ -164,9 +165,10 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no space for, on one line: first what all rows share, then columns."""
     alone = [column for column in hidden if column.is_repeated and not column.is_empty]
     empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
+    others = [column for column in hidden if column not in alone and column not in empty]
     parts = []
-    for column in (*alone, *(each for each in hidden if each not in (*alone, *empty)), *empty):
-        cell = f" {shorten(column.cells[0], LONGEST_VALUE)}" if column in (*alone, *empty) else ""
+    for column in (*alone, *others, *empty):
+        cell = "" if column in others else f" {shorten(column.cells[0], LONGEST_VALUE)}"
         every = " in all rows" * (len(column.cells) > 1 and column in alone)
         parts.append(f"{column.heading}{cell}{every}")
     for kept in range(len(parts), 0, -1):
@@ -196,7 +198,7 @@ def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
     return widths
 
 
-def _headings(columns: Sequence[Shown], widths: Sequence[int]) -> list[list[str]]:
+def _headings(columns: Sequence[Shown], widths: Sequence[int]) -> list[tuple[str, ...]]:
     """The heading lines, top to bottom; short headings stand on the last one."""
     texts = [
         textwrap.wrap(column.heading, size, break_long_words=False) or [""]
@@ -204,14 +206,13 @@ def _headings(columns: Sequence[Shown], widths: Sequence[int]) -> list[list[str]
         else [column.heading]
         for column, size in zip(columns, widths, strict=True)
     ]
-    height = max(map(len, texts), default=1)
-    padded = [[""] * (height - len(words)) + words for words in texts]
-    return [list(line) for line in zip(*padded, strict=True)]
+    bottom_up = zip_longest(*(reversed(words) for words in texts), fillvalue="")
+    return [*bottom_up][::-1]
 
 
 def _join(cells: Sequence[str], columns: Sequence[Shown], widths: Sequence[int]) -> str:
-    placed = []
+    parts = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
         space = " " * (width - display_width(cell))
-        placed.append(cell + space if column.is_text else space + cell)
-    return (" " * GAP).join(placed).rstrip()
+        parts.append(cell + space if column.is_text else space + cell)
+    return (" " * GAP).join(parts).rstrip()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from nsightpy.output.escape import printable
 from nsightpy.render.text import layout
+from nsightpy.render.text.layout import styled
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
     MOST_DEVICES,
@@ -50,41 +51,35 @@ def print_summary(summary: Summary, out: Console, rows: int | None = None) -> No
         sections = _sections(summary, out.width, *most)
         if sum(map(len, sections)) + len(sections) - 1 <= MOST_LINES:
             break
-    for index, lines in enumerate(sections):
-        if index:
-            out.print()
-        for line in lines:
-            out.print(line)
+    for line in list(chain.from_iterable(["", *lines] for lines in sections))[1:]:
+        out.print(line)
 
 
 def _sections(
     summary: Summary, width: int, rows: int, findings: int, notes: int
 ) -> list[list[Any]]:
     """The lines of each section; those without any say nothing."""
-    tables = (_columns(summary, name, width, rows) for name in TITLES)
-    first = summary.next_steps[:1]
     sections = [
         _header(summary, width),
         _devices(summary, width),
-        *tables,
+        *(_columns(summary, name, width, rows) for name in TITLES),
         _findings(summary, width, findings),
         _notes(summary, width, notes),
-        [f"Next: {printable(command)}" for command, _ in first],
+        [f"Next: {printable(command)}" for command, _ in summary.next_steps[:1]],
     ]
     return [lines for lines in sections if lines]
 
 
 def _header(summary: Summary, width: int) -> list[Any]:
-    name = printable(summary.inputs[0])
     more = f" and {len(summary.inputs) - 1} more" if len(summary.inputs) > 1 else ""
-    lines = [_bold(f"{shorten(name, max(width - len(more), 20))}{more}")]
+    name = shorten(printable(summary.inputs[0]), max(width - len(more), 20))
+    lines: list[Any] = [styled(f"{name}{more}", "bold")]
     if summary.sections["breakdown"].rows:  # else what stands out says so
-        lines += _wrapped(printable(summary.verdict), width, "  ", "  ")
-    lines += [
+        lines += _wrapped(summary.verdict, width, "  ", "  ")
+    return lines + [
         f"  {f'{label}  ':<9}{shorten(printable(value), width - max(len(label) + 4, 11))}"
         for label, value in summary.header_lines()
     ]
-    return lines
 
 
 def _devices(summary: Summary, width: int) -> list[Any]:
@@ -93,14 +88,17 @@ def _devices(summary: Summary, width: int) -> list[Any]:
     if not any(record["window_ns"] for record in budgets.records()):
         return []
     names = report_names(summary.sections["ranks"])
-    idle, gaps = summary.sections["idle"], summary.sections["gaps"]
-    steady = "; ".join(printable(str(header[n])) for n in ("steady", "before") if header.get(n))
-    texts = [idle_causes(idle, names), longest_gap(gaps, names), steady, outside_capture(header)]
+    texts = (
+        idle_causes(summary.sections["idle"], names),
+        longest_gap(summary.sections["gaps"], names),
+        "; ".join(str(header[name]) for name in ("steady", "before") if header.get(name)),
+        outside_capture(header),
+    )
     window = format_time(max(ns_of(record, "window_ns") for record in budgets.records()))
     count = len(budgets)
     few = f", the {MOST_DEVICES} least busy of {count} devices" * (count > MOST_DEVICES)
     return [
-        _bold(f"Where the device time went (window {window}{few})"),
+        styled(f"Where the device time went (window {window}{few})", "bold"),
         *device_bars(budgets, width, names),
         *(line for text in texts for line in _wrapped(text, width, " " * 11, " " * 13)),
     ]
@@ -109,18 +107,11 @@ def _devices(summary: Summary, width: int) -> list[Any]:
 def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
     """The first rows of a section: its most important columns, what they are about under a title
     of its own."""
-    from rich.text import Text
-
     table = _worth_saying(summary, name)
     table = replace(table, rows=table.rows[:rows])
     if not table.rows:
         return []
-    more = []
-    if name == "kernels":
-        opaque = opaque_text(summary.sections["breakdown"])
-        of_all = categories_text(summary.sections["categories"], min(width, PIPED_WIDTH))
-        more = [line for line in (f"  {opaque}".rstrip(), of_all) if line]
-    keys = by_importance([f for f in table.fields if f.importance])[:MOST_COLUMNS]
+    keys = by_importance([field for field in table.fields if field.importance])[:MOST_COLUMNS]
     fields = (
         replace(field, heading=TITLES[name]) if field.kind == "name" else field
         for field in table.fields
@@ -128,8 +119,13 @@ def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
     shown = [c for c in people_columns(replace(table, fields=tuple(fields))) if c.key in keys]
     limit = width - 2 if width < layout.UNLIMITED else width
     kept, _ = layout.fitted(shown, limit, keys)
-    lines = layout.lines(kept, limit, rule=False, fold=False)
-    return [Text("  ") + line for line in lines] + more
+    lines: list[Any] = [
+        styled("  ") + line for line in layout.lines(kept, limit, rule=False, fold=False)
+    ]
+    if name == "kernels":
+        lines.append(opaque_text(summary.sections["breakdown"]))
+        lines.append(categories_text(summary.sections["categories"], min(width, PIPED_WIDTH)))
+    return list(filter(None, lines))
 
 
 def _worth_saying(summary: Summary, name: str) -> Table:
@@ -150,35 +146,26 @@ def _worth_saying(summary: Summary, name: str) -> Table:
 
 def _findings(summary: Summary, width: int, whole: int) -> list[Any]:
     """The first findings in full, of the next what they could give back."""
-    findings = summary.stands_out[:MOST_FINDINGS]
-    texts = [
-        (finding.name, finding.text if index < whole else worth(finding_record(finding)))
-        for index, finding in enumerate(findings)
-    ]
-    lines = [_bold("What stands out")] if findings else []
-    for text in texts:
-        lines += _wrapped(printable(": ".join(filter(None, text))), width, "  ! ", "    ")
-    more = len(summary.own_findings) - len(findings)
-    return [*lines, f"  - {more} more: nsightpy findings"] if more > 0 else lines
+    lines = []
+    for index, finding in enumerate(summary.stands_out[:MOST_FINDINGS]):
+        says = finding.text if index < whole else worth(finding_record(finding))
+        lines += _wrapped(": ".join(filter(None, (finding.name, says))), width, "  ! ", "    ")
+    more = len(summary.own_findings) - min(len(summary.stands_out), MOST_FINDINGS)
+    return _titled("What stands out", lines, more, "nsightpy findings")
 
 
 def _notes(summary: Summary, width: int, most: int) -> list[Any]:
     notes = unsaid(summary.notes, [finding.text for finding in summary.findings])
-    if not notes:
-        return []
-    lines = [_bold("About this capture")]
-    for note in notes[:most]:
-        lines += _wrapped(printable(note), width, "  - ", "    ")
-    more = len(notes) - most
-    return [*lines, f"  - {more} more: nsightpy info"] if more > 0 else lines
+    lines = [line for note in notes[:most] for line in _wrapped(note, width, "  - ", "    ")]
+    return _titled("About this capture", lines, len(notes) - most, "nsightpy info")
 
 
-def _bold(text: str) -> Any:
-    from rich.text import Text
+def _titled(title: str, lines: list[str], more: int, command: str) -> list[Any]:
+    """The lines under their title, and what shows the others."""
+    rest = [f"  - {more} more: {command}"] if more > 0 else []
+    return [styled(title, "bold"), *lines, *rest] if lines or rest else []
 
-    return Text(text, style="bold")
 
-
-def _wrapped(text: str, width: int, first: str, rest: str) -> list[Any]:
+def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
     limit = width if width < layout.UNLIMITED else PIPED_WIDTH
-    return layout.wrapped(text, limit, first, rest, cut=False)
+    return layout.wrapped(printable(text), limit, first, rest, cut=False)

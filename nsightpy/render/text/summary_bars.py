@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsightpy.output.cells import cause_words
 from nsightpy.output.escape import printable
+from nsightpy.render.text.layout import styled
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results import Record, Table, Value, ns_of, number
 from nsightpy.units import format_time, percent, significant
@@ -68,8 +69,6 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
 
 def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Text]:
     """A bar and its shares for each device; of many for the least busy ones."""
-    from rich.text import Text
-
     records = [
         record | {"kernels_ns": ns_of(record, "compute_ns") - ns_of(record, "opaque_graph_ns")}
         for record in table.records()
@@ -82,10 +81,13 @@ def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Te
     cells = max(min(BAR, width - margin - max(map(len, shares)) - 3), LEAST_BAR)
     lines = []
     for record, text in zip(kept, shares, strict=True):
-        line = Text(f"  {_place(record, names):<{margin}}")
-        line.append_text(_bar(record, parts, cells))
-        line.append(f" {text}")
-        lines.append(line)
+        line = styled(f"  {_whose(record, names):<{margin}}")
+        start, window, reached = len(line), ns_of(record, "window_ns"), 0
+        for part in parts:  # one after the other
+            reached += ns_of(record, part.key)
+            end = round(cells * reached / window) if window else 0
+            line.append(part.glyph * (start + end - len(line)), style=part.colour)
+        lines.append(line.append(f" {text}"))
     return lines
 
 
@@ -95,7 +97,7 @@ def opaque_text(budgets: Table) -> str:
     whole = sum(ns_of(record, "busy_ns") for record in budgets.records())
     if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
         return ""
-    return f"without {format_time(graphs)} in CUDA graphs traced as a whole"
+    return f"  without {format_time(graphs)} in CUDA graphs traced as a whole"
 
 
 def categories_text(table: Table, width: int) -> str:
@@ -115,31 +117,33 @@ def idle_causes(table: Table, names: Mapping[Value, str]) -> str:
         return ""
     worst = max(records, key=lambda record: ns_of(record, "idle_ns"))
     idle = ns_of(worst, "idle_ns")
-    causes = [
-        (ns_of(worst, name), cause_words(name.removesuffix("_ns").replace("_", "-")))
-        for name in table.columns[3:]
-    ]
+    lost = {name: ns_of(worst, name) for name in table.columns[3:]}
     named = sorted(
-        (cause for cause in causes if 100 * cause[0] >= LEAST_CAUSE * idle), reverse=True
+        (
+            (ns, cause_words(name.removesuffix("_ns").replace("_", "-")))
+            for name, ns in lost.items()
+            if 100 * ns >= LEAST_CAUSE * idle
+        ),
+        reverse=True,
     )
-    parts = [f"{name} {format_time(lost)}" for lost, name in named]
-    rest = idle - sum(lost for lost, _ in named)
+    parts = [f"{name} {format_time(ns)}" for ns, name in named]
+    rest = idle - sum(ns for ns, _ in named)
     parts += [f"other {format_time(rest)}"] if rest > 0 else []
-    where = f" of {_place(worst, names)}" if len(table) > 1 else ""
+    where = f" of {_whose(worst, names)}" if len(table) > 1 else ""
     return f"idle{where}: {format_time(idle)} = {' + '.join(parts)}"
 
 
 def longest_gap(table: Table, names: Mapping[Value, str]) -> str:
     """The longest idle interval; empty where none is long."""
-    for record in table.records():
-        length, start = ns_of(record, "duration_ns"), ns_of(record, "start_ns")
-        share = f"{100 * float(record['share_of_window'] or 0):.0f} %"
-        cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
-        return (
-            f"longest gap: {format_time(length)}, {share} of {_place(record, names)}'s window, at "
-            f"{format_time(start)}{cause}: {printable(str(record['host_activity']))}"
-        )
-    return ""
+    if not table.rows:
+        return ""
+    record = table.records()[0]
+    cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
+    return (
+        f"longest gap: {format_time(ns_of(record, 'duration_ns'))}, "
+        f"{100 * number(record['share_of_window']):.0f} % of {_whose(record, names)}'s window, at "
+        f"{format_time(ns_of(record, 'start_ns'))}{cause}: {record['host_activity']}"
+    )
 
 
 def outside_capture(header: Mapping[str, Value]) -> str:
@@ -154,34 +158,18 @@ def outside_capture(header: Mapping[str, Value]) -> str:
     return f"no GPU work in the other {format_time(outside)}, {figure} % of the capture"
 
 
-def _place(record: Record, names: Mapping[Value, str]) -> str:
+def _whose(record: Record, names: Mapping[Value, str]) -> str:
     if record["rank"] is None:
         return f"dev {record['device']}"
     return names.get(record["rank"]) or f"rank {record['rank']}"
-
-
-def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:
-    """The window as a bar of the parts one after the other."""
-    from rich.text import Text
-
-    bar, window, reached = Text(), ns_of(record, "window_ns"), 0
-    for part in parts:
-        reached += ns_of(record, part.key)
-        end = round(width * reached / window) if window else 0
-        bar.append(part.glyph * (end - len(bar)), style=part.colour)
-    return bar
 
 
 def _shares(records: Sequence[Record], parts: Sequence[Part]) -> list[str]:
     """The parts of each window in per cent, the same ones below each other."""
     columns = []
     for part in parts:
-        texts = [_percent(ns_of(r, part.key), ns_of(r, "window_ns")) for r in records]
+        shares = [percent(ns_of(r, part.key), ns_of(r, "window_ns")) for r in records]
+        texts = ["-" if s is None else f"{s:.{int(s < 9.95)}f}%" for s in shares]
         widest = max(map(len, texts))
         columns.append([f"{part.name} {text:>{widest}}" for text in texts])
     return ["  ".join(texts) for texts in zip(*columns, strict=True)]
-
-
-def _percent(part: int, whole: int) -> str:
-    share = percent(part, whole)
-    return "-" if share is None else f"{share:.0f}%" if share >= 9.95 else f"{share:.1f}%"

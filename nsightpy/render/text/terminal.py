@@ -102,8 +102,6 @@ def indented(paths: Sequence[Value]) -> list[Value]:
 
 def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
     """Print each row as a block, one line per known field, texts wrapped; many as a table."""
-    from rich.text import Text
-
     if len(table) > MOST_CARDS:
         print_table(table, out, rows)
         return
@@ -122,7 +120,7 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
             # warnings are separated by one bar in a text
             parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
             for name, part in zip_longest([label], parts, fillvalue=""):
-                out.print(Text(f"{name:<{label_width}}", style="dim") + Text(part))
+                out.print(layout.styled(f"{name:<{label_width}}", "dim") + layout.styled(part))
     if more:
         out.print(more, style="dim")
 

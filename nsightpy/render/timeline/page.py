@@ -11,7 +11,7 @@ import base64
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 from markupsafe import Markup
@@ -30,7 +30,6 @@ from nsightpy.results.tracks import (
     Mark,
     Owner,
     Timeline,
-    Track,
 )
 
 _SCRIPTS = (
@@ -78,10 +77,32 @@ class _Planes:
 
 def write_page(timeline: Timeline, file: BinaryIO) -> None:
     """Write the page of a timeline; one track is held in memory at a time."""
+    for text in _pieces(timeline):
+        file.write(text.encode())
+
+
+def embed(timeline: Timeline, file: BinaryIO) -> None:
+    """Write the page into another, as one JSON string that cannot end its script element."""
+    file.write(b'<script type="application/json" id="timeline-page">"')
+    for text in _pieces(timeline):
+        file.write(script_json(text)[1:-1].encode())
+    file.write(b'"</script>\n')
+
+
+def sources() -> tuple[str, str]:
+    """The page's script and style."""
+    script = "".join(source("timeline", name) for name in _SCRIPTS)
+    return f'"use strict";\n{script}', source("timeline", "timeline.css")
+
+
+def _pieces(timeline: Timeline) -> Iterator[str]:
+    """The page from its head to its end."""
     data = _Data(timeline)
-    script, style = _sources()
-    pieces = template("timeline", "timeline.html").generate(
-        title=_title(timeline),
+    script, style = sources()
+    names = [printable(Path(name).name) for name in timeline.inputs]
+    several = f"{len(names)} reports, {names[0]} to {names[-1]}"
+    return template("timeline", "timeline.html").generate(
+        title=names[0] if len(names) == 1 else several,
         script_hash=policy_hash(script),
         style_hash=policy_hash(style),
         script=Markup(script),
@@ -89,8 +110,6 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
         blocks=data.blocks(),
         head=data.head,
     )
-    for piece in pieces:
-        file.write(piece.encode())
 
 
 class _Data:
@@ -106,13 +125,18 @@ class _Data:
         processes: dict[tuple[str, int], int] = {}
         for block, track in enumerate(self._timeline):
             planes = _Planes()
-            lanes = sorted(track.lanes, key=_order)
+            # ranges, streams, calls; the default domain of a thread before the others
+            lanes = sorted(
+                track.lanes, key=lambda x: (_ORDER.get(x.kind, 2), x.number, len(x.label), x.label)
+            )
             meta = [_lane(lane, planes, self._names, self._details) for lane in lanes]
             counters = [_counter(counter, planes) for counter in track.counters]
-            process = (track.owner.report, track.owner.pid)
-            self._tracks[track.owner] = {
-                **_who(track),
-                "process": processes.setdefault(process, len(processes)),
+            owner = track.owner
+            self._tracks[owner] = {
+                "label": owner.label,
+                "host": printable(owner.host),
+                "rank": owner.rank,
+                "process": processes.setdefault((owner.report, owner.pid), len(processes)),
                 "block": block,
                 "lanes": meta,
                 "counters": counters,
@@ -213,56 +237,10 @@ def _mark(mark: Mark, shown: list[Owner]) -> dict[str, Any]:
     }
 
 
-def _order(lane: Lane) -> tuple[int, int, int, str]:
-    """Ranges, streams, calls; the default domain of a thread before the others."""
-    return (_ORDER.get(lane.kind, 2), lane.number, len(lane.label), lane.label)
-
-
-def _who(track: Track) -> dict[str, Any]:
-    owner = track.owner
-    return {"label": owner.label, "host": printable(owner.host), "rank": owner.rank}
-
-
 def _short(names: _Table) -> list[str]:
-    """The function of each name, where the whole is longer."""
-    copies = (name.removeprefix("[CUDA ").removesuffix("]") for name in names.numbers)
-    short = (
-        printable(copy if name.startswith("[CUDA ") else function_name(name))
-        for name, copy in zip(names.numbers, copies, strict=True)
-    )
+    """The function of each name, and what is copied, where the whole is longer."""
+    short = [
+        printable(name[6:].removesuffix("]") if name.startswith("[CUDA ") else function_name(name))
+        for name in names.numbers
+    ]
     return ["" if one == whole else one for one, whole in zip(short, names.texts, strict=True)]
-
-
-def _title(timeline: Timeline) -> str:
-    shown = [printable(Path(name).name) for name in timeline.inputs]
-    return shown[0] if len(shown) == 1 else f"{len(shown)} reports, {shown[0]} to {shown[-1]}"
-
-
-def policy_hashes() -> tuple[str, str]:
-    """How a policy names the page's script and style."""
-    script, style = _sources()
-    return policy_hash(script), policy_hash(style)
-
-
-def _sources() -> tuple[str, str]:
-    """The page's script and style."""
-    script = "".join(source("timeline", name) for name in _SCRIPTS)
-    return f'"use strict";\n{script}', source("timeline", "timeline.css")
-
-
-def embed(timeline: Timeline, file: BinaryIO) -> None:
-    """Write the page into another, as one JSON string that cannot end its script element."""
-    file.write(b'<script type="application/json" id="timeline-page">"')
-    write_page(timeline, cast(BinaryIO, _Escaping(file)))
-    file.write(b'"</script>\n')
-
-
-class _Escaping:
-    """A file whose text goes on as the inside of a JSON string."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> int:
-        self._file.write(script_json(data.decode())[1:-1].encode())
-        return len(data)

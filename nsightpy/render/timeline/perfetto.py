@@ -9,15 +9,15 @@ https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescrip
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Labels
-from nsightpy.render.timeline.threads import Directory, TraceProcess, TraceThread
-from nsightpy.results.tracks import CATEGORIES, Counter, Timeline
+from nsightpy.render.timeline.threads import TraceCounter, TraceProcess, TraceThread, parts_of
+from nsightpy.results.tracks import CATEGORIES, Timeline
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2
@@ -46,18 +46,13 @@ def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
             ".json.gz opens in the same viewer without it"
         ) from None
     writer = _Writer(protos, file, timeline.earliest())
-    directory = Directory(timeline)
-    for process in directory.processes.values():
-        writer.process(process)
-    for track in timeline:
-        for thread in directory.threads(track):
-            writer.thread(thread)
-        for counter in track.counters:
-            writer.counter(counter, *directory.counter(track, counter.label))
-    if (marks := directory.marks(timeline.earliest())) is not None:
-        writer.process(marks[0])
-        for thread in marks[1]:
-            writer.thread(thread)
+    for part in parts_of(timeline):
+        if isinstance(part, TraceProcess):
+            writer.process(part)
+        elif isinstance(part, TraceThread):
+            writer.thread(part)
+        else:
+            writer.counter(part)
     writer.flush()
 
 
@@ -116,7 +111,7 @@ class _Writer:
         track.uuid, track.parent_uuid = thread.tid, thread.process
         track.thread.pid, track.thread.tid = thread.process, thread.tid
         track.thread.thread_name = thread.name
-        track.sibling_order_rank = thread.sort
+        track.sibling_order_rank = thread.tid
         lane = thread.lane
         names = self._intern(lane.names, self._names, packet.interned_data.event_names)
         details = None
@@ -126,18 +121,19 @@ class _Writer:
         self._add(packet)
         self._slices(thread, names, details)
 
-    def counter(self, counter: Counter, process: int, number: int, name: str) -> None:
+    def counter(self, counted: TraceCounter) -> None:
         """A counter of a process and its values."""
+        counter = counted.counter
         packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
         track = packet.track_descriptor
-        track.uuid, track.parent_uuid, track.name = number, process, name
+        track.uuid, track.parent_uuid, track.name = counted.number, counted.process, counted.name
         if counter.unit == "bytes":
             track.counter.unit = _BYTES
         else:
             track.counter.unit_name = counter.unit
         self._add(packet)
         packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
-        packet.track_event.type, packet.track_event.track_uuid = _COUNTER, number
+        packet.track_event.type, packet.track_event.track_uuid = _COUNTER, counted.number
         times = np.maximum(counter.times - self._origin, 0).tolist()
         for time, value in zip(times, counter.values.tolist(), strict=True):
             packet.timestamp, packet.track_event.counter_value = time, value
@@ -161,54 +157,40 @@ class _Writer:
     def _slices(
         self, thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None
     ) -> None:
+        """The beginning and the end of each slice, in order."""
         begin = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
         begin.track_event.type, begin.track_event.track_uuid = _BEGIN, thread.tid
         end = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
         end.track_event.type, end.track_event.track_uuid = _END, thread.tid
-        event = begin.track_event
-        origin = self._origin
+        event, lane = begin.track_event, thread.lane
         open_ends: list[int] = []
-        for start, stop, name, category, detail, flows in _columns(thread, names, details):
-            while open_ends and open_ends[-1] <= start:
-                end.timestamp = open_ends.pop() - origin
+
+        def close(until: float) -> None:
+            while open_ends and open_ends[-1] <= until:
+                end.timestamp = open_ends.pop() - self._origin
                 self._add(end)
-            begin.timestamp = start - origin
-            event.name_iid = name
-            event.category_iids[:] = (category + 1,)
-            event.flow_ids[:] = flows
-            del event.debug_annotations[:]
-            if detail:
-                event.debug_annotations.add(name_iid=_DETAILS, string_value_iid=detail)
-            self._add(begin)
-            open_ends.append(stop)
-        while open_ends:
-            end.timestamp = open_ends.pop() - origin
-            self._add(end)
 
-
-_Event: TypeAlias = tuple[int, int, int, int, int, tuple[int, ...]]
-
-
-def _columns(
-    thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None
-) -> Iterator[_Event]:
-    """Start, end, name, category, details and flows of each event, in pieces."""
-    lane = thread.lane
-    for low in range(0, len(lane), _CHUNK):
-        part = slice(low, low + _CHUNK)
-        starts = lane.starts[part]
-        texts = starts * 0
+        texts = np.zeros(len(lane), dtype=np.int64)
         if lane.details is not None and details is not None:
-            texts = details[lane.details.codes[part]]
-        yield from zip(
-            starts.tolist(),
-            lane.ends[part].tolist(),
-            names[lane.names.codes[part]].tolist(),
-            lane.categories[part].tolist(),
-            texts.tolist(),
-            _flows(thread, part),
-            strict=True,
-        )
+            texts = details[lane.details.codes]
+        columns = (lane.starts, lane.ends, names[lane.names.codes], lane.categories, texts)
+        for low in range(0, len(lane), _CHUNK):
+            part = slice(low, low + _CHUNK)
+            values = (column[part].tolist() for column in columns)
+            for start, stop, name, category, detail, flows in zip(
+                *values, _flows(thread, part), strict=True
+            ):
+                close(start)
+                begin.timestamp = start - self._origin
+                event.name_iid = name
+                event.category_iids[:] = (category + 1,)
+                event.flow_ids[:] = flows
+                del event.debug_annotations[:]
+                if detail:
+                    event.debug_annotations.add(name_iid=_DETAILS, string_value_iid=detail)
+                self._add(begin)
+                open_ends.append(stop)
+        close(float("inf"))
 
 
 def _flows(thread: TraceThread, part: slice) -> Iterator[tuple[int, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -193,7 +194,7 @@ def _draw_joins(axes: Axes, picture: Picture, slots: Sequence[_Slot], scale: int
     own = {id(slot.row): slot for slot in slots if slot.band.kind == "communication"}
     lines = []
     for join in picture.joins:
-        for (upper, _, end), (lower, _, later) in zip(join.parts, join.parts[1:], strict=False):
+        for (upper, _, end), (lower, _, later) in pairwise(join):
             first, second = own[id(picture.rows[upper])], own[id(picture.rows[lower])]
             lines.append([(end / scale, first.bottom), (later / scale, second.top)])
     faint = LineCollection(lines, colors=INK, linewidths=0.5, alpha=0.45, zorder=0.5)

@@ -1,10 +1,10 @@
-"""Lanes as processes and threads of a trace: no thread holds two events that cross each other."""
+"""What a trace consists of: no thread of it holds two events that cross each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,15 @@ _FIRST_TID = 10_001
 _SORT = {tracks.CALLS: 0, tracks.RANGES: 1, tracks.STREAM: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class TraceThread:
+class TraceProcess(NamedTuple):
+    """A process of a trace: one rank, or one process of unknown rank; `sort`: its place."""
+
+    number: int
+    name: str
+    sort: int
+
+
+class TraceThread(NamedTuple):
     """A thread of a trace; `lane` holds its events alone, by start.
 
     `flows` marks those whose launch call is in the trace, on the thread that `callers` names.
@@ -26,111 +33,95 @@ class TraceThread:
     process: int
     tid: int
     name: str
-    sort: int
     lane: tracks.Lane
-    flows: NDArray[np.bool_] | None
-    callers: NDArray[np.int64] | None
+    flows: NDArray[np.bool_] | None = None
+    callers: NDArray[np.int64] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceProcess:
-    """A process of a trace: one rank, or one process of unknown rank."""
+class TraceCounter(NamedTuple):
+    """A counter of a process of a trace."""
 
+    process: int
     number: int
     name: str
-    sort: int
+    counter: tracks.Counter
 
 
-@dataclass
-class Directory:
-    """Numbers for processes and threads, unique in the trace, as its tracks come by."""
+def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread | TraceCounter]:
+    """The processes, then their threads and counters, the marks last.
 
-    timeline: tracks.Timeline
-    _tids: Iterator[int] = field(default_factory=lambda: count(_FIRST_TID))
-    _callers: dict[tuple[str, int], dict[int, tuple[int, NDArray[np.int64]]]] = field(
-        default_factory=dict
-    )
-
-    @property
-    def processes(self) -> dict[tuple[str, int], TraceProcess]:
-        """By report and pid, in the order of the timeline."""
-        firsts: dict[tuple[str, int], tracks.Owner] = {}
-        for owner in self.timeline.owners:
-            firsts.setdefault((owner.report, owner.pid), owner)
-        return {
-            key: TraceProcess(number, _name(owner), number)
-            for number, (key, owner) in enumerate(firsts.items(), start=1)
-        }
-
-    def threads(self, track: tracks.Track) -> list[TraceThread]:
-        """The threads of a track, host threads first; events that cross get their own threads."""
-        owner = track.owner
-        key = (owner.report, owner.pid)
-        process = self.processes[key].number
-        lanes = sorted(track.lanes, key=lambda lane: (_SORT[lane.kind], lane.number, lane.label))
-        traced = []
+    Numbers are unique in the trace; one track is held in memory at a time.
+    """
+    firsts: dict[tuple[str, int], tracks.Owner] = {}
+    for owner in timeline.owners:
+        firsts.setdefault((owner.report, owner.pid), owner)
+    numbers = {key: number for number, key in enumerate(firsts, start=1)}
+    for key, owner in firsts.items():
+        who = "process" if owner.rank is None else f"rank {owner.rank}"
+        where = f" on {owner.host}" if owner.host else ""
+        yield TraceProcess(numbers[key], f"{who}{where}, pid {owner.pid}", numbers[key])
+    tids = count(_FIRST_TID)
+    calls: dict[int, dict[int, tuple[int, NDArray[np.int64]]]] = {
+        number: {} for number in numbers.values()
+    }
+    for track in timeline:
+        number = numbers[track.owner.report, track.owner.pid]
+        device = "" if track.owner.device is None else f"GPU {track.owner.device} "
+        for lane in sorted(
+            track.lanes, key=lambda lane: (_SORT[lane.kind], lane.number, lane.label)
+        ):
+            name = f"{device}{lane.label}" if lane.kind == tracks.STREAM else lane.label
+            yield from _threads(lane, number, name, tids, calls[number])
+        for counter in track.counters:
+            yield TraceCounter(number, next(tids), f"{device}{counter.label}", counter)
+    if lanes := _mark_lanes(timeline):
+        number = len(firsts) + 1
+        yield TraceProcess(number, "iterations, findings, critical path", 0)
         for lane in lanes:
-            name = lane.label
-            if lane.kind == tracks.STREAM and owner.device is not None:
-                name = f"GPU {owner.device} {name}"
-            alone = lane.nested or lane.depth <= 1
-            levels = [None] if alone else [lane.levels == level for level in range(lane.depth)]
-            for part, rows in enumerate(levels):
-                tid = next(self._tids)
-                piece = lane if rows is None else lane.take(rows)
-                if lane.kind == tracks.CALLS and piece.flows is not None:
-                    threads = self._callers.setdefault(key, {})
-                    threads[lane.number] = (tid, piece.flows)
-                flows, callers = self._launches(key, piece)
-                title = name if part == 0 else f"{name}, beside ({part + 1})"
-                traced.append(TraceThread(process, tid, title, tid, piece, flows, callers))
-        return traced
+            yield TraceThread(number, next(tids), lane.label, lane)
 
-    def marks(self, origin: int) -> tuple[TraceProcess, list[TraceThread]] | None:
-        """The marks of the timeline that have times, as a process of their own; None without any.
 
-        Those that overlap are on threads of their own.
-        """
-        ends: dict[str, int] = {}
-        threads: dict[str, list[tracks.Mark]] = {}
-        every = self.timeline.marks()
-        for mark in sorted(every, key=lambda m: (m.kind != tracks.ITERATION, m.start_ns or 0)):
-            if mark.start_ns is None or mark.end_ns is None:
-                continue
-            names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
-            name = next(
-                thread for thread in names if ends.get(thread, 0) <= max(mark.start_ns, origin)
-            )
-            ends[name] = mark.end_ns
-            threads.setdefault(name, []).append(mark)
-        if not threads:
-            return None
-        number = len(self.processes) + 1
-        made = []
-        for name, marks in threads.items():
-            tid = next(self._tids)
-            lane = _lane_of(name, marks, origin)
-            made.append(TraceThread(number, tid, name, tid, lane, None, None))
-        return TraceProcess(number, "iterations, findings, critical path", 0), made
+def _threads(
+    lane: tracks.Lane,
+    process: int,
+    name: str,
+    tids: Iterator[int],
+    calls: dict[int, tuple[int, NDArray[np.int64]]],
+) -> Iterator[TraceThread]:
+    """The threads of a lane: one for each level whose events cross those of another.
 
-    def counter(self, track: tracks.Track, label: str) -> tuple[int, int, str]:
-        """The process of a counter of a track, a number for it, and its name there."""
-        owner = track.owner
-        process = self.processes[owner.report, owner.pid].number
-        device = "" if owner.device is None else f"GPU {owner.device} "
-        return process, next(self._tids), f"{device}{label}"
+    `calls` are the launch calls of each host thread of the process, and its number in the trace.
+    """
+    alone = lane.nested or lane.depth <= 1
+    for level in range(1 if alone else lane.depth):
+        tid, piece = next(tids), lane if alone else lane.take(lane.levels == level)
+        flows = callers = None
+        if piece.flows is not None and lane.kind == tracks.CALLS:
+            calls[lane.number] = (tid, piece.flows)
+        if piece.flows is not None and piece.launch_tid is not None:
+            callers = np.zeros(len(piece), dtype=np.int64)
+            for thread, (traced, launches) in calls.items():
+                callers[(piece.launch_tid == thread) & np.isin(piece.flows, launches)] = traced
+            flows = callers > 0
+        title = f"{name}, beside ({level + 1})" if level else name
+        yield TraceThread(process, tid, title, piece, flows, callers)
 
-    def _launches(
-        self, key: tuple[str, int], lane: tracks.Lane
-    ) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]:
-        """Which operations have their launch call in the trace, and the thread it is on."""
-        if lane.launch_tid is None or lane.flows is None:
-            return None, None
-        callers = np.zeros(len(lane), dtype=np.int64)
-        for tid, (thread, calls) in self._callers.get(key, {}).items():
-            shown = (lane.launch_tid == tid) & np.isin(lane.flows, calls)
-            callers[shown] = thread
-        return callers > 0, callers
+
+def _mark_lanes(timeline: tracks.Timeline) -> list[tracks.Lane]:
+    """The marks that have times as lanes; those that overlap are in lanes of their own."""
+    origin = timeline.earliest()
+    ends: dict[str, int] = {}
+    lanes: dict[str, list[tracks.Mark]] = {}
+    every = timeline.marks()
+    for mark in sorted(every, key=lambda m: (m.kind != tracks.ITERATION, m.start_ns or 0)):
+        if mark.start_ns is None or mark.end_ns is None:
+            continue
+        names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
+        start = max(mark.start_ns, origin)
+        name = next(lane for lane in names if ends.get(lane, 0) <= start)
+        ends[name] = mark.end_ns
+        lanes.setdefault(name, []).append(mark)
+    return [_lane_of(name, marks, origin) for name, marks in lanes.items()]
 
 
 def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.Lane:
@@ -138,7 +129,6 @@ def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.La
     starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
     ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
     owners = ["" if mark.owner is None else f"{mark.owner.label}: " for mark in marks]
-    texts = (f"{owner}{mark.text}".strip() for owner, mark in zip(owners, marks, strict=True))
     return tracks.Lane(
         tracks.RANGES,
         label,
@@ -148,11 +138,5 @@ def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.La
         Labels.of([mark.label for mark in marks]),
         np.zeros(len(marks), dtype=np.int16),
         np.full(len(marks), tracks.MARK, dtype=np.uint8),
-        details=Labels.of(texts),
+        details=Labels.of([f"{o}{m.text}".strip() for o, m in zip(owners, marks, strict=True)]),
     )
-
-
-def _name(owner: tracks.Owner) -> str:
-    rank = f"rank {owner.rank}" if owner.rank is not None else "process"
-    where = f" on {owner.host}" if owner.host else ""
-    return f"{rank}{where}, pid {owner.pid}"
