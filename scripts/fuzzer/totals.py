@@ -80,7 +80,9 @@ def _of_trace(path: Path) -> tuple[int, int] | None:
         category = event.get("cat")
         if not isinstance(category, str) or category.lower() not in CATEGORIES:
             continue
-        if isinstance(phase := event.get("ph"), str) and phase not in ("X", "i", "I"):
+        if not all(isinstance(event.get(key), str | None) for key in ("ph", "name")):
+            continue  # such an event is damaged
+        if event.get("ph") not in ("X", "i", "I", None):
             continue
         start, duration = _microseconds(event.get("ts")), _microseconds(event.get("dur"))
         if start is None or duration is None or duration < 0:

@@ -9,18 +9,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Labels, constant, distinct, is_constant, joined
+from nsightpy.frames import Labels, is_constant, joined
 from nsightpy.readers import arrow, limits, sqlite
 from nsightpy.readers.arrow import NotIntegersError, columns_of_batches, columns_of_rows
-from nsightpy.readers.nsys.events import kernels
-from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import SqliteFile
 
 NUMBERS = st.lists(st.lists(st.sampled_from([0, 7, 2**62]), max_size=5), max_size=4)
@@ -63,27 +60,11 @@ def test_columns_of_rows_are_those_of_batches() -> None:
 
 
 def test_no_rows_have_columns_of_their_kind() -> None:
-    names, texts = ["n", "text"], {"text"}
-    of_batches = columns_of_batches(names, texts, [])
-    for found in (
-        columns_of_rows(names, texts, []),
-        {name: joined(parts) for name, parts in of_batches.items()},
-    ):
-        assert isinstance(found["text"], Labels)
-        assert len(found["text"]) == len(found["n"]) == 0
-
-
-def test_constants_stay_constant_and_equal_their_rows() -> None:
-    pid, tid = constant(3, 4), np.array([5, 6, 5, 6])
-    frame = Frame({"pid": pid, "tid": tid})
-    assert is_constant(frame.take(np.array([2, 0])).ints("pid"))
-    assert frame.take(tid == 5).ints("pid").tolist() == [3, 3]
-    values, codes = distinct(pid)
-    assert values.tolist() == [3]
-    assert codes.tolist() == [0] * 4
-    twice = Frame.concatenate([frame, frame])
-    assert is_constant(twice.ints("pid"))
-    assert twice.ints("tid").tolist() == [5, 6, 5, 6] * 2
+    parts = columns_of_batches(["n", "text"], {"text"}, [])
+    found = {name: joined(data) for name, data in parts.items()}
+    for columns in (found, columns_of_rows(["n", "text"], {"text"}, [])):
+        assert isinstance(columns["text"], Labels)
+        assert len(columns["text"]) == len(columns["n"]) == 0
 
 
 @pytest.mark.parametrize("step", [1, 2, 1000, 10**15])
@@ -100,27 +81,6 @@ def test_tables_with_row_numbers_far_apart_are_read_whole(tmp_path: Path, step: 
     for query in (sa.select(number), sa.select(number).where(table.c.n % 7 == 0)):
         expected = [row[0] for row in reader.rows(query)]
         assert list(reader.arrays(query, split=table)["n"]) == expected
-
-
-def test_a_second_process_that_comes_late_is_not_overlooked(tmp_path: Path) -> None:
-    path = tmp_path / "late.sqlite"
-    rows = [(n, n + 1, 1 << 24, 0, n) for n in range(12_000)]
-    rows[11_500] = (11_500, 11_501, 2 << 24, 3, 11_500)
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
-            "globalPid INTEGER, deviceId INTEGER, correlationId INTEGER)"
-        )
-        file.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?)", rows)
-    for late in (True, False):
-        export = NsysExport(path)
-        found = kernels(export, ("start_ns", "end_ns", "pid", "device"))
-        assert found.rows == 12_000
-        assert [found.ints("pid")[n] for n in (0, 11_500, 11_999)] == [1, 2 if late else 1, 1]
-        assert is_constant(found.ints("device")) == (not late)
-        with closing(sqlite3.connect(path)) as file, file:
-            file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = 1 << 24, deviceId = 0")
-            file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET rowid = 20000 WHERE rowid = 12000")
 
 
 @pytest.mark.parametrize(("left", "threads"), [(90, 0), (105, 1), (2_000, 4)])

@@ -11,8 +11,10 @@ import shutil
 import sqlite3
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +35,6 @@ EXPORT = "nsys export --type sqlite"
 OTHER_KIND = f"is no report of a kind that|{EXPORT}"
 NO_TRACE = f"is JSON, but does not begin as a trace|{EXPORT}"
 CUT = "is truncated|copy or export it again"
-AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 @pytest.fixture(scope="session")
@@ -56,11 +57,6 @@ def named(path: Path | str, *words: str, command: str = "kernels") -> None:
 # What is no report
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    for command in COMMANDS:
-        named(tmp_path / "gone.sqlite", "no such file", "check the path", command=command)
-
-
 @pytest.mark.parametrize(
     ("asked", "made", "content", "words"),
     [
@@ -73,10 +69,7 @@ def test_missing_file(tmp_path: Path) -> None:
         ("t.sqlite", "t.sqlite", b'{"a": 1}' * 99, f"is not an SQLite file, whatever its|{EXPORT}"),
         ("n.json", "n.json", '\ufeff {"name": "x"}'.encode() * 99, NO_TRACE),
         ("list.json", "list.json", b"[1, 2]" * 99, NO_TRACE),
-        *(
-            ("cut.sqlite", "cut.sqlite", share, CUT)
-            for share in (0.001, 0.01, 0.3, 0.5, 0.9, 0.999)
-        ),
+        *(("cut.sqlite", "cut.sqlite", share, CUT) for share in (0.01, 0.5, 0.999)),
         *(("cut.sqlite", "cut.sqlite", size, "is not an SQLite file") for size in (1, 15)),
         *(("cut.sqlite", "cut.sqlite", size, "is truncated") for size in (16, 99, 100, 4096)),
     ],
@@ -94,30 +87,13 @@ def test_what_is_no_report(
     named(tmp_path / asked, *words.split("|"))
 
 
-@pytest.mark.slow
-def test_overwritten_pages(tmp_path: Path, export: Path) -> None:
-    """Damage anywhere gives a message or, where no figure needs that page, an answer."""
-    whole = export.read_bytes()
-    damaged = tmp_path / "damaged.sqlite"
-    refusals = 0
-    for page in range(len(whole) // 4096):
-        start = page * 4096 + (100 if page == 0 else 0)
-        damaged.write_bytes(whole[:start] + b"\xaa" * 4096 + whole[start + 4096 :])
-        answer = ask("summarize", damaged, expect=None)
-        assert answer.code in (0, 1)
-        if answer.code:
-            refusals += 1
-            assert "is damaged" in answer.stderr or "is truncated" in answer.stderr
-    assert refusals > 5
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_database_of_something_else(tmp_path: Path, command: str) -> None:
     other = tmp_path / "places.sqlite"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE kernels (name TEXT)")
-        connection.commit()
     named(other, "no Nsight Systems export", "nsys export --type sqlite", command=command)
+    named(tmp_path / "gone.sqlite", "no such file", "check the path", command=command)
 
 
 def test_any_table_of_an_export_is_enough(tmp_path: Path) -> None:
@@ -162,31 +138,37 @@ def test_pending_changes_in_a_write_ahead_log(tmp_path: Path, export: Path) -> N
     assert state(path) == before, "reading a WAL database leaves no -wal and no -shm"
 
 
-def test_unreadable_file(tmp_path: Path, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Path(shutil.copy(export, tmp_path / "private.sqlite"))
-    if AS_ROOT:
-        true_open = Path.open
+def denied(error: type[Exception], *words: object) -> Callable[..., Any]:
+    """What refuses to open a file, as root may open all of them."""
 
-        def denied(self: Path, *arguments: object, **options: object) -> object:
-            if self.name == path.name:
-                raise PermissionError(13, "Permission denied", str(self))
-            return true_open(self, *arguments, **options)  # type: ignore[call-overload]
+    def refuse(*_: object, **__: object) -> None:
+        raise error(*words)
 
-        monkeypatch.setattr(Path, "open", denied)
-    else:
-        path.chmod(0)
-    named(path, "Permission denied", "check its permissions")
+    return refuse
 
 
-def test_unreadable_database(tmp_path: Path, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that may be stat'ed and read but that SQLite cannot open."""
-    path = Path(shutil.copy(export, tmp_path / "odd.sqlite"))
-
-    def refuse(*arguments: object, **options: object) -> sqlite3.Connection:
-        raise sqlite3.OperationalError("unable to open database file")
-
-    monkeypatch.setattr(sqlite3, "connect", refuse)
-    named(path, "cannot be opened")
+@pytest.mark.parametrize(
+    ("place", "name", "refuse", "said"),
+    [
+        (Path, "open", denied(PermissionError, 13, "Permission denied"), "check its permissions"),
+        (
+            sqlite3,
+            "connect",
+            denied(sqlite3.OperationalError, "unable to open"),
+            "cannot be opened",
+        ),
+    ],
+)
+def test_what_may_not_be_opened(
+    export: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: object,
+    name: str,
+    refuse: Callable[..., Any],
+    said: str,
+) -> None:
+    monkeypatch.setattr(place, name, refuse)
+    named(export, said)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
@@ -194,20 +176,21 @@ def test_unreadable_database(tmp_path: Path, export: Path, monkeypatch: pytest.M
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     found: list[Answer] = []
-    waiting = threading.Thread(
-        target=lambda: found.append(ask("kernels", tmp_path / name, expect=None)), daemon=True
-    )
+
+    def wait() -> None:
+        found.append(ask("kernels", tmp_path / name, expect=1))
+
+    waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     waiting.join(10)
     assert found, "it waits for ever"
-    assert found[0].code == 1
     assert "is a pipe or a device" in found[0].stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no devices there")
 def test_devices_are_refused() -> None:
     for name in ("/dev/null", "/dev/zero"):
-        if Path(name).exists():
-            named(name, "is a pipe or a device")
+        named(name, "is a pipe or a device")
 
 
 def test_symbolic_links(tmp_path: Path, export: Path) -> None:
@@ -221,9 +204,9 @@ def test_symbolic_links(tmp_path: Path, export: Path) -> None:
 
 
 STRANGE = [
-    *("with space", "100%", "%41%00", "what?mode=rw", "anchor#1", "ünïcödé 日本語", "it's", '"q"'),
-    *("a;b", "a&b", "[1-2]", "star*", "$HOME", "back\\slash", "-dash", "two\nlines", "tab\there"),
-    *("esc\x1b[31m", "right\u202eleft", "🙂", "{brace}", "~", "semi:colon", "x.nsys-rep"),
+    *("100% %41%00", "what?mode=rw", "anchor#1", "ünïcödé 日本語 🙂", "it's", '"q"', "a;b&c:d"),
+    *("[1-2]", "star*", "$HOME", "back\\slash", "-dash", "two\nlines\tab", "~", "x.nsys-rep"),
+    *("esc\x1b[31m", "right\u202eleft", "{brace}"),
 ]
 
 
@@ -241,14 +224,12 @@ def test_strange_names_work(tmp_path: Path, export: Path, stem: str) -> None:
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
 def test_names_that_are_no_utf8_work(tmp_path: Path, export: Path) -> None:
     path = tmp_path / os.fsdecode(b"latin-\xe9\xff.sqlite")
     shutil.copy(export, path)
     for form in ("table", "csv", "json", "markdown"):
-        for command in COMMANDS:
-            ask(command, path, "--format", form)
+        ask("info", path, "--format", form)
     ask("info", path, "--format", "parquet", "-o", tmp_path / "info.parquet")
     os.truncate(path, 5000)
     assert "is truncated" in refused("kernels", path)

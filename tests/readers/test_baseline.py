@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,69 +78,51 @@ def changed(*path: Any, value: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-STEP_PATH = ("runs", 0, "units", "step")
-BAD: dict[str, tuple[Callable[[], bytes], str]] = {
-    "another version": (lambda: changed("schema", value="nsightpy.baseline/2"), "another version"),
-    "other parts": (lambda: changed("parts", value=["compute"]), "another version"),
-    "another document": (lambda: changed("schema", value="nsightpy.compare/1"), "no baseline"),
-    "no JSON": (lambda: b"\x00\xff", "no baseline, or a damaged one"),
-    "nothing": (lambda: b"", "no baseline, or a damaged one"),
-    "cut": (lambda: baseline_bytes(RUNS)[:-40], "damaged"),
-    "no runs": (lambda: changed("runs", value=[]), "no runs"),
-    "text for a time": (lambda: changed(*STEP_PATH, "duration_ns", value="1"), "Expected `int`"),
-    "a part too much": (lambda: changed(*STEP_PATH, "duration_ns", value=101), "add up"),
-    "before time": (
-        lambda: changed(*STEP_PATH, "samples", value=[[-1] * 9]),
-        "Expected `int` >= 0",
-    ),
-    "an endless time": (
-        lambda: changed(*STEP_PATH, "parts", value=[10**300]),
-        "Expected `int` <=",
-    ),
-    "a time beyond all": (
-        lambda: changed(*STEP_PATH, "works", 0, "total_ns", value=2**61),
-        "Expected `int` <=",
-    ),
-    "less than none": (
-        lambda: changed(*STEP_PATH, "works", 0, "count", value=-1),
-        "Expected `float` >= 0",
-    ),
-    "an endless number": (
-        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":1e999'),
-        "out of range",
-    ),
-    "not a number": (
-        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":NaN'),
-        "damaged",
-    ),
-    "digits without end": (
-        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":' + b"9" * 100_000),
-        "out of range",
-    ),
-    "nested without end": (
-        lambda: baseline_bytes(RUNS).replace(b"[\n", b"[" * 200_000, 1),
-        "damaged",
-    ),
+def step(*path: Any, value: Any) -> bytes:
+    """The same for a value of a step."""
+    return changed("runs", 0, "units", "step", *path, value=value)
+
+
+def written(old: bytes, new: bytes) -> bytes:
+    """The document with other bytes in place of some."""
+    return baseline_bytes(RUNS).replace(old, new, 1)
+
+
+COUNT = b'"count":2.5'
+BAD: dict[str, tuple[bytes, str]] = {
+    "another version": (changed("schema", value="nsightpy.baseline/2"), "another version"),
+    "other parts": (changed("parts", value=["compute"]), "another version"),
+    "another document": (changed("schema", value="nsightpy.compare/1"), "no baseline"),
+    "no JSON": (b"\x00\xff", "no baseline, or a damaged one"),
+    "cut": (baseline_bytes(RUNS)[:-40], "damaged"),
+    "no runs": (changed("runs", value=[]), "no runs"),
+    "text for a time": (step("duration_ns", value="1"), "Expected `int`"),
+    "a part too much": (step("duration_ns", value=101), "add up"),
+    "before time": (step("samples", value=[[-1] * 9]), "Expected `int` >= 0"),
+    "samples of other parts": (step("samples", value=[[1]]), "samples that are none"),
+    "an endless time": (step("parts", value=[10**300]), "Expected `int` <="),
+    "a time beyond all": (step("works", 0, "total_ns", value=2**61), "Expected `int` <="),
+    "less than none": (step("works", 0, "count", value=-1), "Expected `float` >= 0"),
+    "an endless number": (written(COUNT, b'"count":1e999'), "out of range"),
+    "not a number": (written(COUNT, b'"count":NaN'), "damaged"),
+    "nested without end": (written(b"[\n", b"[" * 200_000), "damaged"),
     "nested where nothing is read": (
-        lambda: b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
         "recursion",
     ),
-    "another section": (
-        lambda: changed(*STEP_PATH, "works", 0, "section", value="<script>"),
-        "no kernel",
-    ),
-    "another tool": (lambda: changed("runs", 0, "kind", value="<script>"), "no kind"),
-    "another unit": (lambda: changed("runs", 0, "units", value={"epoch": WHOLE}), "damaged"),
-    "no units": (lambda: changed("runs", 0, "units", value={}), "no step"),
-    "launches of nothing": (lambda: changed(*STEP_PATH, "order", value=[3]), "order"),
+    "another section": (step("works", 0, "section", value="<script>"), "no kernel"),
+    "another tool": (changed("runs", 0, "kind", value="<script>"), "no kind"),
+    "another unit": (changed("runs", 0, "units", value={"epoch": WHOLE}), "damaged"),
+    "no units": (changed("runs", 0, "units", value={}), "no step"),
+    "launches of nothing": (step("order", value=[3]), "order"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_no_baseline_is_one_message(what: str, tmp_path: Path) -> None:
-    make, said = BAD[what]
+    data, said = BAD[what]
     path = tmp_path / "baseline.json"
-    path.write_bytes(make())
+    path.write_bytes(data)
     with pytest.raises(ReportError) as error:
         read_baseline(path)
     assert said in str(error.value)

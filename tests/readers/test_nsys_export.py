@@ -20,13 +20,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return set_up(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def no_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `bench`, but there is no nsys anywhere."""
-    monkeypatch.delenv("NSIGHTPY_NSYS")
-    monkeypatch.setenv("PATH", str(bench.temporary))
-
-
 def make_sqlite(path: Path, table: str = "StringIds") -> Path:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"CREATE TABLE {table} (id INTEGER, value TEXT)")
@@ -77,25 +70,16 @@ def test_options_that_nsys_is_too_old_for_are_left_out(
     assert wanted & set(bench.runs()[-1]) == kept
 
 
-def test_old_report_files_are_read_too(bench: Bench) -> None:
-    old = bench.report.rename(bench.report.with_suffix(".qdrep"))
-    assert export_fault(sqlite_of(old).path) is None
-
-
-@pytest.mark.slow
-def test_odd_names(bench: Bench) -> None:
-    for name in ["a b#c?d%20.nsys-rep", "-f.nsys-rep", "é" * 90 + ".nsys-rep", 'it\'s "q".qdrep']:
-        report = bench.report.rename(bench.report.with_name(name))
-        assert export_fault(sqlite_of(report).path) is None
-        report.rename(bench.report)
-    raw = Path(os.fsdecode(os.fsencode(bench.report.parent) + b"/\xff.nsys-rep"))
-    assert export_fault(sqlite_of(bench.report.rename(raw)).path) is None
-
-
-def test_a_relative_path(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    absolute = sqlite_of(bench.report)
-    monkeypatch.chdir(bench.report.parent)
-    assert sqlite_of(Path(bench.report.name)) == absolute
+@pytest.mark.parametrize(
+    "name",
+    [b"old.qdrep", b"a b#c?d%20.nsys-rep", b"-f.nsys-rep", b'it\'s "q".qdrep', b"\xff.nsys-rep"],
+)
+def test_odd_names(bench: Bench, monkeypatch: pytest.MonkeyPatch, name: bytes) -> None:
+    report = bench.report.rename(bench.report.with_name(os.fsdecode(name)))
+    found = sqlite_of(report)
+    assert export_fault(found.path) is None
+    monkeypatch.chdir(report.parent)
+    assert sqlite_of(Path(report.name)) == found
 
 
 def test_a_changed_report_is_exported_again(bench: Bench) -> None:
@@ -114,26 +98,18 @@ def test_a_changed_report_is_exported_again(bench: Bench) -> None:
     assert len(paths) == 4
 
 
-def test_a_damaged_cache_entry_is_made_again(bench: Bench) -> None:
+@pytest.mark.parametrize("left", ["cut", "folder", "-journal", "-wal"])
+def test_what_lies_in_the_place_of_a_cache_entry_is_replaced(bench: Bench, left: str) -> None:
     entry = sqlite_of(bench.report).path
-    os.truncate(entry, entry.stat().st_size // 2)
-    assert sqlite_of(bench.report).path == entry
-    assert export_fault(entry) is None
-
-
-@pytest.mark.parametrize("suffix", ["", "-journal", "-wal"])
-def test_what_lies_in_the_place_of_a_cache_entry_is_replaced(bench: Bench, suffix: str) -> None:
-    entry = sqlite_of(bench.report).path
-    left = entry.with_name(entry.name + suffix)
-    if suffix:
-        left.write_bytes(b"x" * 600)
-        entry.write_bytes(b"")
-    else:
+    os.truncate(entry, entry.stat().st_size // 2 if left == "cut" else 0)
+    if left == "folder":
         entry.unlink()
         (entry / "folder").mkdir(parents=True)
+    elif left != "cut":
+        entry.with_name(entry.name + left).write_bytes(b"x" * 600)
     assert sqlite_of(bench.report).path == entry
     assert export_fault(entry) is None
-    assert left.is_file() != bool(suffix)
+    assert bench.listing(bench.cache) == [entry.name]
 
 
 def test_fresh_export_beside_the_report(bench: Bench) -> None:
@@ -144,16 +120,6 @@ def test_fresh_export_beside_the_report(bench: Bench) -> None:
         assert beside.name in found.notes[0]
     assert bench.runs() == []
     assert not bench.cache.exists()
-
-
-def test_stale_export_beside_the_report(bench: Bench) -> None:
-    beside = make_sqlite(bench.report.with_suffix(".sqlite"))
-    age(beside, 60)
-    for _ in range(2):
-        found = sqlite_of(bench.report)
-        assert found.path.parent == bench.cache
-        assert len(found.notes) == 1
-        assert f"{beside.name} beside the report was not used: it is older" in found.notes[0]
 
 
 def test_broken_exports_beside_the_report(bench: Bench) -> None:
@@ -167,22 +133,31 @@ def test_broken_exports_beside_the_report(bench: Bench) -> None:
         (other, "no such table: StringIds"),
         (whole[: len(whole) // 2], "it is no complete export"),
         (whole, "it was not written to its end"),
+        (whole, "it is older than the report"),
     ]:
         beside.write_bytes(content)
-        if content is whole:
+        if why.endswith("end"):
             journal.write_bytes(b"journal")
-        found = sqlite_of(bench.report)
-        assert found.path.parent == bench.cache
-        assert why in found.notes[0]
+        if why.endswith("report"):
+            age(beside, 60)
+        (note,) = sqlite_of(bench.report).notes
+        assert f"{beside.name} beside the report was not used: " in note
+        assert why in note
     beside.unlink()
     beside.mkdir()
     assert "it cannot be read" in sqlite_of(bench.report).notes[0]
 
 
-@pytest.mark.usefixtures("no_nsys")
-def test_without_nsys(bench: Bench) -> None:
+def test_without_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = sqlite_of(bench.report)
+    monkeypatch.setenv("NSIGHTPY_NSYS", str(bench.root / "gone"))
+    assert sqlite_of(bench.report) == entry, "the cache still serves"
+    with pytest.raises(ToolNotFoundError, match="NSIGHTPY_NSYS is set to"):
+        sqlite_of(bench.report, use_cache=False)
+    monkeypatch.delenv("NSIGHTPY_NSYS")
+    monkeypatch.setenv("PATH", str(bench.temporary))
     with pytest.raises(ToolNotFoundError) as caught:
-        sqlite_of(bench.report)
+        sqlite_of(bench.report, use_cache=False)
     message = str(caught.value)
     assert message.startswith(f"{bench.report}: nsys was not found\n")
     assert "it is looked for in PATH" in message
@@ -191,18 +166,9 @@ def test_without_nsys(bench: Bench) -> None:
     assert "nonetheless" not in message
     stale = make_sqlite(bench.report.with_suffix(".sqlite"))
     age(stale, 60)
-    with pytest.raises(ToolNotFoundError, match="nonetheless") as caught:
-        sqlite_of(bench.report)
-    assert str(stale) in str(caught.value)
-    assert sqlite_of(stale).path == stale
-
-
-def test_without_nsys_the_cache_still_serves(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = sqlite_of(bench.report)
-    monkeypatch.setenv("NSIGHTPY_NSYS", str(bench.root / "gone"))
-    assert sqlite_of(bench.report) == entry
-    with pytest.raises(ToolNotFoundError, match="NSIGHTPY_NSYS is set to"):
+    with pytest.raises(ToolNotFoundError, match=f"use {stale} nonetheless"):
         sqlite_of(bench.report, use_cache=False)
+    assert sqlite_of(stale).path == stale
 
 
 def test_what_is_no_report(bench: Bench) -> None:
@@ -234,27 +200,25 @@ def test_nothing_is_written_beside_the_report(bench: Bench) -> None:
     assert (seen(), folder.stat().st_mtime_ns) == (before, changed)
 
 
-def test_without_cache_until_the_process_ends(bench: Bench) -> None:
-    code = """
-first, second = (sqlite_of(report, use_cache=False).path for _ in range(2))
-assert first == second and first.exists()
-"""
-    assert bench.start(code).wait() == 0
-    assert not bench.cache.exists()
-    assert bench.listing(bench.temporary) == []
-    assert len(bench.runs()) == 2
-
-
-def test_without_cache_in_forked_workers(bench: Bench) -> None:
-    code = """
+IN_A_FORK = """
 import multiprocessing
 def work():
     assert sqlite_of(report, use_cache=False).path.exists()
 worker = multiprocessing.get_context("fork").Process(target=work)
 worker.start(); worker.join(); assert worker.exitcode == 0
 """
+TWICE = """
+first, second = (sqlite_of(report, use_cache=False).path for _ in range(2))
+assert first == second and first.exists()
+"""
+
+
+@pytest.mark.parametrize("code", [TWICE, IN_A_FORK], ids=["itself", "a fork of it"])
+def test_without_cache_until_the_process_ends(bench: Bench, code: str) -> None:
     assert bench.start(code).wait() == 0
+    assert not bench.cache.exists()
     assert bench.listing(bench.temporary) == []
+    assert len(bench.runs()) == 2
 
 
 def test_progress_and_silence(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import dask as dask_workers
 from tests.support.reports import refused
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -57,13 +57,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield str(cluster.scheduler_address)
 
 
-@pytest.mark.filterwarnings("default")
 def test_a_cluster_answers_as_one_process_does(job: Path, address: str) -> None:
     assert ranks(job, dask=address) == ranks(job, jobs=1)
     assert kernels(job, by="rank", dask=address) == kernels(job, by="rank", jobs=1)
 
 
-@pytest.mark.filterwarnings("default")
 def test_a_client_serves_again_and_broken_reports_are_named(job: Path, address: str) -> None:
     (job / "pipeline_4_rank9.sqlite").write_bytes(b"no database" * 1000)
     with distributed.Client(address) as client:
@@ -74,11 +72,9 @@ def test_a_client_serves_again_and_broken_reports_are_named(job: Path, address: 
     (job / "pipeline_4_rank9.sqlite").unlink()
 
 
-@pytest.mark.filterwarnings("default")
 def test_reports_of_ncu_and_snapshots_too(address: str) -> None:
     assert roofline(NCU_PAGE, dask=address) == roofline(NCU_PAGE)
-    usage = memory_usage(SNAPSHOT, dask=address)
-    assert usage.rows == memory_usage(SNAPSHOT).rows
+    assert memory_usage(SNAPSHOT, dask=address).rows == memory_usage(SNAPSHOT).rows
     commands: list[tuple[Callable[..., Any], Path]] = [
         (roofline, NCU_PAGE),
         (memory_usage, SNAPSHOT),
@@ -90,25 +86,16 @@ def test_reports_of_ncu_and_snapshots_too(address: str) -> None:
             command(report, dask="nonsense://x")
 
 
-@pytest.mark.filterwarnings("default")
-def test_nobody_at_the_address(job: Path, tmp_path: Path) -> None:
-    said = refused("ranks", job, "--dask", "nonsense://x", code=2)
-    assert "no Dask scheduler answers at nonsense://x" in said
-    said = refused("ranks", job, "--dask", tmp_path / "absent.json", code=2)
-    assert "absent.json" in said
-
-
-@pytest.mark.filterwarnings("default")
-def test_what_the_workers_do_not_see(
-    job: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_there(job: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for nobody in ("nonsense://x", str(job / "absent.json")):
+        said = refused("ranks", job, "--dask", nobody, code=2)
+        assert f"no Dask scheduler answers at {nobody}" in said
     monkeypatch.chdir(job.parent)
     said = refused("ranks", job.name, "--dask", address)
     assert "pipeline_4_rank0.sqlite: is not where the Dask worker looks for it" in said
     assert "absolute paths" in said
 
 
-@pytest.mark.filterwarnings("default")
 def test_workers_of_another_version(
     job: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +105,6 @@ def test_workers_of_another_version(
     assert f"the Dask workers have nsightpy {ours}, not 7.0" in said
 
 
-@pytest.mark.filterwarnings("default")
 def test_a_scheduler_without_workers(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_workers, "WORKERS_PATIENCE_S", 0.5)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty:
@@ -134,7 +120,6 @@ def die_of_rank_2(report: NsysReport) -> str:
     return report.path.name
 
 
-@pytest.mark.filterwarnings("default")
 def test_a_report_that_kills_its_worker_is_left_out(job: Path, address: str) -> None:
     # one for each worker: what waits on a worker that dies counts as a suspect, too
     paths = [job / f"pipeline_4_rank{rank}.sqlite" for rank in (1, 2)]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.report_sets.report_files import find_ncu_reports, find_reports, is_no_report
 from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.opening import open_report
@@ -35,16 +34,14 @@ def test_binary_reports_of_any_case_are_reports(name: str, tmp_path: Path) -> No
     assert "is no report of a kind" not in refused("kernels", path)
 
 
-def test_measurements_and_snapshots_of_any_case(tmp_path: Path) -> None:
+def test_measurements_snapshots_and_traces_of_any_case(tmp_path: Path) -> None:
     csv = Path(shutil.copy(SAMPLES / "kernels_h100.ncu.csv", tmp_path / "K.CSV"))
     assert find_ncu_reports(tmp_path) == [csv]
     (tmp_path / "K.NCU-REP").write_bytes(b"")
     assert find_ncu_reports(tmp_path) == [tmp_path / "K.NCU-REP"]
     snapshot = shutil.copy(SAMPLES / "training_memory.pickle", tmp_path / "M.PICKLE")
     assert isinstance(open_report(snapshot), MemorySnapshot)
-
-
-def test_traces_of_any_case(tmp_path: Path) -> None:
-    trace = sorted((SAMPLES / "torch_2rank").glob("*.json*"))[0]
-    shutil.copy(trace, tmp_path / ("T.JSON.GZ" if has_suffix(trace, (".gz",)) else "T.JSON"))
-    assert ask("kernels", tmp_path, "--format", "csv").csv[1:]
+    (tmp_path / "traces").mkdir()
+    trace = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
+    shutil.copy(trace, tmp_path / "traces" / "T.JSON.GZ")
+    assert ask("kernels", tmp_path / "traces", "--format", "csv").csv[1:]

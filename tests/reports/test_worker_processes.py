@@ -52,25 +52,18 @@ def job(tmp_path: Path) -> Path:
 def test_they_answer_as_one_process_does(job: Path, started: list[BaseProcess]) -> None:
     command = ("kernels", job, "--by", "rank", "--format", "csv")
     alone = ask(*command, "--jobs", "1").text
-    assert started == []
+    ask("kernels", job / "rank0.sqlite", "--jobs", "4")
+    assert started == [], "one report needs none"
     assert ask(*command, "--jobs", "8").text == alone
     assert len(started) == 3
     assert not any(process.is_alive() for process in started)
 
 
-@pytest.mark.parametrize("jobs", ["1", "4"])
-def test_one_report_needs_none(job: Path, jobs: str, started: list[BaseProcess]) -> None:
-    ask("kernels", job / "rank0.sqlite", "--jobs", jobs)
-    assert started == []
-
-
 @pytest.mark.slow
 def test_a_script_needs_no_guard(job: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "import sys, nsightpy\n"
-        "print('once', len(nsightpy.kernels(sys.argv[1], by='rank', jobs=2).rows))\n"
-    )
+    called = "nsightpy.kernels(sys.argv[1], by='rank', jobs=2)"
+    script.write_text(f"import sys, nsightpy\nprint('once', len({called}.rows))\n")
     argv = [sys.executable, str(script), str(job)]
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout == "once 3\n"
@@ -203,21 +196,17 @@ def reading(job: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
 
 @pytest.mark.slow
 @POSIX
-def test_an_interrupt_ends_all_of_them(reading: tuple[subprocess.Popen[str], list[int]]) -> None:
-    program, workers = reading
-    os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=30)
-    assert said.rstrip().endswith("KeyboardInterrupt")
-    until(lambda: not any(map(alive, workers)))
-
-
-@POSIX
-def test_they_end_when_nobody_asks_any_more(
-    reading: tuple[subprocess.Popen[str], list[int]],
+@pytest.mark.parametrize("interrupted", [True, False], ids=["interrupted", "killed"])
+def test_they_end_with_who_asked(
+    reading: tuple[subprocess.Popen[str], list[int]], *, interrupted: bool
 ) -> None:
     program, workers = reading
-    program.kill()
-    program.wait()
+    if interrupted:
+        os.killpg(program.pid, signal.SIGINT)
+    else:
+        program.kill()
+    _, said = program.communicate(timeout=30)
+    assert said.rstrip().endswith("KeyboardInterrupt") == interrupted
     until(lambda: not any(map(alive, workers)))
 
 

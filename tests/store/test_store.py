@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -168,18 +168,16 @@ def test_a_column_is_imported_once(tmp_path: Path) -> None:
     )
 
 
-def test_unknown_columns_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(KeyError, match="things has no column x"):
-        Store(tmp_path / "a.columns").frame(Report(1).source("things"), ["pid", "x"])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_faults_of_a_reader_are_no_damage(tmp_path: Path) -> None:
+def test_what_is_asked_wrongly_or_fails_is_no_damage(tmp_path: Path) -> None:
     def fails(_: Sequence[str]) -> Imported:
         raise ValueError("of the reader")
 
+    store = Store(tmp_path / "a.columns")
+    with pytest.raises(KeyError, match="things has no column x"):
+        store.frame(Report(1).source("things"), ["pid", "x"])
     with pytest.raises(ValueError, match="of the reader"):
-        Store(tmp_path / "a.columns").frame(FrameSource(SMALL, fails))
+        store.frame(FrameSource(SMALL, fails))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("frame", list(COLUMNS))
@@ -220,30 +218,17 @@ def test_the_report_in_use_is_not_trimmed(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(tmp_path.iterdir()) == [last]
 
 
-@pytest.mark.parametrize(
-    "kept", [lambda path: path, lambda path: None], ids=["in files", "in memory"]
-)
-def test_facts_are_made_once(tmp_path: Path, kept: Callable[[Path], Path | None]) -> None:
+@pytest.mark.parametrize("kept", [True, False], ids=["in files", "in memory"])
+def test_facts_are_made_once_and_their_notes_are_said_again(tmp_path: Path, *, kept: bool) -> None:
     made: list[Facts] = []
+    store = Store(tmp_path / "a.columns" if kept else None)
 
     def make() -> Facts:
+        store.frame(Report(1).source("things"))
         made.append(Report(1).facts())
         return made[-1]
 
-    store = Store(kept(tmp_path / "a.columns"))
-    assert [store.facts(Facts, make) for _ in range(2)] == [Report(1).facts()] * 2
+    for again in (store, store, *([reopened(store)] * kept)):
+        assert again.facts(Facts, make) == Report(1).facts()
+        assert set(again.notes) == {FRAME_NOTE, NAME_NOTE}
     assert len(made) == 1
-
-
-def test_notes_of_what_facts_are_made_of_are_said_again(tmp_path: Path) -> None:
-    notes = []
-    for _ in range(2):
-        store, report = Store(tmp_path / "a.columns"), Report(1)
-
-        def make(store: Store = store, report: Report = report) -> Facts:
-            store.frame(report.source("things"))
-            return report.facts()
-
-        store.facts(Facts, make)
-        notes.append(sorted(store.notes))
-    assert notes[0] == notes[1] != []

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import random
-import shutil
 import stat
 import tempfile
 from pathlib import Path
 
 import pytest
-from fuzzer.stores import DAMAGES, damage
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from nsightpy.frames import SCHEMAS
-from nsightpy.store import cache
 from nsightpy.store.cache import cache_folder
 from nsightpy.units import format_bytes
 from tests.support.hostile_export import SECRET, hostile_report
@@ -59,22 +55,6 @@ def test_there_is_something_to_keep(pair: list[Path]) -> None:
     assert leftovers() == []
 
 
-@pytest.mark.parametrize("what", sorted(DAMAGES))
-def test_any_file_may_be_damaged(pair: list[Path], what: str) -> None:
-    everything(pair[1])
-    (foreign,) = stores()
-    expected = everything(pair[0])
-    (store,) = (folder for folder in stores() if folder != foreign)
-    names, chance = sorted(path.name for path in store.iterdir()), random.Random(what)
-    first = next(name for name in names if name.startswith("kernels"))
-    for name in (first, *chance.sample(names, 2)):
-        damage(store / name, what, chance, foreign)
-        assert everything(pair[0]) == expected, name
-        assert sorted(path.name for path in store.iterdir()) == names, name
-        assert all(path.is_file() and not path.is_symlink() for path in store.iterdir())
-        assert opened(pair[0]).store.problem == ""
-
-
 questions = st.sampled_from(FRAMES).flatmap(
     lambda frame: st.tuples(
         st.just(frame),
@@ -97,11 +77,6 @@ def test_rows_do_not_depend_on_what_was_asked_before(
             report = opened(exports[0]) if again else report
             expected = rows(whole.frame(frame).select(columns))
             assert rows(report.frame(frame, columns)) == expected
-        in_steps = [opened(exports[0]) for _ in range(2)]
-        for (frame, columns), _ in asked:
-            in_steps[0].frame(frame, columns)
-        for frame in FRAMES:
-            in_steps[1].frame(frame)
         assert everything(exports[0]) == everything(exports[0], use_cache=False)
 
 
@@ -144,24 +119,3 @@ def test_stores_are_entries_of_the_cache(exports: list[Path]) -> None:
     assert format_bytes(size) in shown
     assert "removed 2 entries" in ask("cache", "--clear").text
     assert list(cache_folder().iterdir()) == []
-
-
-def test_the_least_recently_used_goes(
-    exports: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copies = [Path(shutil.copy(exports[0], tmp_path / f"{n}.sqlite")) for n in range(3)]
-    by_report = {}
-    for path in copies[:2]:
-        before = set(stores())
-        everything(path)
-        (by_report[path],) = set(stores()) - before
-    for store in by_report.values():
-        os.utime(store, (0, 0))
-    everything(copies[0])  # is used again
-    size = sum(file.stat().st_size for file in files())
-    monkeypatch.setattr(cache, "_handed_out", set())  # as in another process
-    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", str(size))
-    everything(copies[2])
-    assert by_report[copies[0]] in stores()
-    assert by_report[copies[1]] not in stores()
-    assert len(stores()) == 2
