@@ -80,22 +80,14 @@ def test_groups_that_nothing_tells_are_said_to_be_doubtful() -> None:
         )
         for seed in range(1, 5):
             logs = simulate_logs(replace(job, seed=seed))
-            found = align(logs.clocks, logs.logs).ledger.communicators
+            alignment = align(logs.clocks, logs.logs)
+            found = alignment.ledger.communicators
             bad = [one for one in found if one.ranks not in logs.groups]
             assert all(one.doubtful for one in bad)
+            notes = doubtful_note(alignment, UnitNames.of(alignment))
+            assert bool(notes) == any(one.doubtful for one in found)
             wrong += len(bad)
     assert wrong
-
-
-def test_the_reader_is_told_which_groups_are_not_known() -> None:
-    job = CollectiveJob(tensor_sums=False, layers=1, buckets=1, data=8, payload=False, seed=1)
-    logs = simulate_logs(job)
-    alignment = align(logs.clocks, logs.logs)
-    names = UnitNames.of(alignment)
-    doubtful = {one.ranks for one in alignment.ledger.communicators if one.doubtful}
-    assert doubtful
-    (note,) = doubtful_note(alignment, names)
-    assert str(note).startswith("Groups are not known in " + "; ".join(map(names.group, doubtful)))
 
 
 def test_sends_alone_are_no_group() -> None:

@@ -132,11 +132,3 @@ def test_without_a_spread_nothing_can_be_told() -> None:
     assert (found.unit, found.spread, found.step.verdict) == ("window", "nothing", CANNOT_TELL)
     assert found.step.runs_needed == 4
     assert (found.step.ratio_low, found.step.p_value) == (None, None)
-
-
-def test_a_side_against_itself_is_the_same() -> None:
-    side = StepModel().side(3)
-    found = compare_sides(side, side)
-    assert found.step.delta_ns == 0
-    assert all(one.delta_ns == 0 for one in found.quantities)
-    assert found.circumstances == ()

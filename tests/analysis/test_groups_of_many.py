@@ -9,7 +9,6 @@ from nsightpy.analysis.collectives.lanes import Neighbours, grouped_lanes
 from nsightpy.frames import Ints
 
 GROUPS, MEMBERS, TIMES = 24, 8, 70
-TOLERANCE_NS = 20_000
 
 
 def lanes_in_lockstep(seed: int) -> tuple[Ints, Ints]:
@@ -38,7 +37,7 @@ def test_groups_in_lockstep_are_found(seed: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Neighbours, "of", counted)
     ends, lanes = lanes_in_lockstep(seed)
     units = np.arange(GROUPS * MEMBERS)
-    found = grouped_lanes(ends, lanes, TOLERANCE_NS, units)
+    found = grouped_lanes(ends, lanes, units)
     wanted = [list(range(one, GROUPS * MEMBERS, GROUPS)) for one in range(GROUPS)]
     assert sorted(found) == wanted
     assert len(looked_at) <= 2 * GROUPS

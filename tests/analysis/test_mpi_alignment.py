@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,21 +89,28 @@ def test_reports_of_one_host_keep_its_clock_and_violations_are_counted(tmp_path:
     assert "of 40 MPI operations" in note
 
 
-def test_ranges_are_matched_only_where_all_ranks_made_the_same_calls(tmp_path: Path) -> None:
-    run = simulate_mpi(MpiSettings(seed=9, ranks=3, recorded="ranges", steps=5))
-    cut = next(call for call in run.calls if call.rank == 1 and call.name == "MPI_Bcast")
-    run.calls.remove(cut)
-    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
-    assert "MPI" not in {row[7] for row in table.rows}
-    assert any("1 MPI communicator could not" in note for note in table.notes)
+def cut_short(run: MpiRun) -> None:
+    """One rank lacks a call that the others made."""
+    run.calls.remove(next(c for c in run.calls if c.rank == 1 and c.name == "MPI_Bcast"))
 
 
-def test_ranges_of_a_job_that_divides_its_ranks_are_not_matched(tmp_path: Path) -> None:
-    run = simulate_mpi(MpiSettings(seed=9, ranks=2, recorded="ranges", steps=5))
+def divided(run: MpiRun) -> None:
+    """The job divides its ranks."""
     run.calls += [replace(call, name="MPI_Comm_split") for call in run.calls if "Init" in call.name]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(cut_short, "1 MPI communicator could not"), (divided, "tell communicators apart")],
+)
+def test_ranges_are_matched_only_where_all_ranks_made_the_same_calls(
+    change: Callable[[MpiRun], None], said: str, tmp_path: Path
+) -> None:
+    run = simulate_mpi(MpiSettings(seed=9, ranks=3, recorded="ranges", steps=5))
+    change(run)
     table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
     assert "MPI" not in {row[7] for row in table.rows}
-    assert any("tell communicators apart" in note for note in table.notes)
+    assert any(said in note for note in table.notes)
 
 
 def test_a_capture_that_ends_early_is_matched_up_to_there(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator import PRESETS, Export
+from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
 from nsightpy.commands.collectives.command import collectives
@@ -25,10 +25,7 @@ NAMES = {
     "ncclAllReduceRingLLKernel_sum_f32(ncclColl)": ("AllReduce", "f32"),
     "ncclBroadcastTreeLL128Kernel_copy_i8(ncclColl)": ("Broadcast", "i8"),
     "ncclSendRecvKernel_copy_i8": ("SendRecv", "i8"),
-    "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)": (
-        "AllReduce",
-        "f32",
-    ),
+    "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, ncclWork*)": ("AllReduce", "f32"),
     "ncclKernel_ReduceScatter_RING_LL_Sum___nv_bfloat16": ("ReduceScatter", "bf16"),
     "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t": ("SendRecv", "i8"),
     "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)": ("AllGather", ""),
@@ -38,8 +35,18 @@ NAMES = {
     "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)": ("Generic", ""),
     "ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_f16": ("AllReduce", "f16"),
     "ncclSymkDevKernel_ReduceScatter_LDMC_sum_f32": ("ReduceScatter", "f32"),
-    "void nccl_made_up(int)": None,
-    "gemm_kernel": None,
+    # of other libraries
+    "cross_device_reduce_1stage": ("AllReduce", ""),
+    "vllm::cross_device_reduce_2stage": ("AllReduce", ""),
+    "multimem_all_reduce_kernel": ("AllReduce", ""),
+    "one_shot_all_reduce_kernel": ("AllReduce", ""),
+    "tensorrt_llm::kernels::twoShotAllReduceKernel": ("AllReduce", ""),
+    "lamport_style_one_shot_all_reduce_norm_kernel": ("AllReduce", ""),
+    "allreduce_fusion_kernel_oneshot_lamport": ("AllReduce", ""),
+    "quickreduce::allreduce_prototype_twoshot": ("AllReduce", ""),
+    "multimem_all_gather_kernel": ("AllGather", ""),
+    **dict.fromkeys(("void nccl_made_up(int)", "gemm_kernel", "reduce_1Block_kernel")),
+    "all_reduce_norm_backward": None,
 }
 
 
@@ -55,16 +62,23 @@ def test_payloads_of_all_generations() -> None:
     assert Payload.of(generic) == Payload(communicator="7", root=1)
     signed = Payload.of({"NCCL communicator ID": BIG - 2**64})
     assert signed.communicator == str(BIG)
+    assert json_fields("no json") == json_fields("[1]") == {}
     traced = {"commHash": hex(BIG), "count": 100, "dataType": "ncclFloat32", "seqNumber": 9}
     assert Payload.of(traced) == Payload(communicator=str(BIG), bytes=400, sequence=9)
     assert Payload.of({"count": 3, "dataType": 9}).bytes == 6
     assert Payload.of({"Message size [bytes]": None}).bytes == -1
-    assert json_fields("no json") == json_fields("[1]") == {}
 
 
 def frame_of(path: Path) -> list[dict[str, Any]]:
     """The collectives frame as records."""
     return open_report(path).collectives.to_dict("records")
+
+
+def export_of(path: Path) -> Export:
+    """An export of one process with NCCL's domain."""
+    export = Export(path / "a.sqlite")
+    export.nvtx_domain("NCCL", process=export.process())
+    return export
 
 
 def call(export: Export, at: int, text: str, payload: Mapping[str, object] | None = None) -> int:
@@ -91,9 +105,7 @@ def test_payloads_as_json_and_as_bytes_say_the_same(tmp_path: Path) -> None:
 
 
 def test_a_group_of_calls_shares_its_launch(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.process()
-    export.nvtx_domain("NCCL")
+    export = export_of(tmp_path)
     same = {"NCCL communicator ID": BIG}
     call(export, 1_000, "ncclGroupStart")
     call(export, 1_100, "ncclGroupStart")
@@ -106,21 +118,15 @@ def test_a_group_of_calls_shares_its_launch(tmp_path: Path) -> None:
     launched(export, launch + 30, REDUCE, 3_100)
     launched(export, launch + 60, REDUCE, 3_200)
     moved, reduced = frame_of(export.write())
-    assert (moved["operation"], moved["bytes"], moved["peer"], moved["calls"]) == (
-        "SendRecv",
-        50,
-        1,
-        2,
-    )
-    assert (reduced["operation"], reduced["bytes"], reduced["calls"]) == ("AllReduce", 8, 1)
+    figures = ("operation", "bytes", "peer", "calls")
+    assert [moved[name] for name in figures] == ["SendRecv", 50, 1, 2]
+    assert [reduced[name] for name in figures] == ["AllReduce", 8, -1, 1]
     assert (reduced["start_ns"], reduced["end_ns"]) == (3_100, 3_250), "split, but one operation"
     assert {moved["evidence"], reduced["evidence"]} == {"group"}
 
 
 def test_a_call_that_never_ends_launches_what_comes_in_it(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.process()
-    export.nvtx_domain("NCCL")
+    export = export_of(tmp_path)
     told = {"NCCL communicator ID": 7, "Message size [bytes]": 64}
     export.nvtx_push_pop(1_000, None, "ncclAllReduce", domain=1, registered=True, payload=told)
     launched(export, 1_010, REDUCE, 3_000)
@@ -129,9 +135,7 @@ def test_a_call_that_never_ends_launches_what_comes_in_it(tmp_path: Path) -> Non
 
 
 def test_groups_of_several_communicators_go_by_device_or_order(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.process()
-    export.nvtx_domain("NCCL")
+    export = export_of(tmp_path)
     for place, number in enumerate((7, 8)):
         made = {"NCCL communicator ID": number, "No. of ranks": 2, "Rank": place}
         call(export, 100 + place * 200, "ncclCommInitRank", made | {"CUDA device": place})
@@ -147,9 +151,7 @@ def test_groups_of_several_communicators_go_by_device_or_order(tmp_path: Path) -
 
 
 def test_the_layout_of_advanced_tracing(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.process()
-    export.nvtx_domain("NCCL")
+    export = export_of(tmp_path)
     told = {"commHash": BIG, "count": 10, "dataType": "ncclBfloat16", "seqNumber": 5}
     export.nvtx_push_pop(1_000, 2_000, "API Group", domain=1)
     export.nvtx_push_pop(1_100, 1_200, "AllReduce", domain=1, payload=told)
@@ -185,10 +187,7 @@ def test_sequence_numbers_are_those_of_one_operation(tmp_path: Path) -> None:
                     device=rank, stream=21,
                 )  # fmt: skip
     rows = {row["operation"]: row for row in collectives(export.write()).records()}
-    assert {kind: row["instances"] for kind, row in rows.items()} == {
-        "AllReduce": 3,
-        "AllGather": 3,
-    }
+    assert {kind: row["instances"] for kind, row in rows.items()} == dict.fromkeys(rows, 3)
     assert rows["AllGather"]["transfer_med_ns"] == 600
     assert rows["AllGather"]["bytes"] == 2 * 40
     assert rows["AllGather"]["algbw_gb_per_s"] == pytest.approx(80 / 600)
@@ -211,43 +210,33 @@ def test_other_threads_and_processes_are_not_confused(tmp_path: Path) -> None:
     assert rows == [(1000, 4, "range"), (2000, 8, "range"), (1000, -1, "kernel name")]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("payload", ["json", None])
-@pytest.mark.parametrize("name", ["ranks_8", "training_4rank", "pipeline_4"])
-def test_groups_are_the_true_ones(tmp_path: Path, name: str, payload: str | None) -> None:
-    job = simulate(replace(PRESETS[name], payload=payload), tmp_path)
-    alignment = job.alignment()
-    found, truth = job.groups(alignment)
-    assert found == truth
-    assert alignment.instances.count == len(job.truth["collectives"])
-
-
-LAYOUTS = [(2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8, 4, 1)]
+def grouped_jobs() -> Iterator[tuple[str, TrainingJob]]:
+    """Jobs whose groups work in lockstep, on two nodes; others with and without payload."""
+    for layout in ((2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8, 4, 1)):
+        for seed in (1, 2):
+            more = {"seed": seed, "microbatches": layout[2], "sharded": seed == 2}
+            yield f"{layout}, {seed}", on_two_nodes(*layout, payload=None, iterations=8, **more)
+    for name in ("ranks_8", "training_4rank", "pipeline_4"):
+        for payload in ("json", None):
+            yield f"{name}, {payload}", replace(PRESETS[name], payload=payload)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tensor", "data", "pipeline"), LAYOUTS)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_groups_in_lockstep_are_told_apart(
-    tmp_path: Path, tensor: int, data: int, pipeline: int, seed: int
-) -> None:
-    more = {"seed": seed, "iterations": 8, "microbatches": pipeline, "sharded": seed == 2}
-    job = on_two_nodes(tensor, data, pipeline, payload=None, **more)
+@pytest.mark.parametrize("job", [pytest.param(job, id=name) for name, job in grouped_jobs()])
+def test_groups_are_the_true_ones(tmp_path: Path, job: TrainingJob) -> None:
     reports = simulate(job, tmp_path)
-    found, truth = reports.groups(reports.alignment())
+    alignment = reports.alignment()
+    found, truth = reports.groups(alignment)
     assert found == truth
+    assert alignment.instances.count == len(reports.truth["collectives"])
 
 
 @pytest.mark.slow
 def test_bandwidths_are_those_of_nccl_tests(tmp_path: Path) -> None:
     job = simulate(replace(PRESETS["pipeline_4"], data=4, straggler=1), tmp_path)
     rows = collectives(tmp_path).records()
-    assert {row["operation"] for row in rows} == {
-        "AllReduce",
-        "AllGather",
-        "ReduceScatter",
-        "SendRecv",
-    }
+    operations = {"AllReduce", "AllGather", "ReduceScatter", "SendRecv"}
+    assert {row["operation"] for row in rows} == operations
     for row in rows:
         true = [
             one
@@ -336,14 +325,6 @@ def test_one_process_of_many_devices(tmp_path: Path) -> None:
     assert row["last_share"] == 1
     assert str(row["last_rank"]).endswith("/1")
     assert (row["transfer_med_ns"], row["duration_med_ns"]) == (80_000, 85_000)
-
-
-def test_nothing_is_no_error(tmp_path: Path) -> None:
-    simulate(PRESETS["single_process"], tmp_path)
-    assert not collectives(tmp_path).rows
-    old = tmp_path / "old"
-    simulate(PRESETS["old"], old)
-    assert not collectives(old).rows
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from nsightpy.readers.nccl.names import KernelName, parse_kernel
 from tests.support.full_export import changed
 from tests.support.reports import ROOT, rows_of
 
@@ -19,26 +18,6 @@ KERNEL = "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(vllm::RankData
 SHORT = "cross_device_reduce_1stage"
 # What tells a collective of NCCL from others in a trace's arguments.
 OF_NCCL = ("Collective name", "Process Group Name", "Process Group Ranks", "Group size", "Seq")
-
-
-@pytest.mark.parametrize(
-    ("name", "operation"),
-    [
-        ("cross_device_reduce_1stage", "AllReduce"),
-        ("vllm::cross_device_reduce_2stage", "AllReduce"),
-        ("multimem_all_reduce_kernel", "AllReduce"),
-        ("one_shot_all_reduce_kernel", "AllReduce"),
-        ("tensorrt_llm::kernels::twoShotAllReduceKernel", "AllReduce"),
-        ("lamport_style_one_shot_all_reduce_norm_kernel", "AllReduce"),
-        ("allreduce_fusion_kernel_oneshot_lamport", "AllReduce"),
-        ("quickreduce::allreduce_prototype_twoshot", "AllReduce"),
-        ("multimem_all_gather_kernel", "AllGather"),
-        ("reduce_1Block_kernel", None),
-        ("all_reduce_norm_backward", None),
-    ],
-)
-def test_kernels_by_name(name: str, operation: str | None) -> None:
-    assert parse_kernel(name) == (operation and KernelName(operation, ""))
 
 
 def renamed_trace(original: Path, path: Path) -> None:

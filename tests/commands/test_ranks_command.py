@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,15 +12,59 @@ from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.errors import NsightpyError
-from tests.support.jobs import Simulated, begin_late, change, simulate, split_by_process
-from tests.support.reports import DDP, NSYS, needs_reports, rows_of
-
-LAYOUTS = [{"data": 4}, {"tensor": 2, "data": 2}, {"tensor": 2}]
-STEADY = {"drift_ppb": (0,), "gpu_error_ns": (0,)}
-
+from tests.support.jobs import Simulated, change, on_two_nodes, simulate, split_by_process
+from tests.support.reports import DDP, NSYS, ROOT, needs_reports, rows_of
 
 # start and end, ns
 Span: TypeAlias = tuple[int, int]
+NOBODY: set[int] = set()
+
+
+def jobs() -> Iterator[tuple[str, TrainingJob, set[int]]]:
+    """Jobs, and whom the others wait for; of several in the set anybody or nobody."""
+    eight = PRESETS["ranks_8"]
+    yield "one of 64", PRESETS["ranks_64"], {37}
+    for payload in ("json", None):
+        for slow in (1.03, 1.3):
+            more = {"straggler": 6, "straggler_slowdown": slow, "payload": payload}
+            yield f"{slow}, {payload}", replace(eight, **more), {6}
+    for seed in range(4):
+        at = {"straggler": (4 + seed) % 8, "straggler_slowdown": 1.05}
+        yield f"5 %, {seed}", replace(eight, seed=512 + seed, **at), {(4 + seed) % 8}
+    skew = (0, 0, 0, 900_000_000, 0)
+    yield "a late start", replace(eight, straggler=None, start_skew_ns=skew), NOBODY
+    wrong = (0, 40_000_000)
+    yield "wrong clocks", replace(eight, straggler=None, utc_error_ns=wrong), NOBODY
+    for layout in ({"data": 4}, {"tensor": 2, "data": 2}, {"tensor": 2}):
+        job = TrainingJob(iterations=10, layers=2, ranks_per_node=2, **layout)
+        for slow in (1.07, 1.2):
+            yield f"{layout}, {slow}", replace(job, straggler=1, straggler_slowdown=slow), {1}
+        for seed in range(100, 105):
+            yield f"{layout}, {seed}", replace(job, seed=seed, iterations=6), NOBODY
+
+
+def pipelines() -> Iterator[tuple[str, TrainingJob, set[int]]]:
+    """The same of pipelines: who is held up by a slow neighbour is not blamed.
+
+    Where two nodes are used their clocks disagree and drift apart.
+    """
+    for slow in range(4):
+        job = replace(PRESETS["pipeline_4"], straggler=slow, iterations=8)
+        yield f"held up by {slow}", job, {slow, -1}
+    # tensor, data, pipeline and microbatches; the slow rank
+    named = [(1, 2, 2, 4, 0), (1, 2, 2, 4, 3), (1, 4, 2, 2, 5), (2, 1, 4, 4, 3), (2, 2, 2, 2, 6)]
+    more: dict[str, Any] = {"drift_ppb": (0, 4_000)}
+    for *layout, many, slow in named:
+        at = {"seed": 40 + slow, "straggler": slow, "straggler_slowdown": 1.1}
+        yield f"{layout}, {slow}", on_two_nodes(*layout, microbatches=many, **at, **more), {slow}
+    # rank 2 of the third layout is last 71 % of the time, by so little that it costs nothing
+    for layout in ((1, 2, 2, 4), (1, 4, 2, 2), (2, 1, 4, 4), (2, 2, 2, 2)):
+        job = on_two_nodes(*layout[:3], microbatches=layout[3], seed=70, **more)
+        yield f"{layout}", job, NOBODY
+    at = {"seed": 50, "straggler": 6, "straggler_slowdown": 1.12, "payload": None}
+    yield "no payload", on_two_nodes(2, 2, 2, microbatches=2, **at, **more), {6}
+    at = {"seed": 60, "straggler": 3, "straggler_slowdown": 1.08, "sharded": True}
+    yield "shards", on_two_nodes(1, 2, 2, microbatches=4, **at, **more), {3}
 
 
 def stragglers(job: Simulated) -> list[Any]:
@@ -48,63 +92,34 @@ def test_waits_and_arrivals_are_the_true_ones(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("payload", ["json", None])
-@pytest.mark.parametrize("slow", [1.03, 1.3])
-def test_the_straggler_is_named(tmp_path: Path, slow: float, payload: str | None) -> None:
-    job = replace(PRESETS["ranks_8"], straggler=6, straggler_slowdown=slow, payload=payload)
-    assert stragglers(simulate(job, tmp_path)) == [6]
-
-
-@pytest.mark.slow
-def test_one_of_64_is_named(tmp_path: Path) -> None:
-    assert stragglers(simulate(PRESETS["ranks_64"], tmp_path)) == [37]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("slow", [1.07, 1.2])
-def test_the_straggler_is_named_in_every_layout(
-    tmp_path: Path, layout: dict[str, int], slow: float
+@pytest.mark.parametrize(
+    ("job", "slow"),
+    [pytest.param(*row, id=name) for name, *row in (*jobs(), *pipelines())],
+)
+def test_the_slow_rank_is_named_and_nobody_else(
+    tmp_path: Path, job: TrainingJob, slow: set[int]
 ) -> None:
-    job = TrainingJob(iterations=10, layers=2, ranks_per_node=2, straggler_slowdown=slow, **layout)
-    assert stragglers(simulate(replace(job, straggler=1), tmp_path)) == [1]
+    found = stragglers(simulate(job, tmp_path))
+    assert len(found) <= 1
+    assert set(found) <= slow
+    assert found or not slow or len(slow) > 1
+    if not slow:
+        assert any("No rank is late as a rule" in note for note in ranks(tmp_path).notes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_nobody_is_named_where_nobody_is_slow(
-    tmp_path: Path, layout: dict[str, int], seed: int
-) -> None:
-    job = TrainingJob(seed=100 + seed, iterations=6, layers=2, ranks_per_node=2, **layout)
-    found = simulate(job, tmp_path)
+@pytest.mark.parametrize("slow", [None, 2])
+def test_stages_that_nobody_shares_are_not_compared(tmp_path: Path, slow: int | None) -> None:
+    at = {"straggler": slow, "straggler_slowdown": 1.12, "drift_ppb": (0, 4_000)}
+    found = simulate(on_two_nodes(1, 1, 4, microbatches=4, **at), tmp_path)
     assert stragglers(found) == []
-    assert any("No rank is late as a rule" in note for note in ranks(tmp_path).notes)
-
-
-@pytest.mark.slow
-def test_a_late_start_is_no_straggler(tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_8"], straggler=None, start_skew_ns=(0, 0, 0, 900_000_000, 0))
-    assert stragglers(simulate(job, tmp_path)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("slow", range(4))
-def test_who_is_held_up_by_a_slow_pipeline_neighbour_is_not_blamed(
-    tmp_path: Path, slow: int
-) -> None:
-    job = replace(PRESETS["pipeline_4"], straggler=slow, iterations=8)
-    assert set(stragglers(simulate(job, tmp_path))) <= {slow}
-
-
-@pytest.mark.slow
-def test_wrong_clocks_make_no_straggler(tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_8"], straggler=None, utc_error_ns=(0, 40_000_000))
-    assert stragglers(simulate(job, tmp_path)) == []
+    (note,) = [note for note in ranks(tmp_path).notes if "is a straggler" in note]
+    assert note.startswith("Whether a rank is a straggler is not known")
 
 
 def test_slurm_ranks_that_are_all_zero_and_two_nodes_apart(tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_2"], ranks_per_node=1, utc_error_ns=(0, 3_700_000), **STEADY)
+    job = replace(PRESETS["ranks_2"], ranks_per_node=1, utc_error_ns=(0, 3_700_000))
+    job = replace(job, drift_ppb=(0,), gpu_error_ns=(0,))
     simulate(replace(job, evidence=("slurm_zero",), payload=None), tmp_path)
     table = ranks(tmp_path)
     assert table.column("rank") == [0, 1]
@@ -151,14 +166,6 @@ def test_many_repeated_reports_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_captures_of_different_length(tmp_path: Path) -> None:
-    job = simulate(
-        PRESETS["ranks_8"], tmp_path, lambda paths: begin_late(paths, {2, 5}, 25_000_000)
-    )
-    assert stragglers(job) == [5]
-
-
-@pytest.mark.slow
 def test_scope(tmp_path: Path) -> None:
     simulate(PRESETS["ranks_8"], tmp_path)
     everything = ranks(tmp_path)
@@ -166,13 +173,6 @@ def test_scope(tmp_path: Path) -> None:
     assert some.rows == everything.rows[2:4]
     with pytest.raises(NsightpyError, match="--device 9: no GPU work on it"):
         ranks(tmp_path, device="9")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_one_of_eight_that_computes_5_percent_slower_is_named(tmp_path: Path, seed: int) -> None:
-    job = replace(PRESETS["ranks_8"], seed=512 + seed, straggler=(4 + seed) % 8)
-    assert stragglers(simulate(replace(job, straggler_slowdown=1.05), tmp_path)) == [(4 + seed) % 8]
 
 
 def _both_devices(path: Path, operation: str, spans: Sequence[tuple[Span, Span]]) -> list[Any]:
@@ -223,6 +223,10 @@ def test_lateness_that_comes_and_goes_is_no_straggling(tmp_path: Path) -> None:
     waves = [(1, 40), (0, 15), (1, 25), (0, 10), (1, 30)]
     rows = _both_devices(tmp_path / "a.sqlite", "AllReduce_Sum_f32", spans(waves))
     assert [row["straggler"] for row in rows] == [False, False]
+    only_first = [((1_300_000, 1_500_000), (10**6, 1_500_000))]
+    only_first += [((n * 10**6, n * 10**6 + 500_000),) * 2 for n in range(2, 21)]
+    rows = _both_devices(tmp_path / "c.sqlite", "AllReduce", only_first)
+    assert [(row["wait_ns"], row["straggler"]) for row in rows] == [(0, False), (300_000, False)]
     steady = [(1, 3), (0, 1)] * 30
     rows = _both_devices(tmp_path / "b.sqlite", "AllReduce_Sum_f32", spans(steady))
     assert [row["straggler"] for row in rows] == [False, True]
@@ -266,23 +270,13 @@ def test_no_collectives_on_two_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [("--nvtx", "forward"), ("--from", "560ms", "--to", "570ms")])
 def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
     clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")
-    path = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
+    path = ROOT / "sample_reports" / "training_4rank"
     whole = rows_of("ranks", path)
     some = rows_of("ranks", path, *part)
     assert [[row[name] for name in clock] for row in some] == [
         [row[name] for name in clock] for row in whole
     ]
     assert all(0 < a["wait_ns"] < b["wait_ns"] for a, b in zip(some, whole, strict=True))
-
-
-def test_only_the_collectives_of_the_part_are_shown() -> None:
-    path = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
-    rows = rows_of("collectives", path, "--nvtx", "forward")
-    assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]
-
-
-def test_nobody_straggles_where_only_the_first_collective_waits(tmp_path: Path) -> None:
-    spans = [((number * 10**6, number * 10**6 + 500_000),) * 2 for number in range(1, 21)]
-    spans[0] = ((1_300_000, 1_500_000), spans[0][1])
-    rows = _both_devices(tmp_path / "a.sqlite", "AllReduce", spans)
-    assert [(row["wait_ns"], row["straggler"]) for row in rows] == [(0, False), (300_000, False)]
+    if part[0] == "--nvtx":
+        rows = rows_of("collectives", path, *part)
+        assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from simulator import TrainingJob, catalogue
-from simulator.kineto import write_traces
 from simulator.settings import Change
 
 RUNS = 5
@@ -18,8 +17,6 @@ FUSED = "triton_fused_flash_backward_dot_0"
 CHANGES: dict[str, tuple[Change, ...]] = {
     "before": (),
     "again": (),
-    "slower 2 %": (Change.slower(catalogue.FLASH_BACKWARD, 1.02),),
-    "slower 5 %": (Change.slower(catalogue.FLASH_BACKWARD, 1.05),),
     "slower 10 %": (Change.slower(catalogue.FLASH_BACKWARD, 1.10),),
     "twice": (Change((catalogue.GELU.name,), (catalogue.GELU, catalogue.GELU)),),
     "renamed": (Change((catalogue.GELU.name,), (replace(catalogue.GELU, name=RENAMED),)),),
@@ -59,25 +56,12 @@ class Jobs:
 
     def runs(self, what: str, count: int = RUNS, **settings: Any) -> list[Path]:
         """The runs of a job with that change; seeds differ between all runs."""
-        return self._runs(what, count, lambda one, folder: one.write(folder), settings)
-
-    def traces(self, what: str, count: int) -> list[Path]:
-        """The same as traces of PyTorch."""
-        return self._runs(what, count, lambda one, folder: write_traces(one.run(), folder), {})
-
-    def _runs(
-        self,
-        what: str,
-        count: int,
-        write: Callable[[TrainingJob, Path], object],
-        settings: dict[str, Any],
-    ) -> list[Path]:
-        kind = "".join(map(str, [what, count, *settings.values(), write.__code__.co_names]))
+        kind = "".join(map(str, [what, count, *settings.values()]))
         if kind not in self._made:
             first = 1_000 * list(CHANGES).index(what) + 100 * len(settings)
             found = [self.folder / f"{len(self._made)}" / f"run{one}" for one in range(count)]
             for one, folder in enumerate(found):
                 folder.mkdir(parents=True)
-                write(job(first + one, CHANGES[what], **settings), folder)
+                job(first + one, CHANGES[what], **settings).write(folder)
             self._made[kind] = found
         return self._made[kind]

@@ -48,10 +48,9 @@ from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask
 from nsightpy.analysis.collectives.matching import Instances, instances_of
 from nsightpy.analysis.collectives.thresholds import (
     ENOUGH,
-    FAR_ERROR_NS,
     LEAST_SHARED,
-    NEAR_ERROR_NS,
-    VOTE_NS,
+    REACH_NS,
+    TIGHT_NS,
 )
 from nsightpy.frames import Floats, Frame, Ints, distinct
 
@@ -145,12 +144,10 @@ def _settled(
     distinct_ranks = {rank for rank in ranks if rank is not None}
     places = range(len(ranks)) if len(distinct_ranks) < len(ranks) else ranks
     positions = np.asarray(places, dtype=np.int64)
-    # Groups that work in lockstep may have tied clocks, not as closely as one group does.
-    tolerance = max(models.tolerance_ns, VOTE_NS)
     for _ in range(6):
         ends = models.aligned(unknown.clock, unknown.ends)
         starts = models.aligned(unknown.clock, unknown.starts)
-        ledger = with_groups(unknown, starts, ends, tolerance, positions)
+        ledger = with_groups(unknown, starts, ends, positions)
         instances = instances_of(ledger, ends)
         components = tied_clocks(ledger, instances, sessions)
         same = np.array_equal(before, instances.number)
@@ -158,7 +155,7 @@ def _settled(
             break  # the same ends give the same fit
         models = replace(models, components=components)
         refined = _refined(ledger, instances, models, sessions, machines)
-        tolerance, models, before = models.tolerance_ns, refined, instances.number
+        models, before = refined, instances.number
     return ledger, instances, models
 
 
@@ -245,7 +242,7 @@ def _seen(residuals: Floats, instance: Ints) -> Seen:
 
 def _convincing(fit: ClockFit, seen: Seen) -> bool:
     """Whether collectives show more about a clock than level 0 does."""
-    limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
+    limit = TIGHT_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else REACH_NS
     return seen.instances >= LEAST_SHARED and seen.error_ns <= limit
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.collectives.thresholds import (
-    APART,
+    HUBER,
     LEAST_JITTER_NS,
     SAMPLE,
     SIGNIFICANT,
@@ -26,9 +26,6 @@ from nsightpy.frames import Floats, Ints
 
 # A standard deviation over the median deviation, of a bell.
 NORMAL = 1.4826
-# Standard deviations from which jitter counts by its size: 4 % less precise than least squares
-# where jitter is bell-shaped (Huber).
-HUBER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,8 @@ class Fit:
 def solve(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, Floats, Mask]:
     """Offsets (ns, at time 0), drifts (ns per ns) of the clocks, and whose drift is known.
 
-    A clock has a drift where the ends show one beyond its standard error; clocks of one host share
-    theirs unless one of them differs. What is common to all is free.
+    A host has a drift, which all its clocks share, where the ends show one beyond its standard
+    error. What is common to all is free.
     """
     drifts, known = _settled_drifts(seen, hosts)
     rest = replace(seen, errors=seen.errors - drifts[seen.clock] * seen.times)
@@ -151,54 +148,20 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     present = np.unique(seen.clock)
     if len(present) < 2 or len(seen.times) < 4 * len(present):
         return drifts, known
-    names = np.asarray([host or f"clock {clock}" for clock, host in enumerate(hosts)])
+    names = [host or f"clock {clock}" for clock, host in enumerate(hosts)]
     drifter = np.unique(names, return_inverse=True)[1].astype(np.int64)
-    fit = fitted(seen, drifter)
-    while len(odd := _odd(seen, fit, drifter)):
-        drifter[odd] = drifter.max() + 1 + np.arange(len(odd))
-        fit = fitted(seen, drifter)
-    first = int(present[0])
-    anchor = int(drifter[first])
-    least = _threshold(SIGNIFICANT, fit) * drift_errors(seen, fit, drifter, anchor)
+    fit, anchor = fitted(seen, drifter), int(drifter[present[0]])
+    # more standard errors where the scatter itself is hardly known (Student)
+    beyond = SIGNIFICANT * (1.0 + SIGNIFICANT / fit.freedom)
+    least = beyond * drift_errors(seen, fit, drifter, anchor)
     steps = fit.drifts - fit.drifts[anchor]
     detected = np.abs(steps) > least
-    mates = present[drifter[present] == anchor]
-    others = present[drifter[present] != anchor]
-    drifts[others] = (steps * detected)[drifter[others]]
-    known[others] = (detected | (least < SMALL_DRIFT))[drifter[others]]
-    # who drifts with the first is known with it, and it is where anybody's difference is
-    known[mates] = (
-        known.any() | (_threshold(SIGNIFICANT, fit) * _own(seen, fit)[1] < SMALL_DRIFT)[mates]
-    )
-    known[first] = bool(np.delete(known, first).any())
+    drifts[present] = (steps * detected)[drifter[present]]
+    known_of = detected | (least < SMALL_DRIFT)
+    # the first drifts with its host, and it is where anybody's difference is
+    known_of[anchor] = known_of[np.setdiff1d(drifter[present], anchor)].any()
+    known[present] = known_of[drifter[present]]
     return drifts, known
-
-
-def _centred_times(seen: Observations, weights: Floats) -> Floats:
-    """Times minus the mean one of their clock."""
-    whole = np.maximum(np.bincount(seen.clock, weights), 1e-300)
-    return seen.times - (np.bincount(seen.clock, weights * seen.times) / whole)[seen.clock]
-
-
-def _own(seen: Observations, fit: Fit) -> tuple[Floats, Floats]:
-    """How far each clock drifts from its drifter, as what is left of its ends leans, and the
-    standard error of that."""
-    times = _centred_times(seen, fit.weights)
-    shares = fit.weights / np.bincount(seen.instance, fit.weights)[seen.instance]
-    leaning = np.bincount(seen.clock, fit.weights * fit.left * times, minlength=seen.clocks)
-    square = np.bincount(seen.clock, fit.weights * (1.0 - shares) * times**2, minlength=seen.clocks)
-    square = np.maximum(square, 1e-300)
-    return leaning / square, (square**-0.5).astype(np.float64)
-
-
-def _odd(seen: Observations, fit: Fit, drifter: Ints) -> Ints:
-    """Of each host the clock whose drift differs most from the others', if beyond chance."""
-    drifts, errors = _own(seen, fit)
-    score = np.abs(drifts) / errors
-    score[np.bincount(drifter)[drifter] < 2] = 0.0
-    order = np.lexsort((-score, drifter))
-    worst = order[np.unique(drifter[order], return_index=True)[1]]
-    return worst[score[worst] > _threshold(APART, fit)]
 
 
 def drift_errors(seen: Observations, fit: Fit, drifter: Ints, anchor: int) -> Floats:
@@ -206,11 +169,13 @@ def drift_errors(seen: Observations, fit: Fit, drifter: Ints, anchor: int) -> Fl
     its mean time, whatever the others')."""
     from scipy.sparse import csr_matrix
 
-    times = _centred_times(seen, fit.weights)
-    count = len(fit.drifts)
-    whole = np.bincount(seen.instance, fit.weights)
-    rows = fit.weights * times / np.sqrt(whole[seen.instance])
-    shared = csr_matrix((rows, (drifter[seen.clock], seen.instance)), shape=(count, len(whole)))
+    whole = np.maximum(np.bincount(seen.clock, fit.weights), 1e-300)
+    middle = np.bincount(seen.clock, fit.weights * seen.times) / whole
+    times, count = seen.times - middle[seen.clock], len(fit.drifts)
+    of_instance = np.bincount(seen.instance, fit.weights)
+    rows = fit.weights * times / np.sqrt(of_instance[seen.instance])
+    shape = (count, len(of_instance))
+    shared = csr_matrix((rows, (drifter[seen.clock], seen.instance)), shape=shape)
     alone = np.bincount(drifter[seen.clock], fit.weights * times**2, minlength=count)
     information = np.diag(alone) - (shared @ shared.T).toarray()
     # what nothing ties is held by so little that it does no harm elsewhere
@@ -220,8 +185,3 @@ def drift_errors(seen: Observations, fit: Fit, drifter: Ints, anchor: int) -> Fl
     squares = variances + variances[anchor] - 2 * covariance[anchor]
     errors: Floats = np.sqrt(np.maximum(squares, 0.0))
     return errors
-
-
-def _threshold(errors: float, fit: Fit) -> float:
-    """So many standard errors, and more where the scatter itself is hardly known (Student)."""
-    return errors * (1.0 + errors / fit.freedom)

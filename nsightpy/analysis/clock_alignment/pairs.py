@@ -20,7 +20,7 @@ from nsightpy.analysis.collectives.lanes import medians
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes
 from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.analysis.collectives.thresholds import (
-    BLOCK,
+    ENOUGH,
     FAR_NS,
     LEAST_SHARE,
     LEAST_SHARED,
@@ -31,8 +31,6 @@ from nsightpy.analysis.collectives.thresholds import (
     SIGNIFICANT,
     TIGHT_NS,
     TRIES,
-    UNLIKE,
-    VOTE_NS,
 )
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
@@ -71,24 +69,20 @@ class Ends:
         return sorted(lanes, key=lambda lane: -len(lane))
 
     @cached_property
-    def _by_signature(self) -> tuple[Codes, Ints, Ints, Ints]:
-        """The signatures; the first and the last end of each among all; the ends in that order."""
-        order = np.argsort(self.signatures, kind="stable")
-        kinds, first, counts = np.unique(
-            self.signatures[order], return_index=True, return_counts=True
-        )
-        return kinds, first, first + counts - 1, self.times[order]
+    def by_signature(self) -> dict[int, Ints]:
+        """The ends of each signature."""
+        return {
+            code: self.times[self.signatures == code]
+            for code in np.unique(self.signatures).tolist()
+        }
 
     def distances(self, a: Ends, wanted: Floats) -> Floats:
         """The nearest end of its signature minus the time wanted of each of a's (last axis)."""
-        kinds, first, last, ends = self._by_signature
         distances = np.full(np.shape(wanted), np.inf)
-        for code in np.unique(a.signatures).tolist():
-            place = int(np.searchsorted(kinds, code))
-            if place < len(kinds) and kinds[place] == code:
-                rows = a.signatures == code
-                own, aims = ends[first[place] : last[place] + 1], wanted[..., rows]
-                distances[..., rows] = own[nearest(own, aims)] - aims
+        for code in a.by_signature.keys() & self.by_signature.keys():
+            rows, own = a.signatures == code, self.by_signature[code]
+            aims = wanted[..., rows]
+            distances[..., rows] = own[nearest(own, aims)] - aims
         return distances
 
 
@@ -97,7 +91,7 @@ class Line:
     """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
 
     `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
-    number (infinite where they are numbered alike), `scatter_ns` how far apart they are (median).
+    number (infinite where they are numbered alike).
     """
 
     offset_ns: float
@@ -105,7 +99,6 @@ class Line:
     center_ns: int
     score: float = 0.0
     support: float = 0.0
-    scatter_ns: float = 0.0
 
     @property
     def sure(self) -> bool:
@@ -117,12 +110,11 @@ class Line:
         ahead = self.offset_ns + self.drift * (times - self.center_ns)
         return (times + ahead).astype(np.float64)
 
-    def through(self, times: Ints, ends: Floats | Ints) -> Line:
-        """The line moved onto the ends of clock b that belong to times of clock a, if near."""
-        distances = (ends - self.onto(times))[None]
-        steps, drifts, scatter = _corrections(distances, times - self.center_ns, self.drift)
+    def corrected(self, times: Ints, distances: Floats) -> Line:
+        """The line moved by how far ends of clock b are from times of clock a, if near."""
+        steps, drifts = _corrections(distances[None], times - self.center_ns, self.drift)
         offset, drift = self.offset_ns + float(steps[0]), self.drift + float(drifts[0])
-        return replace(self, offset_ns=offset, drift=drift, scatter_ns=float(scatter[0]))
+        return replace(self, offset_ns=offset, drift=drift)
 
 
 def offset_between(a: Ends, b: Ends, guess_ns: float = 0.0) -> Line | None:
@@ -135,28 +127,19 @@ def offset_between(a: Ends, b: Ends, guess_ns: float = 0.0) -> Line | None:
         return line
     guess = round(guess_ns)
     moved = replace(a, times=a.times + guess)
-    best: tuple[Line, Ends] | None = None
     for window in (FAR_NS, ANYWHERE_NS):
-        for lane, line in _lane_lines(moved, b, window):
-            if best is None or line.sure or line.support > best[0].support:
-                best = line, lane
-            if line.sure:
-                break
-        if best is not None:
-            break
-    if best is None:
-        return None
-    line = _grown(best[1], b, best[0])
-    return replace(line, offset_ns=line.offset_ns + guess, center_ns=line.center_ns - guess)
-
-
-def _lane_lines(a: Ends, b: Ends, window: int) -> Iterator[tuple[Ends, Line]]:
-    """The lines through lanes that may be of one group, each with its lane of clock a."""
-    for lane, other in product(a.by_lane, b.by_lane):
-        if len(lane) < UNLIKE * len(other) < UNLIKE**2 * len(lane):
+        lines = []
+        for lane, other in product(moved.by_lane, b.by_lane):
             line = _lane_line(lane, other, window)
             if line is not None:
-                yield lane, line
+                lines.append((line, lane))
+                if line.sure:
+                    break
+        if lines:
+            line, lane = max(lines, key=lambda each: (each[0].sure, each[0].support))
+            line = _grown(lane, b, line)
+            return replace(line, offset_ns=line.offset_ns + guess, center_ns=line.center_ns - guess)
+    return None
 
 
 def _exact_line(a: Ends, b: Ends) -> Line | None:
@@ -168,15 +151,15 @@ def _exact_line(a: Ends, b: Ends) -> Line | None:
     order = np.argsort(a.times[own_rows])
     times, ends = a.times[own_rows][order], b.times[other_rows][order]
     line = Line(float(np.median(ends - times)), 0.0, int(times[len(times) // 2]), 1.0, np.inf)
-    return line.through(times, ends)
+    return line.corrected(times, ends - line.onto(times))
 
 
 def _lane_line(a: Ends, b: Ends, window: int) -> Line | None:
     """The line through the ends of one lane, at most `window` away: the one that most differences
     vote for, if chance does not do as well."""
     shared = a.take((a.times >= b.times[0] - window) & (a.times <= b.times[-1] + window))
-    first = max(0, len(shared) // 2 - BLOCK // 2)
-    block = shared.take(slice(first, first + BLOCK))
+    first = max(0, len(shared) // 2 - ENOUGH // 2)
+    block = shared.take(slice(first, first + ENOUGH))
     if min(len(block), len(b)) < LEAST_SHARED:
         return None
     soon = int(np.searchsorted(block.times, block.times[0] + BLOCK_NS))
@@ -187,7 +170,7 @@ def _lane_line(a: Ends, b: Ends, window: int) -> Line | None:
     drifts = np.zeros(len(offsets))
     for _ in range(3):
         aim = block.times + offsets[:, None] + drifts[:, None] * since
-        steps, more, _ = _corrections(b.distances(block, aim), since, drifts)
+        steps, more = _corrections(b.distances(block, aim), since, drifts)
         offsets, drifts = offsets + steps, drifts + more
     aim = block.times + offsets[:, None] + drifts[:, None] * since
     agreed = _agreed(b.distances(block, aim))
@@ -210,26 +193,25 @@ def _candidates(block: Ends, b: Ends, window: int) -> Floats:
     """Offsets worth a closer look: those for which most differences of ends vote."""
     differences = np.sort(np.concatenate([*_differences(block, b, window)]))
     offsets = []
-    for shift in (0, VOTE_NS // 2):
-        votes_of = (differences + shift) // VOTE_NS
+    for shift in (0, REACH_NS // 2):
+        votes_of = (differences + shift) // REACH_NS
         first = np.flatnonzero(np.diff(votes_of, prepend=votes_of[:1] - 1))
         votes = np.diff(first, append=len(votes_of))
         most = np.argsort(-votes, kind="stable")[:TRIES]
         offsets.append(differences[first[most] + votes[most] // 2])
-    apart = np.concatenate(offsets)
-    return apart[np.unique(apart // VOTE_NS, return_index=True)[1]].astype(np.float64)
+    return np.concatenate(offsets).astype(np.float64)
 
 
 def _differences(block: Ends, b: Ends, window: int) -> Iterator[Ints]:
     """b's ends minus a's, for all pairs that look alike and lie within the window."""
     yield np.empty(0, dtype=np.int64)
-    for code in np.unique(block.signatures).tolist():
-        own, others = block.times[block.signatures == code], b.times[b.signatures == code]
+    for code, own in block.by_signature.items():
+        others = b.by_signature.get(code, own[:0])
         low = np.searchsorted(others, own - window)
         counts = np.searchsorted(others, own + window) - low
-        every = 1 + int(counts.sum()) // (BLOCK * BLOCK)
-        low, counts, own = low[::every], counts[::every], own[::every]
-        yield others[consecutive(low, counts)] - np.repeat(own, counts)
+        every = 1 + int(counts.sum()) // (ENOUGH * ENOUGH)
+        low, counts = low[::every], counts[::every]
+        yield others[consecutive(low, counts)] - np.repeat(own[::every], counts)
 
 
 def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:
@@ -242,9 +224,8 @@ def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:
     best = int(np.argmax(scores))
     steps = agreed[best] - agreed
     decided = steps.sum(axis=1) > SIGNIFICANT * np.sqrt(np.sum(steps**2, axis=1))
-    apart = np.abs(offsets - offsets[best]) > 4 * TIGHT_NS
-    equals = np.flatnonzero((scores > NEARLY_ALL * scores[best]) & apart & ~decided)
-    equals = np.append(equals, best)
+    equals = np.flatnonzero((scores > NEARLY_ALL * scores[best]) & ~decided)
+    equals = np.append(equals[np.abs(offsets[equals] - offsets[best]) > 4 * TIGHT_NS], best)
     nearest = int(equals[np.argmin(np.abs(offsets[equals]))])
     others = equals[np.abs(offsets[equals] - offsets[nearest]) > 4 * TIGHT_NS]
     clear = (np.abs(offsets[others]) >= 3 * abs(offsets[nearest])).all()
@@ -253,32 +234,28 @@ def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:
 
 def _grown(a: Ends, b: Ends, line: Line) -> Line:
     """The line carried from the block to the whole capture, in steps that drift cannot outrun."""
-    center, reach = int(np.searchsorted(a.times, line.center_ns)), BLOCK // 2
+    center, reach = int(np.searchsorted(a.times, line.center_ns)), ENOUGH // 2
     while True:
-        part = a.take(slice(max(0, center - reach), center + reach, max(1, reach // BLOCK)))
-        aim = line.onto(part.times)
-        line = line.through(part.times, aim + b.distances(part, aim))
+        part = a.take(slice(max(0, center - reach), center + reach, max(1, reach // ENOUGH)))
+        line = line.corrected(part.times, b.distances(part, line.onto(part.times)))
         if reach >= len(a):
             return line
         reach *= 2
 
 
-def _corrections(
-    distances: Floats, since: Ints, drifts: Floats | float
-) -> tuple[Floats, Floats, Floats]:
-    """What is to be added to offset and drift of each line (a row each), and the scatter: medians
-    of what is near, and a slope from the first to the last third where it stands out."""
+def _corrections(distances: Floats, since: Ints, drifts: Floats | float) -> tuple[Floats, Floats]:
+    """What is to be added to offset and drift of each line (a row each): medians of what is near,
+    and a slope from the first to the last third where it stands out."""
     distances = np.where(np.abs(distances) < REACH_NS, distances, np.nan)
     third = max(distances.shape[1] // 3, 1)
     early, late = distances[:, :third], distances[:, -third:]
     last = medians(late)
     rise = last - medians(early)
-    clear = np.abs(rise) > 8.0 * medians(np.abs(late - last[:, None])) / third**0.5
+    clear = np.abs(rise) > TRIES * medians(np.abs(late - last[:, None])) / third**0.5
     span = float(np.median(since[-third:]) - np.median(since[:third])) or np.inf
     clear &= (third >= LEAST_SHARED) & (np.abs(drifts + rise / span) <= MOST_DRIFT)
     more = np.where(clear, rise / span, 0.0)
-    steps = np.nan_to_num(medians(distances - more[:, None] * since))
-    return steps, more, medians(np.abs(distances - steps[:, None]))
+    return np.nan_to_num(medians(distances - more[:, None] * since)), more
 
 
 def _agreed(distances: Floats) -> Floats:

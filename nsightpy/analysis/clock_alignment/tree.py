@@ -13,18 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.fit import NORMAL
 from nsightpy.analysis.clock_alignment.pairs import Ends, Line, offset_between
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.analysis.collectives.matching import Instances
-from nsightpy.analysis.collectives.thresholds import (
-    APART,
-    LEAST_SHARED,
-    REACH_NS,
-    SAMPLE,
-    TIGHT_NS,
-    TRIES,
-)
+from nsightpy.analysis.collectives.thresholds import LEAST_SHARED, SAMPLE, TRIES
 from nsightpy.analysis.grouping import connected
 from nsightpy.frames import Floats, Ints
 
@@ -34,7 +26,7 @@ class ClockModels:
     """How far each clock is ahead: offset[c] + drift[c] x (time - center_ns), times of level 0.
 
     Clocks of one component are tied by collectives; between components only level 0 holds.
-    `known` marks whose drift is known. Ends that belong together are within tolerance_ns.
+    `known` marks whose drift is known.
     """
 
     offsets: Floats
@@ -42,7 +34,6 @@ class ClockModels:
     components: Codes
     known: Mask
     center_ns: int
-    tolerance_ns: int = round(TIGHT_NS)
 
     def aligned(self, clock: Codes, times: Ints) -> Ints:
         """Times on the common clock."""
@@ -90,7 +81,6 @@ class _Tied:
         self._offsets, self._drifts = np.zeros((2, len(machines)))
         self._failures: Counter[frozenset[int]] = Counter()
         self._between: dict[tuple[str, str], float] = {}
-        self._scatter: list[float] = []
 
     def worth_a_try(self, a: int, b: int) -> bool:
         """Whether nothing ties the sets of two clocks, though not for want of tries: some, and one
@@ -116,8 +106,6 @@ class _Tied:
         self._offsets[moved] += self._offsets[a] + step - self._offsets[b]
         self._drifts[moved] += self._drifts[a] + line.drift - self._drifts[b]
         self._set[moved] = self._set[a]
-        if line.support:
-            self._scatter.append(line.scatter_ns)
         self._between[self._machines[a], self._machines[b]] = line.offset_ns
         self._between[self._machines[b], self._machines[a]] = -line.offset_ns
 
@@ -125,14 +113,12 @@ class _Tied:
         """The models: the first clock of each set has none."""
         _, first, members = np.unique(self._set, return_index=True, return_inverse=True)
         leader = first[members]
-        usual = APART * NORMAL * float(np.median(self._scatter)) if self._scatter else 0.0
         return ClockModels(
             self._offsets - self._offsets[leader],
             self._drifts - self._drifts[leader],
             leader.astype(np.int32),
             np.zeros(len(leader), dtype=np.bool_),
             self._center,
-            round(min(max(usual, TIGHT_NS), REACH_NS)),
         )
 
 

@@ -24,9 +24,7 @@ Stream = tuple[int, int]
 NOT_ONE: frozenset[int] = frozenset()
 
 
-def with_groups(
-    ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, positions: Ints
-) -> Ledger:
+def with_groups(ledger: Ledger, starts: Ints, ends: Ints, positions: Ints) -> Ledger:
     """The ledger with a communicator for every row whose group shows; times on the common clock.
 
     `positions` are the units' places in the job's layout: their ranks.
@@ -34,7 +32,7 @@ def with_groups(
     open_rows = ledger.communicator == UNKNOWN
     if not open_rows.any():
         return ledger
-    finder = _Finder(ledger, starts, ends, tolerance_ns, positions, ledger.communicator.copy())
+    finder = _Finder(ledger, starts, ends, positions, ledger.communicator.copy())
     counts = np.bincount(ledger.signature[open_rows])
     # What comes most often shows most.
     for signature in np.argsort(-counts, kind="stable").tolist():
@@ -59,7 +57,6 @@ class _Finder:
     ledger: Ledger
     starts: Ints
     ends: Ints
-    tolerance_ns: int
     positions: Ints
     communicator: Codes
     communicators: list[Communicator] = field(default_factory=list)
@@ -68,9 +65,6 @@ class _Finder:
     def find(self, rows: Ints) -> None:
         """Find the groups of rows of one signature."""
         ledger = self.ledger
-        sync = bool(ledger.synchronising[rows[0]])
-        # ends of operations that do not synchronise agree less
-        tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, REACH_NS)
         rows = rows[np.argsort(self.ends[rows], kind="stable")]
         lanes = ledger.unit[rows].astype(np.int64) << 32 | ledger.stream[rows]
         names, lanes, sizes = np.unique(lanes, return_inverse=True, return_counts=True)
@@ -79,7 +73,7 @@ class _Finder:
         seen: dict[Stream, frozenset[int]] = {}
         left, known = np.arange(len(rows)), self.partners
         for _ in range(3):
-            found = self._groups(rows[left], lanes[left], streams, tolerance, known)
+            found = self._groups(rows[left], lanes[left], streams, known)
             for stream, code in zip(streams, found.tolist(), strict=True):
                 if code != UNKNOWN:
                     group = self.communicators[code - len(ledger.communicators)]
@@ -104,7 +98,6 @@ class _Finder:
         rows: Ints,
         lanes: Ints,
         streams: Sequence[Stream],
-        tolerance: int,
         known: dict[Stream, frozenset[int]],
     ) -> Ints:
         """The communicator of each lane (streams are those of the lanes), given to its rows that
@@ -114,13 +107,13 @@ class _Finder:
         edges = np.searchsorted(lanes[order], np.arange(1, len(streams)))
         by_lane = np.split(rows[order], edges)
         units = np.asarray([unit for unit, _ in streams])
-        for several in grouped_lanes(self.ends[rows], lanes, tolerance, units):
+        for several in grouped_lanes(self.ends[rows], lanes, units):
             several.sort(key=lambda lane: self.positions[units[lane]])
             times = [(self.starts[by_lane[lane]], self.ends[by_lane[lane]]) for lane in several]
             positions = self.positions[units[several]]
             likely = _likely([streams[lane] for lane in several], known)
             world = int(self.positions.max()) + 1
-            among = groups_among(*shared(times, 2 * tolerance), positions, world, likely)
+            among = groups_among(*shared(times), positions, world, likely)
             for label in np.unique(among.labels).tolist():
                 group = np.asarray(several)[among.labels == label]
                 if len(group) > 1:
@@ -128,7 +121,7 @@ class _Finder:
                     members = tuple(sorted(units[group].tolist()))
                     self.communicators.append(Communicator("", members, doubtful=not among.sure))
         of_row = found[lanes]
-        partnered = _has_partner(self.ends[rows], of_row, lanes, tolerance)
+        partnered = _has_partner(self.ends[rows], of_row, lanes)
         self.communicator[rows[partnered]] = of_row[partnered]
         return found
 
@@ -144,11 +137,11 @@ def _likely(streams: Sequence[Stream], known: dict[Stream, frozenset[int]]) -> I
     return np.asarray([list(groups).index(members) for members in partners], dtype=np.int64)
 
 
-def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
+def _has_partner(ends: Ints, communicators: Ints, lanes: Ints) -> Mask:
     """Whether another lane of the same communicator has an end within reach; ends ascending."""
     order = np.argsort(communicators, kind="stable")
     order = order[communicators[order] != UNKNOWN]
-    close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
+    close = (np.diff(ends[order]) <= REACH_NS) & (np.diff(lanes[order]) != 0)
     close &= np.diff(communicators[order]) == 0
     partnered = np.zeros(len(ends), dtype=np.bool_)
     partnered[order[1:][close]] = partnered[order[:-1][close]] = True

@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.log import UNKNOWN
 from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.analysis.collectives.thresholds import (
-    APART,
     BEYOND_CHANCE,
     LEAST_JITTER_NS,
     LEAST_SHARE,
     LEAST_SHARED,
     NEARLY_ALL,
     PLENTY,
+    REACH_NS,
     SAMPLE,
+    SIGNIFICANT,
 )
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
@@ -45,7 +46,7 @@ class Grouping:
     sure: bool = True
 
 
-def shared(times: Sequence[tuple[Ints, Ints]], tolerance_ns: int) -> tuple[Floats, Floats]:
+def shared(times: Sequence[tuple[Ints, Ints]]) -> tuple[Floats, Floats]:
     """Starts and ends of what most of some lanes share, as groups_among takes them, from starts and
     ends of each lane (by end)."""
     about = max((ends for _, ends in times), key=len)
@@ -53,7 +54,7 @@ def shared(times: Sequence[tuple[Ints, Ints]], tolerance_ns: int) -> tuple[Float
     starts, ends = np.full((2, len(times), len(about)), np.nan)
     for place, (began, ended) in enumerate(times):
         near = nearest(ended, about)
-        there = np.abs(ended[near] - about) <= tolerance_ns
+        there = np.abs(ended[near] - about) <= REACH_NS
         starts[place, there] = (began[near] - about)[there]
         ends[place, there] = (ended[near] - about)[there]
     whole = np.mean(~np.isnan(ends), axis=0) >= LEAST_SHARE
@@ -75,7 +76,7 @@ def groups_among(
     if np.count_nonzero(~np.isnan(ends)) < PLENTY:
         return undecided
     spread = np.nanmax(ends, axis=0) - np.nanmin(ends, axis=0)
-    usual = spread <= APART * np.median(spread)
+    usual = spread <= SIGNIFICANT * np.median(spread)
     starts, ends = starts[:, usual], ends[:, usual]
     rest = _unexplained(starts, ends, together)
     as_one = _misfit(rest)
@@ -143,7 +144,7 @@ def _misfit(unexplained: Floats) -> float:
     return float(np.mean(sizes[: math.ceil(NEARLY_ALL * len(sizes))]))
 
 
-def grouped_lanes(ends: Ints, lanes: Ints, tolerance: int, units: Ints) -> list[list[int]]:
+def grouped_lanes(ends: Ints, lanes: Ints, units: Ints) -> list[list[int]]:
     """Lanes put together by how often, and how closely, their ends agree; ends ascending, units by
     lane.
 
@@ -151,7 +152,7 @@ def grouped_lanes(ends: Ints, lanes: Ints, tolerance: int, units: Ints) -> list[
     partners were not captured is not taken for one of another group. A group has no two lanes of
     one unit.
     """
-    neighbours = Neighbours(ends, lanes, tolerance, units)
+    neighbours = Neighbours(ends, lanes, units)
     label = np.full(len(units), UNKNOWN)
     order = np.argsort(-neighbours.counts, kind="stable")
     for lane in order[neighbours.counts[order] > 0].tolist():
@@ -172,8 +173,8 @@ def grouped_lanes(ends: Ints, lanes: Ints, tolerance: int, units: Ints) -> list[
 class Neighbours:
     """Whose ends lie near those of a lane, by a sample of them; ends ascending."""
 
-    def __init__(self, ends: Ints, lanes: Ints, tolerance: int, units: Ints) -> None:
-        self._ends, self._lanes, self._tolerance, self._unit = ends, lanes, tolerance, units
+    def __init__(self, ends: Ints, lanes: Ints, units: Ints) -> None:
+        self._ends, self._lanes, self._unit = ends, lanes, units
         self.counts = np.bincount(lanes, minlength=len(units))
         self._rows = np.split(np.argsort(lanes, kind="stable"), np.cumsum(self.counts)[:-1])
 
@@ -208,8 +209,8 @@ class Neighbours:
         """By lane and sampled end of one lane: how far the nearest end is, ns; infinite if far."""
         rows = self._rows[lane]
         sampled = self._ends[rows[:: max(1, len(rows) // SAMPLE)]]
-        low = np.searchsorted(self._ends, sampled - self._tolerance)
-        sizes = np.searchsorted(self._ends, sampled + self._tolerance, side="right") - low
+        low = np.searchsorted(self._ends, sampled - REACH_NS)
+        sizes = np.searchsorted(self._ends, sampled + REACH_NS, side="right") - low
         near, sample = consecutive(low, sizes), np.repeat(np.arange(len(sampled)), sizes)
         kept = self._unit[self._lanes[near]] != self._unit[lane]
         near, sample = near[kept], sample[kept]

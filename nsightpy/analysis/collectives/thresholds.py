@@ -7,14 +7,11 @@ Population, unless another one is named: simulated jobs of 2 to 64 ranks whose t
 # --- Times of ends ---
 
 # ns: ends of one collective agree to about 1 us within a host (captures on RTX 3090); ends so far
-# apart count half.
-TIGHT_NS = 2_000.0
+# apart count half, and arrivals within it are one.
+TIGHT_NS = 2_000
 # ns: ends farther apart are not of one collective (within a host 1 us, between two nodes 0.1 ms
-# before clocks are corrected: definitions, alignment of ranks).
+# before clocks are corrected: definitions, alignment of ranks); nor is a clock known better then.
 REACH_NS = 60_000
-# ns: differences of ends are counted in stretches of this length: jitter and drift do not part
-# them, and chance brings few together.
-VOTE_NS = 16_000
 # ns: clocks are first looked for within what NTP leaves (1 to tens of ms), then anywhere.
 FAR_NS = 200_000_000
 # ns per ns: what clocks of computers gain on each other at most.
@@ -23,8 +20,6 @@ MOST_DRIFT = 50e-6
 LEAST_JITTER_NS = 20.0
 # ns: a host's reports whose wall and system clocks disagree by more belong to different boots.
 SAME_BOOT_NS = 1_000_000_000
-# ns: errors of a clock's middle end beyond which the wall clock, or a host's own, is kept.
-FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
 
 # --- How many, and what share ---
 
@@ -32,24 +27,21 @@ FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
 LEAST_SHARED, PLENTY = 4, 24
 # Shares: of a lane's collectives its partner has this one or more; nearly all.
 LEAST_SHARE, NEARLY_ALL = 0.5, 0.8
-# Times: streams of one group are not so many times as long as each other.
-UNLIKE = 3
-# Ends in a row that are unlike any others; those of a lane that are looked at to find its group.
-BLOCK, SAMPLE = 400, 64
-# Instances of a communicator that the fit looks at: more would show nothing new.
-ENOUGH = 1_000
-# Offsets that are looked at closely; pairs of clocks after which two sets seem to share nothing.
+# Ends of a lane that are looked at to find its group; ends in a row that are unlike any others, and
+# instances of a communicator that the fit looks at: more would show nothing new.
+SAMPLE, ENOUGH = 64, 1_000
+# Offsets that are looked at closely; pairs of clocks after which two sets seem to share nothing;
+# stretches of a long capture.
 TRIES = 8
-# Pieces of a long capture, so that what lasts shows.
-PIECES = 4
 
 # --- What is beyond chance ---
 
-# Standard errors: of 250 to 400 clocks without drift one is given one by chance.
+# Standard deviations from which jitter counts by its size: 4 % less precise than least squares
+# where jitter is bell-shaped (Huber).
+HUBER = 1.5
+# Standard errors: of 250 to 400 clocks without drift one is given one by chance; ends that differ
+# by more (of standard deviations) are not of one group.
 SIGNIFICANT = 3.2
-# Standard errors: a clock that differs by more does not drift as its host does; ends that differ by
-# more (of standard deviations) are not of one group.
-APART = 4.0
 # ns per ns: a drift is known to be none where one of 1 ppm would have been detected.
 SMALL_DRIFT = 1e-6
 # Share of a misfit, for one collective: groups in lockstep explain their ends so much better than

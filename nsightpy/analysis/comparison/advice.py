@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
 
-from nsightpy.analysis.comparison.matching import SAME_LAUNCHES, alike
+from nsightpy.analysis.comparison.matching import alike
 from nsightpy.analysis.comparison.sides import Side
+from nsightpy.analysis.comparison.thresholds import MATERIAL, SAME_LAUNCHES
 from nsightpy.names import brief_kernel
 from nsightpy.results.comparison import (
     LAUNCH_SPREAD,
@@ -38,8 +39,6 @@ BY_UNIT = {
     "far as launches of one kernel lie apart in captures: profile again (four runs a side) to "
     "know it.",
 }
-# Of the change of the unit, what is worth a command.
-MATERIAL = 0.1
 _OF_PARTS = (
     ("compute", "kernels", "which kernels the time went to"),
     ("exposed communication", "collectives", "bandwidth and waits of every collective"),
@@ -106,8 +105,6 @@ def next_steps(comparison: Comparison) -> tuple[tuple[str, str], ...]:
 
 MOST_VALUES = 4
 UNKNOWN = "not known"
-# Steps in a capture may differ by so much between runs of one program.
-SAME_STEPS = 0.1
 
 
 def differences(
@@ -125,7 +122,7 @@ def differences(
     if unit != "launch" and not alike(below, above, SAME_LAUNCHES):
         yield CircumstanceDifference(f"kernels a {unit}", f"{below:,.0f}", f"{above:,.0f}")
     few, many = (sorted({run.units[unit].count for run in runs}) for runs in sides)
-    if unit == "step" and not alike(median_low(few), median_low(many), SAME_STEPS):
+    if unit == "step" and not alike(median_low(few), median_low(many), MATERIAL):
         texts = (_text(list(map(str, counts))) for counts in (few, many))
         yield CircumstanceDifference("steps a run", *texts)
 

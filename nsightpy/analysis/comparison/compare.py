@@ -13,8 +13,9 @@ from nsightpy.analysis.comparison.advice import (
     notes_on,
     shape_differences,
 )
-from nsightpy.analysis.comparison.matching import SAME_LAUNCHES, Match, alike, match
+from nsightpy.analysis.comparison.matching import Match, alike, match
 from nsightpy.analysis.comparison.sides import Side, Work
+from nsightpy.analysis.comparison.thresholds import SAME_LAUNCHES
 from nsightpy.analysis.comparison.verdicts import (
     Sample,
     change_interval,
@@ -37,9 +38,6 @@ from nsightpy.results.comparison import (
     Limits,
 )
 from nsightpy.results.run_summary import CATEGORY, PARTS, SECTIONS, UNITS, RunSummary
-
-# Fewer launches a unit than this are none.
-_LEAST_COUNT = 1e-9
 
 
 def unit_of(runs: Sequence[RunSummary]) -> str:
@@ -211,7 +209,7 @@ def split_change(
     Change in count x mid length + change in length x mid count; the two add up exactly.
     """
     change = after_ns - before_ns
-    if min(before_count, after_count) < _LEAST_COUNT:
+    if not (before_count and after_count):
         return change, 0
     lengths = before_ns / before_count, after_ns / after_count
     by_count = round((after_count - before_count) * (lengths[0] + lengths[1]) / 2.0)

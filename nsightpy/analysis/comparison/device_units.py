@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED, MOST_SAMPLES, REGULAR
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.analysis.time_budget import Activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, IdleIntervals
@@ -16,12 +17,6 @@ from nsightpy.frames import Floats, Ints, Labels
 from nsightpy.results.run_summary import PARTS, WorkSummary
 
 _CAUSES = [PARTS.index(f"idle: {cause}") for cause in CAUSES]
-# In so many units, evenly chosen, works are looked at one by one.
-MOST_SAMPLES = 64
-# A name that runs as often in so many of the units is typical by its median, else by its mean.
-REGULAR = 0.9
-# So many kernels, collectives and ranges are kept, and so many of them unit by unit.
-MOST_NAMES, MOST_SAMPLED = 2_000, 200
 
 
 def unit_times(start: Ints, end: Ints, did: Activity, gaps: IdleIntervals | None) -> Ints:
@@ -140,5 +135,5 @@ def mean_works(
             totals[row],
             tuple(single[row]) if row in sampled else (),
         )
-        for row in order[:MOST_NAMES]
+        for row in order
     )

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from nsightpy.analysis.comparison.compare import with_p_value
-from nsightpy.analysis.comparison.verdicts import DRAWS, SEED
+from nsightpy.analysis.comparison.thresholds import DRAWS, LEVEL
+from nsightpy.analysis.comparison.verdicts import SEED
 from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -22,8 +23,6 @@ from nsightpy.results.comparison import (
 from nsightpy.units import format_time
 
 MOST_NAMED = 4
-# The part of all ways to divide runs in two that lies below the floor.
-SHARE = 0.95
 
 
 def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
@@ -86,5 +85,7 @@ def noise_floor(times_ns: Sequence[int]) -> NoiseFloor:
     half = len(times_ns) // 2
     medians = [np.median(shuffled[:, part : part + half], axis=1) for part in (0, half)]
     low, high = np.sort(medians, axis=0)
-    relative, absolute = (float(np.quantile(each, SHARE)) for each in (high / low - 1, high - low))
+    relative, absolute = (
+        float(np.quantile(each, 1 - LEVEL)) for each in (high / low - 1, high - low)
+    )
     return NoiseFloor(relative, round(absolute), len(times_ns))

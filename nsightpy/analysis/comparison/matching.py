@@ -13,11 +13,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nsightpy.analysis.comparison.thresholds import SAME_LAUNCHES
 from nsightpy.names import function_name
 from nsightpy.results.comparison import BASE_NAME, FULL_NAME, ORDER
 
-# Launches in a unit may differ by so much between runs of one program.
-SAME_LAUNCHES = 0.02
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Words of a name that do not say what is computed, but on which type; without numbers.

@@ -17,18 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsightpy.analysis.comparison.thresholds import DRAWS, FEWEST_RUNS, LEVEL, MOST_RUNS
 from nsightpy.frames import Floats
 from nsightpy.results.comparison import CANNOT_TELL, FASTER, SAME, SLOWER, Limits
 
-# Below four runs a side no p-value can fall below 0.05.
-FEWEST_RUNS = 4
-DRAWS = 2_000
 SEED = 20_250_601
-# The bounds of 95 %.
-TAILS = (0.025, 0.975)
-SIGNIFICANT = 0.05
-# More runs than this nobody makes.
-MOST_RUNS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +71,7 @@ def change_interval(before: Sample, after: Sample) -> Interval | None:
             _drawn_medians(sample, whole, np.random.default_rng((SEED, side)))
             for side, sample in enumerate((before, after), start=0 if whole else 2)
         )
-        return _interval(below, above, TAILS)
+        return _interval(below, above, (LEVEL / 2, 1 - LEVEL / 2))
     if before.within and after.within:
         off = np.array([1.0, -1.0])
         below = before.median * (1 + before.within * off)
@@ -124,7 +117,7 @@ def verdict_of(
     if interval is None:
         return CANNOT_TELL
     limit = limits.at(before_ns)
-    significant = p_value is None or p_value < SIGNIFICANT
+    significant = p_value is None or p_value < LEVEL
     if significant and interval.least_ns > limit:
         return SLOWER
     if significant and interval.most_ns < -limit:

@@ -21,6 +21,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.fit import NORMAL
 from nsightpy.analysis.collectives.log import UNKNOWN, Mask, Signature
+from nsightpy.analysis.collectives.thresholds import LEAST_SHARED
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
@@ -29,7 +30,6 @@ from nsightpy.analysis.ranks.thresholds import (
     DEVIATIONS,
     LEAST_RATIO,
     LEAST_USUAL,
-    OF_ONE_SIZE,
 )
 from nsightpy.frames import Frame, Ints, distinct_pairs
 
@@ -73,7 +73,7 @@ def beyond_usual(lengths: Ints, sized: bool) -> tuple[Mask, float]:
     if not sized:
         ordered = np.sort(lengths)
         low, high = (np.searchsorted(ordered, (1 + by) * lengths) for by in (-ALIKE, ALIKE))
-        beyond &= high - low < OF_ONE_SIZE
+        beyond &= high - low <= LEAST_SHARED
     return beyond, usual
 
 

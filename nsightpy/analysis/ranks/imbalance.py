@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeAlias
 
-from nsightpy.analysis.ranks.thresholds import DIFFERENT, FEW_KERNELS, SAME_AMOUNT, SAME_FACTOR
+from nsightpy.analysis.collectives.thresholds import NEARLY_ALL
+from nsightpy.analysis.ranks.thresholds import DIFFERENT
 
 Rank: TypeAlias = int
 
@@ -88,15 +89,14 @@ def _same_work(profile: Profile, other: Profile) -> bool:
         return False
     counts = [(profile[name][0], other[name][0]) for name in profile if name in other]
     usual = median([theirs / own for own, theirs in counts]) if counts else 1.0
-    if 1 / SAME_AMOUNT <= usual <= SAME_AMOUNT:
-        return True
     # A capture may begin or end within an iteration: one iteration's kernels more or less.
-    iterations = sorted(own for own, _ in counts)[len(counts) // 10]
+    iterations = sorted(own for own, _ in counts)[len(counts) // 10] if counts else 1
+    most = 1.0 - NEARLY_ALL
     odd = sum(
-        abs(theirs - usual * own) > max(SAME_FACTOR * usual * own, own / iterations)
+        abs(theirs - usual * own) > max(most * usual * own, own / iterations)
         for own, theirs in counts
     )
-    return odd <= FEW_KERNELS * len(counts)
+    return odd <= most * len(counts)
 
 
 def _difference(profile: Profile, other: Profile) -> float:

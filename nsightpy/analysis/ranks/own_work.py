@@ -13,9 +13,9 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.collectives.thresholds import TIGHT_NS
 from nsightpy.analysis.grouping import rows_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.thresholds import TOGETHER_NS
 from nsightpy.frames import Ints, distinct, last_before
 
 NO_INTS = np.empty(0, dtype=np.int64)
@@ -104,7 +104,7 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
 
 def _fresh(ledger: Ledger) -> Mask:
     """The rows that do not begin together with the one before: the same work is counted once."""
-    begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= TOGETHER_NS
+    begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= TIGHT_NS
     fresh: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
     return fresh
 
@@ -119,7 +119,7 @@ def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:
     end = np.append(begin[1:], len(order))[: len(begin)] - 1
     longest = np.zeros(len(piece), dtype=np.bool_)
     longest[order[end]] = True
-    clear = work[order][end] - work[order][begin] >= TOGETHER_NS
+    clear = work[order][end] - work[order][begin] >= TIGHT_NS
     if len(order):
         seen = after[order]
         clear &= np.minimum.reduceat(seen, begin) == np.maximum.reduceat(seen, begin)

@@ -8,23 +8,16 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Codes, Mask
+from nsightpy.analysis.collectives.thresholds import (
+    LEAST_SHARE,
+    LEAST_SHARED,
+    SIGNIFICANT,
+    TIGHT_NS,
+)
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
 from nsightpy.analysis.ranks.own_work import work_segments_of
 from nsightpy.analysis.ranks.stages import peer_rows, point_to_point
-from nsightpy.analysis.ranks.thresholds import (
-    BEYOND_CHANCE,
-    FEW,
-    LATE_ONCE,
-    LEAST_LATE,
-    MATERIAL,
-    MATERIAL_IN_PIPELINES,
-    MOST_ALIKE,
-    MOSTLY_LAST,
-    ONCE,
-    TOGETHER_NS,
-    WAITS_LESS,
-    WARM_UP,
-)
+from nsightpy.analysis.ranks.thresholds import MATERIAL, MOSTLY_LAST
 from nsightpy.frames import Floats, Ints
 
 
@@ -68,9 +61,9 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
         return None
     peers = peer_rows(alignment, arrivals)
     # collectives queued behind another begin together: nobody waited in them
-    waited_for = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
+    waited_for = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TIGHT_NS
     ends = alignment.ends[arrivals.rows]
-    steady_ns = int(np.quantile(ends[arrivals.first], WARM_UP))
+    steady_ns = int(np.quantile(ends[arrivals.first], 1 / 3))
     keep = np.flatnonzero(peers & waited_for[arrivals.instance] & (ends >= steady_ns))
     if len(keep) == 0:
         return None
@@ -82,17 +75,16 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     segments = work_segments_of(alignment, arrivals, peers, steady_ns)
     chance = 1.0 / arrivals.sizes[arrivals.instance[keep]]
     passing = np.isin(np.arange(units), alignment.ledger.unit[point_to_point(alignment.ledger)])
-    material = np.where(passing, MATERIAL_IN_PIPELINES, MATERIAL)
     last = _share(unit, arrivals.last[keep], units)
     longest = _share(segments.unit, segments.longest, units)
     late = (
-        (np.bincount(unit, minlength=units) >= LEAST_LATE)
+        (np.bincount(unit, minlength=units) >= LEAST_SHARED)
         & (last > MOSTLY_LAST)
         & (longest > MOSTLY_LAST)
         & _beyond_chance(segments.unit, segments.longest, 1.0 / segments.sizes, units)
         & (_beyond_chance(unit, arrivals.last[keep], chance, units) | passing)
-        & (caused >= material * _observed(alignment, arrivals.rows[keep]))
-        & (_lasting(arrivals.waits[keep], unit, units) < WAITS_LESS * caused)
+        & (caused >= MATERIAL * _observed(alignment, arrivals.rows[keep]))
+        & (_lasting(arrivals.waits[keep], unit, units) < caused)
     )
     candidates = np.flatnonzero(late)
     if len(candidates) == 0:
@@ -119,11 +111,11 @@ def late_once(
         caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
     if inside is not None:
         caused = np.where(inside[arrivals.rows], caused, 0)
-    long = caused >= max(LATE_ONCE * _observed(alignment, arrivals.rows), 1)
+    long = caused >= max(MATERIAL * _observed(alignment, arrivals.rows), 1)
     units, times = np.unique(arrivals.unit[long], return_counts=True)
     stragglers = []
     for unit, count in zip(units.tolist(), times.tolist(), strict=True):
-        if count <= ONCE:
+        if count < LEAST_SHARED:
             cost = np.where(long & (arrivals.unit == unit), caused, 0)
             stragglers.append(LateOnce(unit, count, int(cost.sum()), int(np.argmax(cost))))
     return sorted(stragglers, key=lambda late: (-late.cost_ns, late.unit))
@@ -142,22 +134,18 @@ def _observed(alignment: Alignment, rows: Ints) -> int:
 
 
 def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mask:
-    """Which units are marked more often than the unluckiest by chance; rows by unit and time.
+    """Which units are marked more often than by chance; rows by unit and time.
 
-    Slowness lasts: the same rank is the last several times in a row, and such a run proves less
-    than as many separate times. Variance x (1 + r) / (1 - r), r: correlation with the time before,
-    beyond that of few times by chance.
+    Slowness lasts, and a run of the same rank proves less than as many separate times: so it must
+    be marked in most of each third of its rows as well.
     """
-    counted = np.maximum(np.bincount(unit, minlength=units), 1)
     beyond = np.bincount(unit, marked - chance, minlength=units)
-    excess = marked - _share(unit, marked, units)[unit]
-    follows = np.flatnonzero(np.diff(unit) == 0) + 1
-    alike = np.bincount(unit[follows], excess[follows] * excess[follows - 1], minlength=units)
-    whole = np.bincount(unit, excess**2, minlength=units)
-    alike = np.clip(alike / np.maximum(whole, 1e-9) - FEW * counted**-0.5, 0.0, MOST_ALIKE)
     spread = np.sqrt(np.bincount(unit, chance * (1.0 - chance), minlength=units))
-    spread = spread * np.sqrt((1.0 + alike) / (1.0 - alike))
-    beyond_chance: Mask = beyond > (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
+    counted = np.bincount(unit, minlength=units)
+    place = np.arange(len(unit)) - (np.cumsum(counted) - counted)[unit]
+    third = (3 * unit + 3 * place // counted[unit]).astype(np.int32)
+    thirds = _share(third, marked, 3 * units).reshape(-1, 3)
+    beyond_chance: Mask = (beyond > SIGNIFICANT * spread) & (thirds > LEAST_SHARE).all(axis=1)
     return beyond_chance
 
 

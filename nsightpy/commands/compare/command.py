@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias, Unpack
 
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
 from nsightpy.analysis.comparison.gate import gated, noise_floor
-from nsightpy.analysis.comparison.verdicts import FEWEST_RUNS
+from nsightpy.analysis.comparison.thresholds import FEWEST_RUNS
 from nsightpy.commands.compare.runs import (
     OneRun,
     OpenRun,

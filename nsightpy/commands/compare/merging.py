@@ -15,6 +15,7 @@ from nsightpy.analysis.comparison.device_units import (
     unit_works,
 )
 from nsightpy.analysis.comparison.sides import reconciled, whole_parts
+from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart
@@ -28,7 +29,6 @@ from nsightpy.results.run_summary import UNITS, RunSummary, UnitSummary
 from nsightpy.units import format_bytes, format_count, listed
 
 WAIT, TRANSFER = ": wait", ": transfer"
-MOST_RANGES = 200
 
 
 def run_summary(parts: Parts[ReportPart]) -> RunSummary:
@@ -71,7 +71,7 @@ def unit_summary(devices: Sequence[DeviceUnits], collectives: Sequence[UnitWorks
     ran = [device.ran for device in devices]
     kernels = mean_works("kernel", ran, len(sampled), len(devices))
     in_ranges = [device.ranges for device in devices if device.ranges is not None]
-    ranges = mean_works("range", in_ranges, len(sampled), len(in_ranges))[:MOST_RANGES]
+    ranges = mean_works("range", in_ranges, len(sampled), len(in_ranges))[:MOST_SAMPLED]
     shared = mean_works("collective", collectives, len(sampled), len(devices))
     order = max((device.order for device in devices), key=len)
     numbers = {work.name: number for number, work in enumerate(kernels)}

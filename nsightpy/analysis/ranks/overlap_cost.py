@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by, rows_by_group
 from nsightpy.analysis.intervals import Spans, measure_before
+from nsightpy.analysis.ranks.thresholds import ALONE_SHARE, BESIDE_SHARE, LEAST_LAUNCHES
 from nsightpy.frames import Frame, Ints, Labels
 
-# Of a launch's time: from this on it runs beside communication, up to that it runs alone.
-BESIDE_SHARE = 0.9
-ALONE_SHARE = 0.01
-# Of each kind at least; quartiles of fewer say nothing.
-LEAST_LAUNCHES = 5
 _VARIANT = ("name", "blocks", "threads", "before")
 
 
