@@ -13,11 +13,12 @@ import numpy as np
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
+    SlowIteration,
     iteration_budgets,
     slow_iterations,
 )
 from nsightpy.analysis.iterations.steady import EDGE, WARM_UP, Iterations
-from nsightpy.analysis.iterations.thresholds import MOST_RANKS
+from nsightpy.analysis.iterations.thresholds import LISTED
 from nsightpy.analysis.iterations.vocabulary import Batch, batches_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
@@ -195,16 +196,12 @@ def _rows(device: DeviceIterations, parts: Parts[Part], *, engine: bool) -> Iter
     for number in device.shown.tolist():
         about = (iterations.source, device.device, iterations.phase[number])
         row = (device.rank, number, *(int(figure[number]) for figure in figures), *about)
-        yield (*row, *_batch(device, number)) if engine else row
-
-
-def _batch(device: DeviceIterations, number: int) -> Row:
-    """What an inference engine did in an iteration."""
-    if not device.batches:
-        return (None,) * len(ENGINE_FIELDS)
-    batch, duration = device.batches[number], int(device.iterations.duration[number])
-    rate = batch.tokens / (duration * 1e-9) if duration else None
-    return batch.kind, batch.requests, batch.tokens, rate
+        of_engine: Row = (None,) * len(ENGINE_FIELDS)
+        if device.batches:
+            batch, duration = device.batches[number], int(iterations.duration[number])
+            rate = batch.tokens / (duration * 1e-9) if duration else None
+            of_engine = (batch.kind, batch.requests, batch.tokens, rate)
+        yield (*row, *of_engine) if engine else row
 
 
 def _who(devices: Sequence[DeviceIterations]) -> str:
@@ -221,7 +218,7 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
     for device in several:
         texts.setdefault(_spread_text(device), []).append(device)
-    if len(texts) <= MOST_RANKS:
+    if len(texts) <= LISTED:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
     counts = [len(device.steady) for device in several]
     medians = [float(np.median(device.budgets.duration[device.steady])) for device in several]
@@ -250,8 +247,8 @@ def _levels_note(iterations: Iterations) -> list[str]:
     """All levels on which a process repeats, for people; nothing where there is one only."""
     texts = [
         f"{number}: {len(level)} x {format_time(level.period_ns)}, {level.coverage:.0%} of the work"
-        f"{' (these)' if number == iterations.level else ''}, {level.text}"
-        + (f" ({level.why})" if level.why else "")
+        f"{' (these)' if number == iterations.level else ''}, {level.source}"
+        f"{'' if level.role else f' of {level.size}'}{f' ({level.why})' if level.why else ''}"
         for number, level in enumerate(iterations.levels, 1)
     ]
     if len(texts) <= (len(iterations) > 0):
@@ -259,24 +256,18 @@ def _levels_note(iterations: Iterations) -> list[str]:
     return [f"Levels that repeat (--level chooses one): {'; '.join(texts)}."]
 
 
-def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
-    """The slowest iterations of all, and what grew in them; several ranks' same one once."""
-    same: dict[tuple[int, str], list[tuple[float, DeviceIterations, int]]] = {}
-    for device in devices:
-        for slow in slow_iterations(device.steady, device.budgets):
-            group = same.setdefault((slow.iteration, slow.part), [])
-            group.append((slow.ratio, device, slow.grew_ns))
-    texts = []
-    for (number, part), group in same.items():
-        ratio, slowest, grew = max(group, key=lambda each: each[0])
-        length = format_time(int(slowest.budgets.duration[number]))
-        text = (
-            f"{_who([device for _, device, _ in group])}, iteration {number}: "
-            f"{'up to ' if len(group) > 1 else ''}{length}, {ratio:.2f} x the median; "
-            f"{part} grew by {format_time(grew)}."
+def _slow_notes(devices: Sequence[DeviceIterations]) -> Iterator[str]:
+    """The slowest iterations of all, each where it is slowest, and what grew in them."""
+    slow = [(one, d) for d in devices for one in slow_iterations(d.steady, d.budgets)]
+    slowest: dict[int, tuple[SlowIteration, DeviceIterations]] = {}
+    for one, device in sorted(slow, key=lambda each: -each[0].ratio):
+        slowest.setdefault(one.iteration, (one, device))
+    for one, device in [*slowest.values()][:LISTED]:
+        length = format_time(int(device.budgets.duration[one.iteration]))
+        yield (
+            f"{_who([device])}, iteration {one.iteration}: {length}, {one.ratio:.2f} x the median; "
+            f"{one.part} grew by {format_time(one.grew_ns)}."
         )
-        texts.append((ratio, text))
-    return [text for _, text in sorted(texts, key=lambda each: -each[0])[:MOST_RANKS]]
 
 
 def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:

@@ -56,27 +56,28 @@ def search(
     kernels, operations, graphs = work_to_search(report)
     names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())
     replays = Frame({**graphs.select(PLACED), "name": names})
-    work = [narrow(frame) for frame in (kernels, replays, operations)]
+    every = narrow(Frame.concatenate([kernels, replays]) if replays.rows else kernels)
+    operations = narrow(operations)
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     launches, waits = report.calls.launching(KERNEL_LAUNCHES), report.calls.synchronising()
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     found = {}
-    for pid in np.union1d(work[0].ints("pid"), work[1].ints("pid")).tolist():
-        kernels, graphs, others = (frame.at(pid=pid) for frame in work)
-        within, chosen = ranges.at(pid=pid), None if named is None else named.at(pid=pid)
-        begun = [frame.ints("start_ns") for frame in (kernels, graphs, others)]
+    for pid in np.unique(every.ints("pid")).tolist():
+        launched, within = every.at(pid=pid), ranges.at(pid=pid)
+        begun = (launched.ints("start_ns"), operations.at(pid=pid).ints("start_ns"))
+        chosen = None if named is None else named.at(pid=pid)
         if chosen is not None and len(distinct(chosen.ints("tid"))[0]) == chosen.rows > 0:
             # of a range that comes once the inside
-            kernels, graphs = (
-                _launched_inside(each, launches, chosen) for each in (kernels, graphs)
-            )
+            start = launch_starts(launched, launches)
+            opened, closed = chosen.ints("start_ns").min(), chosen.ints("end_ns").max()
+            launched = launched.take((start >= opened) & (start <= closed))
             itself = np.isin(within.ints("start_ns"), chosen.ints("start_ns"))
             within, chosen = within.take(inside(within, chosen) & ~itself), None
         found[pid] = find_iterations(
-            *(kernels, graphs, launches, within, waits.at(pid=pid)),
+            *(launched, launches, within, waits.at(pid=pid)),
             named=chosen,
             text=nvtx or "",
-            first_ns=min(int(starts.min()) for starts in begun if len(starts)),
+            first_ns=int(np.concatenate(begun).min()),
             level=level,
         )
     return found
@@ -89,13 +90,6 @@ def work_to_search(report: SystemReport) -> Work:
         report.frame("memory_operations", PLACED),
         report.frame("graph_launches", (*PLACED, "graph_id")),
     )
-
-
-def _launched_inside(work: Frame, calls: Frame, ranges: Frame) -> Frame:
-    """What one process launched while one of its ranges was open."""
-    start = launch_starts(work, calls)
-    opened, closed = ranges.ints("start_ns").min(), ranges.ints("end_ns").max()
-    return work.take((start >= opened) & (start <= closed))
 
 
 def iteration_numbers(report: SystemReport, events: Frame) -> Ints:

@@ -29,6 +29,7 @@ from nsightpy.commands.iterations import iterations
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.rank_alignment import common_clock
+from nsightpy.query.steps import PLACED
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
@@ -95,9 +96,9 @@ def test_budgets_of_iterations_are_those_of_breakdown_in_the_same_window() -> No
 
 def test_ranges_that_alternate_without_one_around_them_are_one_iteration() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    kernels, graphs, calls, ranges = frames_of(report)
+    kernels, calls, ranges = frames_of(report)
     without = ranges.take(~ranges.labels("name").equals(["iteration"]))
-    found = find_iterations(kernels, graphs, calls, without)
+    found = find_iterations(kernels, calls, without, calls)
     assert len(found) == 8
     assert "'forward'" in found.source
     assert "'optimizer'" in found.source
@@ -105,21 +106,18 @@ def test_ranges_that_alternate_without_one_around_them_are_one_iteration() -> No
 
 def test_names_that_count_are_one_range() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    kernels, graphs, calls, ranges = frames_of(report)
+    kernels, calls, ranges = frames_of(report)
     names = [ranges.labels("name")[row] for row in range(ranges.rows)]
     numbered = Labels.of(
         f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
     )
-    found = find_iterations(kernels, graphs, calls, Frame({**ranges, "name": numbered}))
+    found = find_iterations(kernels, calls, Frame({**ranges, "name": numbered}), calls)
     assert (len(found), found.source) == (8, "repeated range 'iteration #'")
 
 
-def frames_of(report: Any) -> tuple[Frame, Frame, Frame, Frame]:
-    columns = ("start_ns", "end_ns", "pid", "device", "correlation_id")
-    graphs = report.frame("graph_launches", columns)
+def frames_of(report: Any) -> tuple[Frame, Frame, Frame]:
     return (
-        report.frame("kernels", (*columns, "name")),
-        Frame({**graphs, "name": Labels.constant("graph", graphs.rows)}),
+        report.frame("kernels", (*PLACED, "name")),
         report.frame("api_calls", (*CALL_COLUMNS, "name")),
         report.frame("nvtx_ranges", RANGE_COLUMNS),
     )
@@ -204,7 +202,6 @@ def test_ranges_that_hold_the_work_go_before_the_order_of_launches() -> None:
             "name": Labels.constant("cudaLaunchKernel", count),
         }
     )
-    graphs = kernels.take(np.zeros(count, dtype=np.bool_))
     begins = start[::25]
 
     def ranges(times: int, name: str) -> Frame:
@@ -221,7 +218,7 @@ def test_ranges_that_hold_the_work_go_before_the_order_of_launches() -> None:
         )
 
     for times, name in ((1, "work"), (2, "work"), (1, "step")):
-        found = find_iterations(kernels, graphs, calls, ranges(times, name))
+        found = find_iterations(kernels, calls, ranges(times, name), calls)
         assert (len(found), found.source) == (20 // times, f"repeated range {name!r}")
         assert [(one.source, len(one)) for one in found.others] == [(SEQUENCE, 50)]
 
@@ -283,7 +280,7 @@ def steps(durations: list[int]) -> Iterations:
             "name": Labels(none.astype(np.int32), ()),
         }
     )
-    return find_iterations(frame, frame.take(np.zeros(len(start), np.bool_)), calls, NO_RANGES)
+    return find_iterations(frame, calls, NO_RANGES, calls)
 
 
 def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:

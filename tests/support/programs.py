@@ -142,8 +142,8 @@ class Program:
                 "style": Labels.constant("PushPop", some),
             }
         )
-        none = kernel_frame.take(np.zeros(len(kernels), dtype=np.bool_))
-        return find_iterations(kernel_frame, none, call_frame, range_frame, call_frame)
+        first_ns = int(kernels[:, 0].min())
+        return find_iterations(kernel_frame, call_frame, range_frame, call_frame, first_ns=first_ns)
 
 
 def kernel(name: str, us: float = 20) -> Part:

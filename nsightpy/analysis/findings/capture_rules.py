@@ -13,12 +13,7 @@ from nsightpy.units import format_bytes, listed
 
 # What makes figures wrong, and what is missing.
 LOST = (notes.LOST, notes.LOST_RANGES, notes.FAILED)
-LOSSES = (
-    *(*LOST, notes.LEFT_OUT),
-    *(notes.REPEATED, notes.CLAIMED, notes.OTHER_PROGRAMS, notes.MISSING_RANKS),
-)
-# Things said in one sentence.
-_MOST = 3
+MISSING = (notes.LEFT_OUT, notes.REPEATED, notes.CLAIMED, notes.OTHER_PROGRAMS, notes.MISSING_RANKS)
 _AGREES_WITH_HEALTH = {"dominating-kernel", "fp32-gemm", "unfused-elementwise", "opaque-graphs"}
 
 
@@ -50,18 +45,7 @@ def _no_work(job: JobEvidence) -> str:
     why = job.texts(notes.NO_WORK)
     kinds = (notes.FAILED, notes.LOST, notes.UNSUPPORTED, notes.PARTIAL)
     errors = [text for kind in kinds for text in job.texts(kind)]
-    return "; ".join([*why[:1], *errors[: _MOST - 1]]) if why else ""
-
-
-def _incomplete(job: JobEvidence) -> str:
-    """Losses that change a conclusion; where there is no GPU work, its finding says them."""
-    return "" if job.texts(notes.NO_WORK) else listed(job.texts(*LOSSES), _MOST, "; ")
-
-
-def _no_steady_state(job: JobEvidence) -> str:
-    if job.is_part or not job.used or any(row.iterations is not None for row in job.used):
-        return ""
-    return "fewer than three steps that repeat were found, so no step time may be quoted"
+    return "; ".join([*why[:1], *errors[:2]]) if why else ""
 
 
 def _near_capacity(job: JobEvidence) -> str:
@@ -93,16 +77,15 @@ CAPTURE_RULES = (
         "CPU busy, GPU not used",
         INFO,
         lambda job: (
-            f"the CPU worked meanwhile, in {job.host}"
-            if job.host and job.texts(notes.NO_WORK)
-            else ""
+            f"the CPU worked meanwhile, in {job.host}" * bool(job.host and job.texts(notes.NO_WORK))
         ),
     ),
     CaptureRule(
         "capture-incomplete",
         "incomplete capture",
         WARNING,
-        _incomplete,
+        # where there is no GPU work, its finding says them
+        lambda job: "" if job.texts(notes.NO_WORK) else listed(job.texts(*LOST, *MISSING), 3, "; "),
         passed="nothing is lost that changes a conclusion",
     ),
     CaptureRule(
@@ -116,7 +99,11 @@ CAPTURE_RULES = (
         "no-steady-state",
         "no steady state",
         INFO,
-        _no_steady_state,
+        lambda job: (
+            ""
+            if job.is_part or not job.used or any(row.window == "steady" for row in job.used)
+            else "fewer than three steps that repeat were found, so no step time may be quoted"
+        ),
         passed="steps repeat, or a part of the time was asked for",
         next=lambda job: "nvtx" if any(row.has_ranges for row in job.devices) else "kernels",
     ),

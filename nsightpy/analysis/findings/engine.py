@@ -35,15 +35,16 @@ SECTIONS: Mapping[str, tuple[Rule | CaptureRule, ...]] = {
     "ranks": RANK_RULES,
     "breakdown": (*WHOLE_RULES, *CAPTURE_RULES),
 }
+# Where findings stand, in this order: what hides, what lacks, what can be mended, facts, the rest.
+HIDES, LACKS, MENDED, FACT, MINOR = range(5)
 _BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in RULES}
 
 
 @dataclass(frozen=True)
 class Found:
-    """A rule that is true, the device that it is worst on, its time there by name, the finding."""
+    """A rule that is true, its time by name on the device that it is worst on, the finding."""
 
     rule: Rule
-    row: Evidence
     parts: Mapping[str, int]
     finding: Finding
 
@@ -52,12 +53,9 @@ def judge(job: JobEvidence) -> list[Finding]:
     """All findings, in the order of what mending them gains as far as bounds tell."""
     found: list[Found] = []
     for rule in RULES:
-        if rule.variant and any(one.rule.id == rule.id for one in found):
-            continue
-        if (one := _worst(rule, job)) is not None:
+        ids = {one.rule.id for one in found}
+        if rule.id not in ids and (one := _worst(rule, job, "startup-dominates" in ids)):
             found.append(one)
-    if any(one.rule.id == "startup-dominates" for one in found):
-        found = [_in_start_up(one) for one in found]
     captures = [rule.finding(job) for rule in CAPTURE_RULES if rule.text(job)]
     findings = [*captures, *_once(found)]
     return _ordered([*findings, *healthy(job, findings)])
@@ -74,7 +72,7 @@ def has_edit(finding: Finding) -> bool:
     return rule is not None and rule.edit is not None
 
 
-def _worst(rule: Rule, job: JobEvidence) -> Found | None:
+def _worst(rule: Rule, job: JobEvidence, in_start_up: bool) -> Found | None:
     """A rule on the device where it is most severe, and there the largest share of the window."""
     shares = [(rule.share(row), row) for row in job.used]
     true = [(share, row) for share, row in shares if share >= LEAST_SHARE]
@@ -82,7 +80,12 @@ def _worst(rule: Rule, job: JobEvidence) -> Found | None:
         return None
     severities = (INFO, WARNING, ERROR)
     _, row = max(true, key=lambda case: (severities.index(rule.severity(case[1])), case[0]))
-    return Found(rule, row, rule.parts(row), _finding(rule, row, job))
+    finding = _finding(rule, row, job)
+    if in_start_up and rule.pace and row.iterations is None:
+        # in a capture of a start-up the host's pace says nothing of later steps, or little
+        minor = row.moment or rule.share(row) <= MUST_SHARE
+        finding = replace(finding, severity=INFO) if minor else finding
+    return Found(rule, rule.parts(row), finding)
 
 
 def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:
@@ -110,15 +113,6 @@ def _finding(rule: Rule, row: Evidence, job: JobEvidence) -> Finding:
     )
 
 
-def _in_start_up(one: Found) -> Found:
-    """In a capture of a start-up the host's pace says nothing of later steps, or little."""
-    least = 1.0 if one.row.moment else MUST_SHARE
-    slow = one.rule.pace and one.row.iterations is None
-    if not slow or (one.finding.share or 0.0) > least:
-        return one
-    return replace(one, finding=replace(one.finding, severity=INFO))
-
-
 def _once(found: Sequence[Found]) -> list[Finding]:
     """The findings; those that name the time of another one say whose part they are.
 
@@ -127,19 +121,12 @@ def _once(found: Sequence[Found]) -> list[Finding]:
     leads: list[Found] = []
     part_of: dict[str, str] = {}
     for one in sorted(found, key=lambda one: one.finding.severity == INFO):
-        lead = _lead(one, leads)
-        if lead is None:
+        if not leads or _shared(one, leads) < ONE_FACT * sum(one.parts.values()):
             leads.append(one)
         else:
-            part_of[one.finding.name] = lead.finding.id
-    return [replace(one.finding, part_of=part_of.get(one.finding.name, "")) for one in found]
-
-
-def _lead(one: Found, leads: Sequence[Found]) -> Found | None:
-    """The finding that names most of the time of another one, where nearly all of it is named."""
-    if _shared(one, leads) < ONE_FACT * sum(one.parts.values()):
-        return None
-    return max(leads, key=lambda lead: _shared(one, [lead]), default=None)
+            lead = max(leads, key=lambda lead: _shared(one, [lead]))
+            part_of[one.rule.name] = lead.rule.id
+    return [replace(one.finding, part_of=part_of.get(one.rule.name, "")) for one in found]
 
 
 def _shared(one: Found, leads: Sequence[Found]) -> int:
@@ -163,7 +150,9 @@ def _with_gain(finding: Finding, work: Replayable) -> Finding:
 
 def _ordered(findings: Sequence[Finding]) -> list[Finding]:
     """What hides most first, then by what mending gains, then facts; parts follow their whole."""
-    findings = [replace(finding, minor=_minor(finding)) for finding in findings]
+    findings = [
+        replace(one, minor=one.name in _BY_NAME and _order(one)[0] == MINOR) for one in findings
+    ]
     best: dict[str, tuple[int, float]] = {}
     for finding in sorted(findings, key=_order):
         best.setdefault(finding.part_of or finding.id, _order(finding))
@@ -182,24 +171,12 @@ def _order(finding: Finding) -> tuple[int, float]:
     """The class that a finding is of, and in it what mending is worth as far as that is known."""
     rule = _BY_NAME.get(finding.name)
     if finding.severity == ERROR:
-        return 0, 0.0
+        return HIDES, 0.0
     if rule is None and finding.share is not None:
-        return 2, -finding.share
+        return MENDED, -finding.share
     if rule is None or rule.fact:
-        return {WARNING: 1}.get(finding.severity, 4 if rule is None else 3), 0.0
-    return 4 if finding.minor else 2, -round(_gain(rule, finding), 4)
-
-
-def _gain(rule: Rule, finding: Finding) -> float:
-    """What mending is worth as a share of the window, as far as that is known."""
+        return {WARNING: LACKS}.get(finding.severity, MINOR if rule is None else FACT), 0.0
     # a ceiling beyond the window itself cannot be had
-    share = min(finding.share or 0.0, 1.0)
-    return rule.saved * share if finding.gain_share is None else finding.gain_share
-
-
-def _minor(finding: Finding) -> bool:
-    """Whether mending gains nothing that matters, or is about kernels that do not."""
-    rule = _BY_NAME.get(finding.name)
-    if rule is None or rule.fact or finding.severity == ERROR:
-        return False
-    return finding.passing or _gain(rule, finding) < LEAST_SHARE
+    gain = rule.saved * min(finding.share or 0.0, 1.0)
+    gain = gain if finding.gain_share is None else finding.gain_share
+    return MINOR if finding.passing or gain < LEAST_SHARE else MENDED, -round(gain, 4)

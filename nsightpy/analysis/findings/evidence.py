@@ -156,9 +156,9 @@ class Evidence:
     `begun_ns` when a tenth of their work was done, from the window's begin. `in_graphs`: most
     kernels share their launching call with another one; `beside`: most of host-gap lies in
     intervals that another cause has more of. `host` says for people what the host did in host gaps.
-    Of its steady `iterations` (None: not known) `outside` says what is before them. `first_ns` is
-    when the first operation began, `whole_ns` the time from it to the end of the last one,
-    `lead_ns` that from the process's first API call to the first operation (None without calls),
+    `iterations` are steady ones (None: not known). `first_ns` is when the first operation began,
+    `whole_ns` the time from it to the end of the last one, `lead_ns` that from the process's first
+    API call to the first operation (None without calls),
     `capture_ns` how long the whole capture lasted. `peak_bytes` is the largest size of live memory
     (0: not recorded), of `memory_bytes`; `traced`: by PyTorch's profiler; `costly`: what the
     profiler adds to each operator, for people.
@@ -176,7 +176,6 @@ class Evidence:
     beside: bool = False
     host: str = ""
     iterations: int | None = None
-    outside: str = ""
     first_ns: int = 0
     whole_ns: int = 0
     lead_ns: int | None = None

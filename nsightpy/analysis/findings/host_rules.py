@@ -50,7 +50,7 @@ WHOLE_RULES = (
             "{loss_ns:time} of the {capture_ns:time} in which {name} was captured are <iterations|"
             "outside of its steady iterations ({window_ns:time})|no repeated work: it worked "
             "within {whole_ns:time}><late|, and of that {late_ns:time} pass before a tenth of its "
-            "kernels' work is done><outside| ({outside})>: totals over the capture mislead"
+            "kernels' work is done>: totals over the capture mislead"
             "<iterations||; record what repeats, after a warm-up>"
         ),
         next=lambda row, _: "iterations" if row.iterations else "api" if row.causes else "kernels",
@@ -89,7 +89,6 @@ HOST_RULES = (
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
         fact=True,
-        variant=True,
     ),
     Rule(
         "host-gap",

@@ -14,7 +14,7 @@ from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, OTHER, WAI
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, Cause, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame
 
 # What compiles, as ranges say.
 COMPILERS = "compilers"
@@ -26,11 +26,11 @@ def with_idle(
     """A device's row with why it was idle; `calls` are the notable ones of its process."""
     names, groups = _calls(gaps, calls), {}
     for number, (cause, time) in enumerate(gaps.totals.items()):
-        worst = _worst(gaps, gaps.times[:, number]) if time else None
+        worst = Place.worst(gaps.opened, gaps.closed, gaps.times[:, number]) if time else None
         groups[cause] = Group(alone_ns=time, name=names.get(cause, ""), worst=worst)
     overdue = gaps.times[gaps.length >= HOST_GAP_NS, Cause.QUEUED].sum()
-    ended = gaps.times[gaps.after == NO_ROW, Cause.UNKNOWN].sum()
     groups["queued"] = replace(groups["queued"], alone_ns=int(overdue))
+    ended = gaps.times[gaps.after == NO_ROW, Cause.UNKNOWN].sum()
     groups["unknown"] = replace(groups["unknown"], alone_ns=gaps.totals["unknown"] - int(ended))
     # communication that ran alone is of the same finding
     alone, in_mpi = row["exposed-communication"], groups["exposed-communication"]
@@ -43,15 +43,25 @@ def with_idle(
         at = int(np.argmax(gaps.length))
         cause = CAUSES[int(np.argmax(gaps.times[at]))]
         host = activity(launched, gaps, at, row.budget.window, events)
-        groups["longest"] = Group(name=cause, also=host, worst=_worst(gaps, gaps.length))
+        worst = Place.worst(gaps.opened, gaps.closed)
+        groups["longest"] = Group(name=cause, also=host, worst=worst)
     lost = gaps.times[:, Cause.HOST_GAP]
-    row = row.having(
-        groups,
-        causes=gaps.totals,
-        beside=bool(2 * lost[gaps.times.argmax(axis=1) != Cause.HOST_GAP].sum() > lost.sum()),
-        host=_host(row, launched, gaps, events),
+    beside = bool(2 * lost[gaps.times.argmax(axis=1) != Cause.HOST_GAP].sum() > lost.sum())
+    # blocking calls bring about launches one by one, or else work that could be done beside them
+    drained = {"sync-drain": gaps.totals["sync-drain"], "launch-bound": gaps.run_ahead_lost_ns}
+    least = WARNING_SHARE * row.window_ns
+    if sum(drained.values()) < least and not beside:
+        put_off = _put_off(gaps, launched, calls)
+        drained["host-gap"] = put_off if put_off >= least else 0
+    groups["sync-drain"] = replace(
+        groups["sync-drain"],
+        alone_ns=sum(drained.values()),
+        count=int(np.count_nonzero(gaps.held)),
+        name=_draining(gaps, launched),
+        by_name=drained,
     )
-    return row.having({"sync-drain": _drained(row, launched, gaps, calls)})
+    host = _host(row, launched, gaps, events)
+    return row.having(groups, causes=gaps.totals, beside=beside, host=host)
 
 
 def without_causes(row: Evidence, idle: Spans) -> Evidence:
@@ -62,36 +72,16 @@ def without_causes(row: Evidence, idle: Spans) -> Evidence:
     return row.having({"unknown": unknown, "longest": longest})
 
 
-def _worst(gaps: IdleIntervals, cost: Ints) -> Place | None:
-    return Place.worst(gaps.opened, gaps.closed, cost)
-
-
-def _drained(row: Evidence, launched: LaunchedWork, gaps: IdleIntervals, calls: Frame) -> Group:
-    """Idle time that blocking calls brought about; host gaps after them where that is little."""
-    direct, least = row["sync-drain"], WARNING_SHARE * row.window_ns
-    parts = {"sync-drain": direct.alone_ns, "launch-bound": gaps.run_ahead_lost_ns}
-    if sum(parts.values()) < least and not row.beside:
-        blocking = np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY))
-        put_off = _put_off(gaps, launched, calls.take(blocking))
-        parts["host-gap"] = put_off if put_off >= least else 0
-    return replace(
-        direct,
-        alone_ns=sum(parts.values()),
-        count=int(np.count_nonzero(gaps.held)),
-        name=_draining(gaps, launched),
-        by_name=parts,
-    )
-
-
 def _put_off(gaps: IdleIntervals, launched: LaunchedWork, calls: Frame) -> int:
-    """Host-gap time after blocking `calls` that waited for as long since the one before, in ns.
+    """Host-gap time after blocking calls that waited for as long since the one before, in ns.
 
     A bound: work that needs nothing of what the calls waited for could be done meanwhile.
     """
     put_off, drained = 0, gaps.held > 0
+    blocking = calls.take(np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY)))
     for thread in np.unique(gaps.thread[drained]):
         rows = np.flatnonzero((gaps.thread == thread) & (gaps.times[:, Cause.HOST_GAP] > 0))
-        waits = spans_of(calls.at(tid=int(launched.chain.tid(thread))))
+        waits = spans_of(blocking.at(tid=int(launched.chain.tid(thread))))
         since = np.append(np.iinfo(np.int64).min, gaps.closed[rows])[:-1]
         waited = measure_inside(waits, since, gaps.opened[rows]) * drained[rows]
         put_off += int(np.minimum(gaps.times[rows, Cause.HOST_GAP], waited).sum())

@@ -47,7 +47,6 @@ RANK_RULES = (
         ),
         next="ranks",
         of="late",
-        variant=True,
     ),
     Rule(
         "imbalance",
@@ -68,7 +67,6 @@ RANK_RULES = (
         ),
         next="breakdown",
         least=MUST_SHARE,
-        variant=True,
     ),
 )
 COLLECTIVE_RULES = (

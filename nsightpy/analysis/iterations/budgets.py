@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import (
-    MOST_SLOW,
+    LISTED,
     REPEATS,
     SLOW_DEVIATIONS,
     SLOW_SHARE,
@@ -42,12 +43,11 @@ class IterationBudgets:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SlowIteration:
+class SlowIteration(NamedTuple):
     """A steady iteration far above the median: which part grew most against it, by how many ns."""
 
-    iteration: int
     ratio: float
+    iteration: int
     part: str
     grew_ns: int
 
@@ -76,9 +76,10 @@ def slow_iterations(steady: Ints, budgets: IterationBudgets) -> list[SlowIterati
     deviation = float(np.median(np.abs(every[steady] - median)))
     slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
     found = []
-    for number in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
+    for number in slow[np.argsort(-every[slow], kind="stable")][:LISTED].tolist():
         parts = budgets.parts.items()
-        grew = {name: int(part[number] - np.median(part[steady])) for name, part in parts}
-        most = max(grew, key=lambda name: grew[name])
-        found.append(SlowIteration(number, float(every[number]) / median, most, grew[most]))
+        grew, part = max(
+            (int(part[number] - np.median(part[steady])), name) for name, part in parts
+        )
+        found.append(SlowIteration(float(every[number]) / median, number, part, grew))
     return found

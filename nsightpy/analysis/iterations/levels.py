@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.thresholds import CLOSE, MOST, MOSTLY, REPEATS, SAMPLED
+from nsightpy.analysis.iterations.thresholds import CLOSE, LOOKED_INTO, MOST, MOSTLY, REPEATS
 from nsightpy.analysis.iterations.vocabulary import Role
 from nsightpy.analysis.launches import NO_TIME, launch_starts
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
 SEQUENCE, WAITS = "repeated kernel sequence", "work between synchronising calls"
 _EARLIEST = np.iinfo(np.int64).min
-_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "name")
 NEVER = np.empty(0, dtype=np.int64)
 
 
@@ -27,7 +26,7 @@ class LaunchedWork:
     The kernels of one call, a CUDA graph, are one entry: `spent` is the sum of their durations.
     `issued`: start of the call, else own start or an earlier launch of what began later. `waits`:
     when calls that wait for the GPU began, ascending. `first_ns`: when the process's first
-    operation on a GPU began, which may be a copy; None: its first launch.
+    operation on a GPU began, which may be a copy.
     """
 
     name: Labels
@@ -37,7 +36,7 @@ class LaunchedWork:
     spent: Ints
     device: Ints
     waits: Ints = field(default_factory=lambda: NEVER)
-    first_ns: int | None = None
+    first_ns: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -62,21 +61,16 @@ class LaunchedWork:
         return self.take(codes == np.argmax(np.bincount(codes, self.spent)))
 
 
-def work_of(
-    kernels: Frame, graphs: Frame, calls: Frame, waits: Ints = NEVER, first_ns: int | None = None
-) -> LaunchedWork:
+def work_of(launched: Frame, calls: Frame, waits: Ints, first_ns: int) -> LaunchedWork:
     """The work of one process, from the frames that find_iterations takes.
 
     `waits`: when calls began that wait for the GPU.
     """
-    both = kernels
-    if graphs.rows:
-        both = Frame.concatenate([frame.select(_COLUMNS) for frame in (kernels, graphs)])
-    start, end, device = (both.ints(column) for column in ("start_ns", "end_ns", "device"))
-    issued = launch_starts(both, calls)
+    start, end, device = (launched.ints(column) for column in ("start_ns", "end_ns", "device"))
+    issued = launch_starts(launched, calls)
     if (unknown := issued == NO_TIME).any():
         issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
-    name, waits = both.labels("name").merged(), np.sort(waits)
+    name, waits = launched.labels("name").merged(), np.sort(waits)
     work = LaunchedWork(name, start, end, issued, end - start, device, waits, first_ns)
     if bool((issued[1:] > issued[:-1]).all()):
         return work
@@ -149,11 +143,6 @@ class Level:
         """Launches in a usual unit."""
         return int(np.median(self.launches))
 
-    @property
-    def text(self) -> str:
-        """What shows it, for people."""
-        return self.source if self.role else f"{self.source} of {self.size}"
-
     def sums(self, figures: Ints | NDArray[np.bool_]) -> Ints:
         """The sum over each unit of what there is for each launch."""
         before: Ints = np.append(0, np.cumsum(figures, dtype=np.int64))
@@ -215,7 +204,7 @@ class Level:
     @property
     def waited(self) -> bool:
         """Whether the host waits in nearly every one."""
-        return len(self.waits) > 0 and bool((self.waits >= 1).mean() >= MOSTLY)
+        return len(self) > 1 and bool((self.waits >= 1).mean() >= MOSTLY)
 
     @cached_property
     def identical(self) -> float:
@@ -226,7 +215,7 @@ class Level:
     def _same(self, places: Ints, overlap: float) -> float:
         """The share of sampled units at `places` that hold so much of what the middle one holds."""
         # an odd distance: what alternates is seen
-        sampled = places[:: len(places) // SAMPLED | 1]
+        sampled = places[:: len(places) // LOOKED_INTO | 1]
         codes, size = self.work.name.codes, len(self.work.name.values)
         spans = zip(self.low[sampled].tolist(), self.high[sampled].tolist(), strict=True)
         held = np.stack([np.bincount(codes[low:high], minlength=size) for low, high in spans])
@@ -263,8 +252,8 @@ def level_of_marks(source: str, work: LaunchedWork, marks: Ints) -> Level:
     completed = _completed(work)
     end, first = completed[high], int(work.start[marks[0]])
     lead = int(np.median(work.start[marks[1:]] - end[:-1])) if len(marks) > REPEATS else 0
-    earliest = max(int(completed[marks[0]]), first if work.first_ns is None else work.first_ns)
-    start = np.append(max(first - max(lead, 0), min(earliest, first)), end[:-1])
+    earliest = min(max(int(completed[marks[0]]), work.first_ns), first)
+    start = np.append(max(first - max(lead, 0), earliest), end[:-1])
     return Level(source, work, marks, high, start, end)
 
 

@@ -17,8 +17,8 @@ from nsightpy.analysis.iterations.thresholds import (
     ABOUT,
     CLOSE,
     GRAMS,
-    LEVELS,
     LOOKED_AT,
+    LOOKED_INTO,
     MOST,
     REPEATS,
 )
@@ -58,7 +58,7 @@ def recurring(symbols: NDArray[np.int32] | Ints) -> list[Run]:
             and abs(mark.times - level.times) <= max(1, CLOSE * mark.times)
             for level in levels
         )
-        if not again and len(levels) < LEVELS:
+        if not again and len(levels) < LOOKED_INTO:
             levels.append(mark)
     return [mark.run for mark in levels]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.iterations.levels import NEVER, Level, work_of
+from nsightpy.analysis.iterations.levels import NEVER, Level, owner_of, work_of
 from nsightpy.analysis.iterations.steps import (
     RangeGroup,
     find_levels,
@@ -105,29 +105,28 @@ class SteadyState:
 
 
 def find_iterations(
-    kernels: Frame,
-    graphs: Frame,
+    launched: Frame,
     calls: Frame,
     ranges: Frame,
-    host: Frame | None = None,
+    host: Frame,
     *,
     named: Frame | None = None,
     text: str = "",
-    first_ns: int | None = None,
+    first_ns: int = 0,
     level: int | None = None,
 ) -> Iterations:
     """The iterations of one process, from its frames.
 
-    kernels, graphs: start_ns, end_ns, pid, device, correlation_id, name; calls: start_ns, pid and
-    correlation_id of those that launch, by start; ranges: RANGE_COLUMNS; `host`: start_ns and name
-    of other calls, of which those count that wait for the GPU.
+    `launched`: start_ns, end_ns, pid, device, correlation_id, name of kernels and graphs; `calls`:
+    start_ns, pid and correlation_id of those that launch, by start; `ranges`: RANGE_COLUMNS;
+    `host`: start_ns and name of other calls, of which those count that wait for the GPU.
     `named`: the ranges that the user called iterations, as `text`; `level`: the level that the user
     chose. `first_ns`: when the process's first operation on a GPU began, copies among them.
     """
-    if kernels.rows + graphs.rows == 0:
+    if not launched.rows:
         return _none("no kernels and no graph launches")
-    waits = NEVER if host is None else host.ints("start_ns")[host.labels("name").where(WAIT.search)]
-    work = work_of(kernels, graphs, calls, waits, first_ns)
+    waits = host.ints("start_ns")[host.labels("name").where(WAIT.search)]
+    work = work_of(launched, calls, waits, first_ns)
     if named is not None and (chosen := level_that_user_named(named, work, text)) is not None:
         return _phased(chosen, [])
     groups = range_groups(ranges)
@@ -192,12 +191,10 @@ def _phased(chosen: Level, groups: Sequence[RangeGroup]) -> Iterations:
     compute = chosen.sums(np.where(is_communication(work.name), 0, work.spent))
     phase = np.full(len(chosen), STEADY, dtype=object)
     phase[_edges(chosen, compute)] = EDGE
-    warm = np.zeros(len(chosen), dtype=np.bool_)
     for group in groups:
         if group.role is Role.WARM_UP:
-            warm |= (group.holds(chosen.issued) >= 0) & (phase == STEADY)
-    if not warm.all():
-        phase[warm] = WARM_UP
+            warm = owner_of(group.start, group.end, chosen.issued) >= 0
+            phase[warm & (phase == STEADY)] = WARM_UP
     whole = np.flatnonzero(phase == STEADY)
     phase[whole[: _warming(chosen, compute, whole)]] = WARM_UP
     windows = (chosen.source, chosen.start, chosen.end, chosen.launches)
@@ -230,16 +227,17 @@ def _edges(chosen: Level, compute: Ints) -> list[int]:
     kernel is unknown.
     """
     usual, last = float(np.median(chosen.launches)), len(chosen) - 1
-    lengths = chosen.end - chosen.start
     least = MOST * int(compute[1:-1].min()) if last > 1 else 0.0
-    edges = {
+    lengths = chosen.end - chosen.start
+    short = last + 1 == REPEATS and lengths[0] < MOST * int(lengths[1:].min())
+    edges = [
         number
         for number in (0, last)
-        if chosen.launches[number] < NEARLY_ALL * usual or compute[number] < least
-    }
-    if last + 1 == REPEATS and lengths[0] < MOST * int(lengths[1:].min()):
-        edges.add(0)
-    return sorted(edges) if len(chosen) > len(edges) else []
+        if chosen.launches[number] < NEARLY_ALL * usual
+        or compute[number] < least
+        or (short and not number)
+    ]
+    return edges if len(chosen) > len(edges) else []
 
 
 def _none(why: str, levels: Sequence[Level] = ()) -> Iterations:

@@ -7,7 +7,6 @@ of one name but for numbers in it are the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -60,10 +59,6 @@ class RangeGroup:
 
     def __len__(self) -> int:
         return len(self.start)
-
-    def holds(self, times: Ints) -> Ints:
-        """Which of the ranges each time lies in; -1 for none."""
-        return owner_of(self.start, self.end, times)
 
 
 def range_groups(ranges: Frame) -> list[RangeGroup]:
@@ -141,7 +136,10 @@ def find_levels(
     `groups`: its ranges.
     """
     alone = work.on_busiest_device()
-    layered = _has_layers(alone)
+    # a neural network, whose layers repeat, too, computes products
+    layered = bool(
+        alone.named(vocabulary.LEARNING).mean() >= ABOUT and alone.named(vocabulary.PRODUCT).any()
+    )
     found = _repeated(alone)
     if layered and not any(level.coverage >= MOST for level in found):
         # libraries choose products by shape: names but for numbers, by which layers are more alike
@@ -149,19 +147,14 @@ def find_levels(
     found = [level for level in found if level.coverage >= MOST] or [
         level for level in found if len(level) >= FEW
     ]
+    passes = [group for group in groups if group.role in (Role.PASS, Role.STEP)]
     levels = [
-        _judged(level, groups, layered) for level in (*levels_of_ranges(groups, work), *found)
+        _judged(level, passes, layered) for level in (*levels_of_ranges(groups, work), *found)
     ]
     strongest = max((level.evidence for level in levels), default=NOTHING)
     possible = [level for level in levels if level.evidence == strongest > NOTHING]
     named = [level for level in possible if level.role]
     return named[0] if named else _finest(possible, levels), levels
-
-
-def _has_layers(work: LaunchedWork) -> bool:
-    """Whether much of the work is a neural network's, products among it."""
-    learning = float(work.named(vocabulary.LEARNING).mean()) if len(work) else 0.0
-    return learning >= ABOUT and bool(work.named(vocabulary.PRODUCT).any())
 
 
 def _repeated(work: LaunchedWork) -> list[Level]:
@@ -175,7 +168,7 @@ def _repeated(work: LaunchedWork) -> list[Level]:
     return [level for level in repeated if level.coverage >= ABOUT]
 
 
-def _judged(level: Level, groups: Sequence[RangeGroup], layered: bool) -> Level:
+def _judged(level: Level, passes: Sequence[RangeGroup], layered: bool) -> Level:
     """The level with the evidence that its units are steps, or why they are none."""
     if level.role in STEPS:
         return replace(level, evidence=NAMED)
@@ -183,36 +176,29 @@ def _judged(level: Level, groups: Sequence[RangeGroup], layered: bool) -> Level:
         return replace(level, why=f"named as {level.role.value}")
     if level.coverage < MOST:
         return replace(level, why="it holds less than half of the work")
-    evidence, why = _of_network(level, groups) if layered else _of_solver(level)
+    evidence, why = _of_network(level, passes) if layered else _of_solver(level)
     return replace(level, evidence=0 if why else evidence + bool(level.role), why=why)
 
 
-def _of_network(level: Level, groups: Sequence[RangeGroup]) -> tuple[int, str]:
+def _of_network(level: Level, passes: Sequence[RangeGroup]) -> tuple[int, str]:
     """The evidence that the units of a neural network are no layers."""
-    if _in_each(level, vocabulary.OPTIMIZER):
+    updates = level.sums(level.work.named(vocabulary.OPTIMIZER))
+    if (updates > 0).mean() >= MOSTLY and updates.sum() < MOST * level.launches.sum():
         return SUREST, ""
     full = level.coverage >= MOSTLY
-    if full and (_in_each(level, vocabulary.ONCE) or _repeats(level.usual)):
+    if full and _repeats(level.usual):
         return SURE, ""
-    start = level.issued
-    for group in groups:
-        if group.role in (Role.PASS, Role.STEP):
-            owner = group.holds(start)
-            inside = owner >= 0
-            if inside.mean() >= MOSTLY and len(np.unique(owner[inside])) <= MOST * len(start):
-                return NOTHING, f"layers: several lie in one range {group.name!r}"
+    for group in passes:
+        owner = owner_of(group.start, group.end, level.issued)
+        inside = owner[owner >= 0]
+        if len(inside) >= MOSTLY * len(owner) and len(np.unique(inside)) <= MOST * len(owner):
+            return NOTHING, f"layers: several lie in one range {group.name!r}"
     attends = bool(level.usual.named(vocabulary.ATTENTION).any())
     different = len(np.unique(level.usual.name.codes))
     large = different >= (DIFFERENT if attends else DIFFERENT_ALONE)
     if (full and large) or (level.waited and not attends):
         return LIKELY, ""
     return NOTHING, "" if level.role else "nothing shows that it is more than a layer"
-
-
-def _in_each(level: Level, words: re.Pattern[str]) -> bool:
-    """Whether nearly all units hold some launches of such names, which then are few in each."""
-    count = level.sums(level.work.named(words))
-    return bool((count > 0).mean() >= MOSTLY and count.sum() < MOST * level.launches.sum())
 
 
 def _repeats(unit: LaunchedWork) -> bool:
@@ -231,13 +217,11 @@ def _repeats(unit: LaunchedWork) -> bool:
 def _of_solver(level: Level) -> tuple[int, str]:
     """Why units that a name or a wait alone marks cannot be steps; empty where they can."""
     single = level.size == 1
-    if level.source != WAITS and not single:
-        return LIKELY, ""
     short, long = np.quantile(level.spent, (CLOSE, NEARLY_ALL))
-    if long > UNLIKE * short:
+    if long > UNLIKE * short and (level.source == WAITS or single):
         return NOTHING, "their kernels take very different times"
-    rare = level.coverage < MOSTLY or not (level.waited or len(level) >= FEW)
-    return (NOTHING, "single launches") if single and rare else (LIKELY, "")
+    few = level.coverage < MOSTLY or not (level.waited or len(level) >= FEW)
+    return (NOTHING, "single launches") if single and few else (LIKELY, "")
 
 
 def _finest(possible: Sequence[Level], every: Sequence[Level]) -> Level | None:

@@ -24,10 +24,9 @@ LOOKED_AT = 200_000
 # Lengths of the runs of launches that may mark a turn: longer ones tell layers from one another;
 # the longest that are worth their time.
 GRAMS = (1, 4, 16)
-# Levels that are looked into, most regular first: programs have up to 12.
-LEVELS = 24
-# Units whose kernels are compared: a share is known to a tenth then.
-SAMPLED = 24
+# Levels that are looked into, most regular first (programs have up to 12), and units whose kernels
+# are compared (a share is known to a tenth then).
+LOOKED_INTO = 24
 
 # Different kernels: no layer has as many (unfused ones have 25, with their backward pass 40), and
 # none without attention (three convolutions, normalised and activated, have 9).
@@ -50,5 +49,5 @@ WARMING = 0.25
 # Iterations that stand out: share of the median and median deviations above it. 5 % is what people
 # look into; 4.45 are three standard deviations of a normal distribution, which one of 700 passes.
 SLOW_SHARE, SLOW_DEVIATIONS = 0.05, 4.45
-# Levels, slow iterations of a device, and ranks one by one, that are listed for people.
-LISTED, MOST_SLOW, MOST_RANKS = 6, 3, 4
+# Levels, slow iterations, and ranks one by one, that are listed for people.
+LISTED = 4

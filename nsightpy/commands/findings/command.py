@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from glob import escape
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -34,15 +36,11 @@ from nsightpy.units import listed
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 
 
-def _not_twice(table: Table) -> Table:
-    """The table for people: without the notes that are findings."""
-    return replace(table, notes=unsaid(table.notes, table.column("evidence")))
-
-
 @command(
     *FINDING_FIELDS,
     members={"replay": {"type": "object"}},
-    people=_not_twice,
+    # notes that are findings are said once
+    people=lambda table: replace(table, notes=unsaid(table.notes, table.column("evidence"))),
     text="nsightpy.render.text.findings:print_findings",
 )
 def findings(
@@ -158,23 +156,16 @@ def typed_again(inputs: Sequence[str]) -> str:
         folders = {path.rpartition("/")[0] for path in inputs}
         start = _shared_start(inputs)
         end = _shared_start([path[len(start) :][::-1] for path in inputs])[::-1]
+        given = {Path(path).resolve() for path in inputs}
         candidates = [folder or "." for folder in folders] if len(folders) == 1 else []
         for short in (*candidates, f"{escape(start)}*{escape(end)}"):
-            if _finds(short, inputs):
-                return shlex.quote(short)
-    return " ".join(shlex.quote(path) for path in inputs)
+            with suppress(ReportError, OSError):
+                if {path.resolve() for path in find_reports(short)} == given:
+                    return shlex.quote(short)
+    return shlex.join(inputs)
 
 
 def _shared_start(texts: Sequence[str]) -> str:
     """What all texts begin with, character by character."""
-    low, high = min(texts), max(texts)
-    return low[: next((i for i, c in enumerate(low) if not high.startswith(c, i)), len(low))]
-
-
-def _finds(given: str, inputs: Sequence[str]) -> bool:
-    """Whether a folder or pattern stands for these reports and no others."""
-    try:
-        files = find_reports(given)
-    except (ReportError, OSError):
-        return False
-    return {path.resolve() for path in files} == {Path(path).resolve() for path in inputs}
+    alike = takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False))
+    return "".join(each[0] for each in alike)

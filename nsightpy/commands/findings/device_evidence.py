@@ -25,7 +25,7 @@ from nsightpy.analysis.work_graph.host_activity import HostEvents
 from nsightpy.analysis.work_graph.host_chain import MODULE, kinds_of_calls
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
-from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints
+from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.query import Scope
 from nsightpy.query.device_time import RankedBudget, memory_events
@@ -67,8 +67,11 @@ class DeviceSource:
     @cached_property
     def gpus(self) -> dict[tuple[int, int], tuple[Gpu, int]]:
         """The GPUs and the size of their memory."""
+        version, gpus = self.report.tool_version, {}
         rows = self.report.frame("devices").tuples(*GPU_COLUMNS)
-        return {(pid, device): (Gpu(*facts), memory) for pid, device, *facts, memory in rows}
+        for pid, device, sms, major, name, memory in rows:
+            gpus[pid, device] = Gpu(sms, major, name, measured_by_ncu(name, version)), memory
+        return gpus
 
     @cached_property
     def peaks(self) -> dict[tuple[int, int], int]:
@@ -81,19 +84,10 @@ class DeviceSource:
                 peaks[pid, device] = max(peaks.get((pid, device), 0), held)
         return peaks
 
-    def calls(self, pid: int) -> tuple[int | None, Frame]:
-        """When a process first called the API (None: never), and its notable calls."""
-        if self.followed is None:
-            return None, Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
-        chain = self.followed.chain
-        begins = chain.start[chain.pid == pid]
-        first = int(begins.min()) if len(begins) else None
-        return first, chain.frame(chain.notable[chain.pid[chain.notable] == pid])
-
 
 def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     """The row of one device."""
-    place, window = budget.place, budget.budget.window
+    place, window, launched = budget.place, budget.budget.window, source.followed
     on_device = source.work.kernels.rows_at(pid=place[0], device=place[1])
     frames = [frame.at(pid=place[0], device=place[1]) for frame in source.work]
     kernels, operations, graphs = frames
@@ -101,8 +95,7 @@ def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     # by the device alone where processes are not distinguished
     gpu, memory = source.gpus.get(place) or source.gpus.get((0, place[1])) or (Gpu(), 0)
     row = Evidence(
-        *(budget.rank, budget.device, budget.budget),
-        gpu=replace(gpu, ncu=measured_by_ncu(gpu.name, source.report.tool_version)),
+        *(budget.rank, budget.device, budget.budget, gpu),
         groups={
             "graphs": graph_group(graphs, window),
             "slowed": _slowed(kernels, apart, budget.budget),
@@ -114,21 +107,19 @@ def device_evidence(source: DeviceSource, budget: RankedBudget) -> Evidence:
     others = union_of([spans_of(operations), spans_of(graphs)])
     row = with_kernels(row, kernels, apart, others)
     row = with_copies(row, operations, spans_of(kernels) | spans_of(graphs))
-    called, calls = source.calls(place[0])
-    row = _with_begin(row, source, frames, place, called, calls)
+    calls = Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
+    if launched is not None:
+        chain = launched.chain
+        calls = chain.frame(chain.notable[chain.pid[chain.notable] == place[0]])
+    row = _with_begin(row, source, frames, place, calls)
     gaps = source.gaps.get(place)
-    if source.followed is None or gaps is None:
+    if launched is None or gaps is None:
         return without_causes(row, window - (spans_of(kernels) | others))
     # rows of the gaps are those of all kernels
     waits = launching_ns(source.work.kernels, source.communicates | ~on_device, gaps)
     short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)
-    row = row.having({"short": short})
-    row = with_idle(row, source.followed, gaps, calls, source.events[place[0]])
-    return _with_launches(row, source.followed.launch[: len(on_device)][on_device])
-
-
-def _with_launches(row: Evidence, launch: Ints) -> Evidence:
-    """A device's row with what is known of when its kernels were launched."""
+    row = with_idle(row.having({"short": short}), launched, gaps, calls, source.events[place[0]])
+    launch = launched.launch[: len(on_device)][on_device]
     lacking = int(np.count_nonzero(launch == NO_TIME))
     same_call = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
     also = f"{lacking:,} of {len(launch):,} kernels have no recorded launch" if lacking else ""
@@ -160,24 +151,26 @@ def _with_begin(
     source: DeviceSource,
     frames: Sequence[Frame],
     place: tuple[int, int],
-    called: int | None,
     calls: Frame,
 ) -> Evidence:
     """A device's row with what is known of its iterations, and of what came before them.
 
-    `called` is when its process first called the API, `calls` are the notable ones.
+    `calls` are the notable ones of its process.
     """
-    bounds, steady = bounds_of(frames), source.steady.get(place)
-    if bounds is None:
-        return row
-    first, last = bounds
-    queued = 0 if source.followed is None else _queued(source.followed, place, first)
+    first, last = bounds_of(frames) or (0, 0)
+    steady, launched, queued, called = source.steady.get(place), source.followed, 0, None
+    if launched is not None:
+        # work that was launched before the capture is done first
+        first_rows = (launched.place == launched.places.index(place)) & (launched.start == first)
+        by = launched.launched_by[first_rows & (launched.launched_by >= 0)]
+        queued = max(first - int(launched.chain.end[by].min(initial=first)), 0)
+        begins = launched.chain.start[launched.chain.pid == place[0]]
+        called = int(begins.min()) if len(begins) else None
     lead = None if called is None else max(first - queued - called, 0)
     whole = max(last - first, row.window_ns)
     return row.having(
         {"loading": _loading(calls, called, first if steady is None else row.budget.start_ns)},
         iterations=None if steady is None else steady.count,
-        outside="" if steady is None else _outside(frames, row.budget.start_ns, row.window_ns),
         first_ns=first,
         whole_ns=whole,
         lead_ns=lead,
@@ -185,39 +178,17 @@ def _with_begin(
     )
 
 
-def _queued(launched: LaunchedWork, place: tuple[int, int], first: int) -> int:
-    """How long the first operation of a device had been launched before it began, in ns.
-
-    The device did what was launched before the capture.
-    """
-    by = launched.launched_by
-    of_place = launched.place == launched.places.index(place)
-    rows = of_place & (launched.start == first) & (by >= 0)
-    return max(first - int(launched.chain.end[by[rows]].min(initial=first)), 0)
-
-
 def _loading(calls: Frame, called: int | None, before: int) -> Group:
     """The time from when code was first loaded or the context made to a moment, and which call did.
 
-    The first call of a process makes the context, whatever it is.
+    The first call of a process (at `called`) makes the context, whatever it is.
     """
     start, lasted = calls.ints("start_ns"), calls.ints("end_ns") - calls.ints("start_ns")
     makes_context = (start == called) & (lasted >= CONTEXT_NS)
     loads = calls.take(makes_context | (kinds_of_calls(calls.labels("name")) == MODULE)).ordered()
     if not loads.rows or loads.ints("start_ns")[0] >= before:
         return NONE
-    began, call = int(loads.ints("start_ns")[0]), loads.labels("name")[0]
-    lost = before - began
-    return Group(alone_ns=lost, name=call, worst=Place(began, lost), by_name={"start-up": lost})
-
-
-def _outside(frames: Sequence[Frame], before: int, window_ns: int) -> str:
-    """What a device did before its steady state, for people; empty where that is little."""
-    early = [frame.take(frame.ints("start_ns") < before) for frame in frames[:2]]
-    kernels, copies = (spans_of(frame).total for frame in early)
-    parts = [
-        f"{format_time(length)} of {of}"
-        for length, of in ((copies, "one-off copies"), (kernels, "kernels"))
-        if length > LEAST_SHARE * window_ns
-    ]
-    return f"before it: {' and '.join(parts)}" if parts else ""
+    began = int(loads.ints("start_ns")[0])
+    worst = Place(began, before - began)
+    parts = {"start-up": worst.duration_ns}
+    return Group(alone_ns=before - began, name=loads.labels("name")[0], worst=worst, by_name=parts)

@@ -52,48 +52,47 @@ def with_waits(
     `link_rates` are those of nccl-tests in GB/s, by whether nodes are crossed.
     The alignment is there where several ranks, or their collectives, had to be put on one clock.
     """
-    facts: dict[Device, Evidence] = {
-        (str(report.path), *place): device
-        for report, known in results
-        for place, device in known.devices.items()
+    rows: dict[Device, Evidence] = {
+        (str(report.path), *at): row for report, part in results for at, row in part.devices.items()
     }
     if not rank_set.one_job:
         # a device is that of a report, whatever its rank
-        named = (
-            (p, replace(row, label=f"{Path(p[0]).stem}, {row.name}")) for p, row in facts.items()
+        return (
+            {at: replace(row, label=f"{Path(at[0]).stem}, {row.name}") for at, row in rows.items()},
+            None,
+            (),
         )
-        return dict(named), None, ()
-    parts = once(rank_set, [(report, known.recorded.rank_part) for report, known in results])
+    parts = once(rank_set, [(report, part.recorded.rank_part) for report, part in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
-        return facts, None, ()
+        return rows, None, ()
     alignment = align_parts(parts)
     if len(rank_set) > 1:
         clock = CommonClock.of(alignment)
-        for (path, pid, device), row in facts.items():
+        for (path, pid, number), row in rows.items():
             begin = row.budget.start_ns
             ahead = clock.moment(path, pid, begin) - begin
-            facts[path, pid, device] = replace(row, ahead_ns=ahead)
+            rows[path, pid, number] = replace(row, ahead_ns=ahead)
     if not communicate:
-        return facts, alignment, ()
-    names, arrivals = UnitNames.of(alignment), arrivals_of(alignment)
+        return rows, alignment, ()
     units = [(alignment.clocks[unit.clock], unit) for unit in alignment.ledger.units]
-    places = [(clock.report, unit.pid, unit.device) for clock, unit in units]
-    rows = [facts.get(place) for place in places]
-    inside, kinds = _inside(alignment, rows), grouped_collectives(alignment, arrivals)
-    hosts = [clock.host for clock, _ in units]
-    gpus = ["" if row is None else row.gpu.name for row in rows]
-    slow_links, unknown = slow_groups(kinds, hosts, gpus, link_rates)
-    for name, groups in (
+    devices = [(clock.report, unit.pid, unit.device) for clock, unit in units]
+    of_units = [rows.get(device) for device in devices]
+    names, arrivals = UnitNames.of(alignment), arrivals_of(alignment)
+    inside, kinds = _inside(alignment, of_units), grouped_collectives(alignment, arrivals)
+    gpus = ["" if row is None else row.gpu.name for row in of_units]
+    slow_links, unknown = slow_groups(kinds, [clock.host for clock, _ in units], gpus, link_rates)
+    groups = (
         ("slow-collectives", _slow(alignment, kinds, inside, names)),
-        ("slow-link", _links(slow_links, rows, names)),
+        ("slow-link", _links(slow_links, of_units, names)),
         _late(alignment, arrivals, inside),
-    ):
-        for unit, group in groups.items():
-            if (place := places[unit]) in facts:
-                facts[place] = facts[place].having({name: group})
+    )
+    for unit, device in enumerate(devices):
+        if device in rows:
+            lost = {name: by_unit[unit] for name, by_unit in groups if unit in by_unit}
+            rows[device] = rows[device].having(lost)
     models = listed(sorted(model or "a GPU without a name" for model in unknown), most=3)
-    return facts, alignment, (UNKNOWN_LINK.format(models),) if unknown else ()
+    return rows, alignment, (UNKNOWN_LINK.format(models),) if unknown else ()
 
 
 def _slow(
@@ -155,24 +154,15 @@ def _links(
 
 def _late(alignment: Alignment, arrivals: Arrivals, inside: Mask) -> tuple[str, dict[int, Group]]:
     """What others waited for the unit that is late as a rule, or else a few times."""
-    late = straggler_of(alignment, arrivals)
-    if late is None:
-        once = late_once(alignment, arrivals, pairs=False, inside=inside)[:1]
-        return "late", {
-            one.unit: Group(
-                alone_ns=one.cost_ns,
-                count=one.times,
-                worst=_awaited(alignment, arrivals, one.worst),
-            )
-            for one in once
-        }
-    saved = np.where(inside[arrivals.rows], late.saved, 0)
-    group = Group(
-        alone_ns=int(saved.sum()),
-        name=percent_text(late.last_share),
-        worst=_awaited(alignment, arrivals, int(np.argmax(saved))),
-    )
-    return "straggler", {late.unit: group}
+    if (late := straggler_of(alignment, arrivals)) is not None:
+        saved = np.where(inside[arrivals.rows], late.saved, 0)
+        worst = _awaited(alignment, arrivals, int(np.argmax(saved)))
+        lost = Group(alone_ns=int(saved.sum()), name=percent_text(late.last_share), worst=worst)
+        return "straggler", {late.unit: lost}
+    for few in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]:
+        worst = _awaited(alignment, arrivals, few.worst)
+        return "late", {few.unit: Group(alone_ns=few.cost_ns, count=few.times, worst=worst)}
+    return "late", {}
 
 
 def _inside(alignment: Alignment, devices: Sequence[Evidence | None]) -> Mask:

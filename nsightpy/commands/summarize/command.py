@@ -15,7 +15,6 @@ from nsightpy.commands.summarize.sections import (
     SECTIONS,
     Part,
     header_of,
-    outside_text,
     read_part,
     sections_of,
     steady_text,
@@ -80,7 +79,6 @@ def _summary(
         header={
             **header_of(request, values),
             "steady": steady_text(facts, values),
-            "before": outside_text(facts),
             "critical_path": known.path_text,
             "replay_error": None if known.trust is None else known.trust.identity,
             "unexplained": None if known.trust is None else known.trust.unexplained,

@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("duration_ns", "time"),
         Field("kernels"),
         Field("outside_ns", "time"),
-        *fields_in("text", "steady", "before", "critical_path"),
+        *fields_in("text", "steady", "critical_path"),
         *fields_in("share", "replay_error", "unexplained"),
     ),
     "ranks": (
@@ -243,16 +243,6 @@ def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
     by = f" by {', '.join(sorted(sources))}" if any(sources) else ""
     by = f", median {usual_time(states)},{by}" if states else by
     return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
-
-
-def outside_text(facts: JobEvidence) -> str | None:
-    """What lies before the steady state of the device where that is longest, for people."""
-    cases = [
-        (device.whole_ns - device.budget.window_ns, device.outside)
-        for device in facts.devices
-        if device.iterations is not None and device.outside
-    ]
-    return max(cases)[1] if cases else None
 
 
 def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:

@@ -91,7 +91,7 @@ def _devices(summary: Summary, width: int) -> list[Any]:
     texts = (
         idle_causes(summary.sections["idle"], names),
         longest_gap(summary.sections["gaps"], names),
-        "; ".join(str(header[name]) for name in ("steady", "before") if header.get(name)),
+        str(header.get("steady") or ""),
         outside_capture(header),
     )
     window = format_time(max(ns_of(record, "window_ns") for record in budgets.records()))
