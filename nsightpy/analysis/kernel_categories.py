@@ -1,69 +1,39 @@
 """What a kernel computes, by its name: a table of the names that libraries give theirs."""
 
+# ruff: noqa: ISC004 (patterns go over several lines)
+
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from nsightpy.analysis.communication import communicates
 from nsightpy.names import function_name
 
 COMMUNICATION, OTHER = "communication", "other"
 
-
-class Names(NamedTuple):
-    """Names that kernels of one category have, and whose they are."""
-
-    category: str
-    library: str
-    pattern: str
-
-
-# Templates whose arguments say what they compute, looked for in whole names: category, the library
-# whose template it is, pattern. The first that fits.
+# Templates whose arguments say what they compute, looked for in whole names: category, pattern; the
+# library whose template it is stands beside it. The first that fits.
 _TEMPLATES = (
-    Names(
-        "attention",
-        "FlashAttention 3 on CUTLASS",
-        r"cutlass\w*(?:::|\d+)device_kernel.*(?:flash|fmha|[aA]ttn)",
-    ),
-    Names(
-        "convolution",
-        "CUTLASS",
-        r"cutlass\w*(?:::|\d+)Kernel\w*(?:<|I).*(?:[fw]prop|[dw]grad|Conv)",
-    ),
-    Names("gemm", "CUTLASS", r"cutlass\w*(?:::|\d+)(?:device_)?[kK]ernel\w*(?:<|I)"),
-    Names(
-        "copies", "PyTorch", r"elementwise_kernel\w*<.*direct_copy_|apply_kernel<.*(?:Copy<|CopyF)"
-    ),
-    Names("quantise and cast", "PyTorch", r"elementwise_kernel\w*<.*float\d+\w*_copy_"),
-    Names("reduction", "PyTorch", r"multi_tensor_apply_kernel<.*(?:L2|Lp|Max)Norm"),
+    # FlashAttention 3 on CUTLASS
+    ("attention", r"cutlass\w*(?:::|\d+)device_kernel.*(?:flash|fmha|[aA]ttn)"),
+    ("convolution", r"cutlass\w*(?:::|\d+)Kernel\w*(?:<|I).*(?:[fw]prop|[dw]grad|Conv)"),  # CUTLASS
+    ("gemm", r"cutlass\w*(?:::|\d+)(?:device_)?[kK]ernel\w*(?:<|I)"),  # CUTLASS
+    ("copies", r"elementwise_kernel\w*<.*direct_copy_|apply_kernel<.*(?:Copy<|CopyF)"),  # PyTorch
+    ("quantise and cast", r"elementwise_kernel\w*<.*float\d+\w*_copy_"),  # PyTorch
+    ("reduction", r"multi_tensor_apply_kernel<.*(?:L2|Lp|Max)Norm"),  # PyTorch
     # the operators on lists of tensors that PyTorch's and Apex' optimizers are made of
-    Names("optimizer", "PyTorch, Apex", r"multi_tensor_apply_kernel"),
-    Names(
-        "embedding and gather", "PyTorch", r"(?:index|gather)_elementwise_kernel|gpu_index_kernel"
-    ),
-    Names(
-        "elementwise",
-        "PyTorch",
-        r"^(?:void )?at::native::[^<(]*(?:elementwise|pointwise)_\w*kernel",
-    ),
-    Names(
-        "sort and scan", "rocPRIM", r"(?i)rocprim.*(?:scan|sort|select|partition|by_key|histogram)"
-    ),
-    Names("reduction", "rocPRIM", r"(?i)rocprim.*reduce"),
-    Names(
-        "elementwise",
-        "rocPRIM, Thrust",
-        r"(?i)rocprim.*transform|thrust.*(?:parallel_for|for_each)",
-    ),
+    ("optimizer", r"multi_tensor_apply_kernel"),  # PyTorch, Apex
+    ("embedding and gather", r"(?:index|gather)_elementwise_kernel|gpu_index_kernel"),  # PyTorch
+    ("elementwise", r"^(?:void )?at::native::[^<(]*(?:elementwise|pointwise)_\w*kernel"),  # PyTorch
+    ("sort and scan", r"(?i)rocprim.*(?:scan|sort|select|partition|by_key|histogram)"),  # rocPRIM
+    ("reduction", r"(?i)rocprim.*reduce"),  # rocPRIM
+    ("elementwise", r"(?i)rocprim.*transform|thrust.*(?:parallel_for|for_each)"),  # rocPRIM, Thrust
 )
 # Names of functions, looked for in the name without arguments, then in the whole one.
 _FUNCTIONS = (
-    Names(
-        "MoE routing",
-        "vLLM, SGLang, TensorRT-LLM, triton_kernels, Megatron, AITER",
+    (
+        "MoE routing",  # vLLM, SGLang, TensorRT-LLM, triton_kernels, Megatron, AITER
         r"moe_?(?:align|sort|sum|fused_gate|permute|unpermute|finalize|topk|token|lora_align)|"
         r"moe::dev::(?:routing|finalize|permute)|permute_tokens|top_?k_?gating|grouped_topk|"
         r"expert_(?:tokens|offsets|map|counts|first)|expandInputRows|biased_topk|"
@@ -71,143 +41,115 @@ _FUNCTIONS = (
         r"writeback_idx|routing(?:Main|Indices|Kernel|Cluster|Small|From)|sort_chunks_by|"
         r"problem_sizes",
     ),
-    Names(
-        "attention",
-        "FlashAttention, FlashInfer, FlashMLA, cuDNN, xFormers, TensorRT-LLM, vLLM, SGLang, CK",
+    (
+        "attention",  # FlashAttention, FlashInfer, FlashMLA, cuDNN, xFormers, TensorRT-LLM, vLLM
         r"flash(?!infer|_?fft)|fmha|attention|attn|sdpa|(?<![a-z])m[hl]a_|multi_?head|xqa_|"
         r"mmha|Batch(?:Prefill|Decode)With|Single(?:Prefill|Decode)With|MergeStates?|"
         r"Paged_?KV|kv_?cache|kv_indices|reshape_and_cache|concat_and_cache|"
         r"^_fwd_(?:grouped_)?kernel(?:_stage\d)?$",
     ),
-    Names(
-        "attention",
-        "Mamba, flash-linear-attention",
+    (
+        "attention",  # Mamba, flash-linear-attention
         r"selective_scan|selective_state|chunk_(?:scan|state|cumsum)|state_passing|delta_rule|"
         r"fused_recurrent|chunk_\w*_(?:fwd|bwd)_kernel|wkv\d",
     ),
-    Names(
-        "sampling", "FlashInfer, SGLang", r"flashinfer::sampling|Sampling(?:From|Kernel)|RenormProb"
-    ),
-    Names(
-        "normalisation",
-        "PyTorch, Apex, cuDNN, MIOpen, Transformer Engine, vLLM, AITER, CK",
+    ("sampling", r"flashinfer::sampling|Sampling(?:From|Kernel)|RenormProb"),  # FlashInfer, SGLang
+    (
+        "normalisation",  # PyTorch, Apex, cuDNN, MIOpen, Transformer Engine, vLLM, AITER, CK
         r"(?:layer|batch|rms|group|instance|qk)_?norm|normalization::|(?<![a-z])bn_(?:fw|bw)|"
         r"(?<![a-z])ln_(?:fwd|bwd)|RowwiseMoments|GammaBeta|ComputeGradInput|"
         r"ComputeFusedParams|welford|l2norm|add_?norm",
     ),
-    Names("elementwise", "vLLM, SGLang, Transformer Engine", r"rotary|(?<![a-z])rope(?![a-z])"),
-    Names(
-        "sparse and linear algebra",
-        "cuSPARSE, rocSPARSE, AMGX",
+    ("elementwise", r"rotary|(?<![a-z])rope(?![a-z])"),  # vLLM, SGLang, Transformer Engine
+    (
+        "sparse and linear algebra",  # cuSPARSE, rocSPARSE, AMGX
         r"cusparse|rocsparse|hipsparse|csr(?:mv|mm|sv|sm|gemm|geam)|csr_?partition|sp(?:mv|mm|"
         r"sv|sm)(?![a-z])|(?<!\d)spgemm|sddmm|amgx",
     ),
-    Names(
-        "FFT", "cuFFT, rocFFT, VkFFT", r"fft|[sd]pRadix\d|bluestein|(?<![a-z])(?:r2c|c2r)(?![a-z])"
-    ),
-    Names(
-        "embedding and gather",
-        "FBGEMM, PyTorch",
+    ("FFT", r"fft|[sd]pRadix\d|bluestein|(?<![a-z])(?:r2c|c2r)(?![a-z])"),  # cuFFT, rocFFT, VkFFT
+    (
+        "embedding and gather",  # FBGEMM, PyTorch
         r"fbgemm_gpu(?!.*(?:FP\d|quant))|embedding|compute_grad_weight|sum_and_scatter|"
         r"(?:permute|recat)_(?:pooled|copy|2D|indices)|bounds_check_ind|linearize_index",
     ),
-    Names(
-        "convolution",
-        "cuDNN, MIOpen, CK",
+    (
+        "convolution",  # cuDNN, MIOpen, CK
         r"conv(?!e)|winograd|scudnn|[fb]prop|xmma_[dw]grad|(?:dgrad|wgrad)_(?:engine|alg|nchw|"
         r"opt)|im2col|col2im|igemm_(?:fwd|bwd|wrw)|implicit_?gemm|cudnn.*(?:dgrad|wgrad)|"
         r"(?<![a-z])[sh]\d{3,}cudnn|cask_cudnn",
     ),
-    Names(
-        "gemm",
-        "cuBLAS, CUTLASS, hipBLASLt, CK, TensorRT-LLM, DeepGEMM, Marlin, vLLM, triton_kernels",
+    (
+        "gemm",  # cuBLAS, CUTLASS, hipBLASLt, CK, TensorRT-LLM, DeepGEMM, Marlin, triton_kernels
         r"(?<!fb)gemm|gemv|xmma|nvjet|Cijk_|(?<![a-z])b?mm_|matmul|_(?:add|b)?mm(?:_|$)|wgmma|"
         r"split_?k|marlin|machete|fused_moe|(?<![a-z])(?:syrk|symm|trmm)(?![a-z])|"
         r"epilogue::impl::globalKernel",
     ),
-    Names(
-        "quantise and cast",
-        "vLLM, TensorRT-LLM, Transformer Engine, FBGEMM, bitsandbytes",
+    (
+        "quantise and cast",  # vLLM, TensorRT-LLM, Transformer Engine, FBGEMM, bitsandbytes
         r"quant|cvt_(?:fp|warp)|_FP8_?q|FP8rowwise|(?:to|as)_?(?:fp|bf|float|half|e4m3)\d*_|"
         r"(?<![a-z])cast_?(?:trans|kernel|only|copy|to)|(?<![a-z])(?:amax|absmax)|nvfp4|mxfp",
     ),
-    Names(
-        "sampling",
-        "TensorRT-LLM, vLLM, SGLang",
+    (
+        "sampling",  # TensorRT-LLM, vLLM, SGLang
         r"top_?k_?top_?p|top_?p_|(?:multinomial|rejection|gumbel)|sampl(?:e|ing)(?:_|Kernel|"
         r"$)|penalt(?:y|ies)|beam_?search|min_p(?![a-z])|topKStage|logits_?process",
     ),
-    Names(
-        "softmax",
-        "PyTorch, cuDNN, Megatron, Liger",
-        r"soft_?max|cross_?entropy|nll_?loss|logsumexp|xentropy",
-    ),
-    Names(
-        "sort and scan",
-        "CUB, Thrust, PyTorch",
+    # PyTorch, cuDNN, Megatron, Liger
+    ("softmax", r"soft_?max|cross_?entropy|nll_?loss|logsumexp|xentropy"),
+    (
+        "sort and scan",  # CUB, Thrust, PyTorch
         r"sort|Device(?:Scan|Select|Partition|Histogram|RunLength|ReduceByKey|MergeSort|"
         r"Unique)|(?:exclusive|inclusive|prefix|tensor|cum)_?(?:scan|sum)|cumsum|top_?k|"
         r"DeviceCompact|thrust.*(?:scan|unique|partition|merge)|histogram|(?<![a-z])scan(?:_|"
         r"$)",
     ),
-    Names(
-        "optimizer",
-        "Apex, DeepSpeed, bitsandbytes",
-        r"adam(?!ant)|lamb_|(?<![a-z])sgd|adagrad|muon_|kOptimizer\d",
-    ),
-    Names(
-        "embedding and gather",
-        "PyTorch, XLA",
+    # Apex, DeepSpeed, bitsandbytes
+    ("optimizer", r"adam(?!ant)|lamb_|(?<![a-z])sgd|adagrad|muon_|kOptimizer\d"),
+    (
+        "embedding and gather",  # PyTorch, XLA
         r"indexing_|index_?(?:select|copy|put|add|fill|func)|gather|scatter|take_kernel",
     ),
-    Names(
-        "copies",
-        "PyTorch, cuDNN, ROCm, TensorRT",
+    (
+        "copies",  # PyTorch, cuDNN, ROCm, TensorRT
         r"CatArray|cat_copy|split_with_sizes|nc?hwToN|nhwc|transpose|permut|copyBuffer|"
         r"fillBuffer|memcpy|memset|copy_?(?:kernel|pack|tensor|device|page)|copyPacked|"
         r"chunk_cat|genericCopy|reorder|reformat|(?:un)?pack_|cupy_copy",
     ),
-    Names(
-        "sparse and linear algebra",
-        "cuSOLVER, cuBLAS, MAGMA, rocSOLVER",
+    (
+        "sparse and linear algebra",  # cuSOLVER, cuBLAS, MAGMA, rocSOLVER
         r"cusolver|rocsolver|magma|(?<![a-z])[sdcz]?(?:getr[fs]|potr[fs]|tr(?:sm|sv|tri)|"
-        r"geqrf|gesvdj?|sye?vd?j?|larf[tbg]?|laswp|nrm2|asum|axpy|axpby|reduce_1Block|i?amax|dot|scal|ger|"
-        r"rot)(?:_|$|kernel)|vec(?:tor)?_?dot|cholesky|tridiag|eigen|lu_?(?:fact|decomp|"
-        r"solve)|qr_?(?:fact|decomp)|(?<![a-z])dot_?(?:product|kernel)",
+        r"geqrf|gesvdj?|sye?vd?j?|larf[tbg]?|laswp|nrm2|asum|axpy|axpby|reduce_1Block|i?amax|"
+        r"dot|scal|ger|rot)(?:_|$|kernel)|vec(?:tor)?_?dot|cholesky|tridiag|eigen|lu_?(?:fact|"
+        r"decomp|solve)|qr_?(?:fact|decomp)|(?<![a-z])dot_?(?:product|kernel)",
     ),
-    Names(
-        "elementwise",
-        "PyTorch, vLLM, TensorRT-LLM, Apex, CuPy, Kokkos",
+    (
+        "elementwise",  # PyTorch, vLLM, TensorRT-LLM, Apex, CuPy, Kokkos
         r"elementwise|point_?wise|act_and_mul|silu|gelu|(?<![a-z])relu|swi_?glu|activation|"
         r"rotary|(?<![a-z])rope|dropout|bias_|FillFunctor|fill_?(?:kernel|value|array)|clamp|"
         r"masked_|(?<![a-z])triad|vec(?:tor)?_?(?:add|sub|mul|div|scale)|add_?arrays|"
         r"for_each_kernel|distribution_|upsample|doActivation|cupy_fill|cupy_(?!sum|prod|mean|"
         r"max|min|arg|any|all|var|std|dot|norm)\w*__",
     ),
-    Names(
-        "reduction",
-        "PyTorch, CUB, CuPy, cuDNN",
+    (
+        "reduction",  # PyTorch, CUB, CuPy, cuDNN
         r"reduc(?!ed_)|(?:max|avg|average|adaptive)_?pool|cupy_(?:sum|prod|mean|max|min|arg|"
         r"any|all|var|std|norm)|(?<![a-z])(?:sum|norm|mean)_?kernel|warp_?sum|block_?sum|"
         r"accumulate_|arg_?(?:max|min)",
     ),
-    Names(
-        "stencil",
-        "HPC codes, by what they call it",
+    (
+        "stencil",  # HPC codes, by what they call it
         r"stencil|laplac|jacobi|advec|convect|diffus|halo|(?<![a-z])ghost|flux|viscos|riemann|"
         r"divergence|gradient|(?<![a-z])curl|lattice|(?:stream_?)?collide|hydro|heat_|"
         r"wave_?eq|boundary|fdtd|(?<![a-z])lbm|update_[ehuvw]_?field",
     ),
-    Names(
-        "solver",
-        "HPC codes, by what they call it",
+    (
+        "solver",  # HPC codes, by what they call it
         r"(?<!re)solve|precond|gmres|bicg|(?<![a-z])p?cg_|smooth(?:er|ing)|multigrid|prolong|"
         r"restrict(?!_)|residual|gauss|relax(?:ation|_)|pivot|newton|time_?integrat|runge|"
         r"(?<![a-z])rk[234]",
     ),
-    Names(
-        "particles",
-        "GROMACS, LAMMPS, NAMD, and others by what they call it",
+    (
+        "particles",  # GROMACS, LAMMPS, NAMD, and others by what they call it
         r"nbnxn|nbnxm|non_?bonded|pme_|(?<![a-z])lj_|pair_?(?:force|lj|compute)|neighbou?r|"
         r"verlet|particle|n_?body|bonded|(?<![a-z])forces?_|leap_?frog",
     ),
@@ -232,14 +174,10 @@ _PARTS = (
 )
 JIT = "JIT"
 CATEGORIES = tuple(
-    dict.fromkeys(
-        [*(category for category, *_ in (*_FUNCTIONS, *_TEMPLATES)), JIT, COMMUNICATION, OTHER]
-    )
+    dict.fromkeys([*(name for name, _ in (*_FUNCTIONS, *_TEMPLATES)), JIT, COMMUNICATION, OTHER])
 )
-_IN_TEMPLATES = tuple((category, re.compile(text)) for category, _, text in _TEMPLATES)
-_IN_FUNCTIONS = tuple(
-    (category, re.compile(text, re.IGNORECASE)) for category, _, text in _FUNCTIONS
-)
+_IN_TEMPLATES = tuple((category, re.compile(text)) for category, text in _TEMPLATES)
+_IN_FUNCTIONS = tuple((category, re.compile(text, re.IGNORECASE)) for category, text in _FUNCTIONS)
 _IN_PARTS = tuple((category, re.compile(text)) for category, text in _PARTS)
 
 

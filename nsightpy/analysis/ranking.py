@@ -218,22 +218,14 @@ def tally_durations(frame: Frame, by: Sequence[str]) -> Tally:
     return tallies(frame, by, ("duration",))[0]
 
 
-def tally_bytes(frame: Frame, by: Sequence[str]) -> Tally:
-    """Sizes (bytes) per group of the columns in `by`, of those that are known."""
-    return tallies(frame, by, ("bytes",))[0]
-
-
 def tallies(frame: Frame, by: Sequence[str], measures: Sequence[str]) -> list[Tally]:
     """Durations, or columns of numbers from 0 on where they are known, per group."""
     groups = group_by(frame, by)
     measured = []
     for measure in measures:
-        if measure == "duration":
-            measured.append(tally(groups.codes, durations(frame), groups.keys))
-        else:
-            values = frame.ints(measure)
-            known = values >= 0
-            measured.append(tally(groups.codes[known], values[known], groups.keys))
+        values = durations(frame) if measure == "duration" else frame.ints(measure)
+        known = (values >= 0) | (measure == "duration")
+        measured.append(tally(groups.codes[known], values[known], groups.keys))
     return measured
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -45,8 +45,8 @@ def export(
     **common: Unpack[Common],
 ) -> Table:
     """For DuckDB, polars or pandas: each frame is a folder (kernels, api_calls, ...) with a file
-    for each report that has rows of it. rank and report come first. schema.json and README.md say
-    what the columns are.
+    for each report that has rows of it. rank and report come first. schema.json says what the
+    columns are.
     """
     request = Request.of(reports, **common)
     with output_folder(Path(output), force=force) as folder:
@@ -69,22 +69,22 @@ def export(
             report.close()
         if request.scope.is_narrowed:
             notes.append("Frames about the capture itself are exported whole.")
-        names = list(dict.fromkeys(str(row[0]) for row in rows))
-        written = (
-            f"{sum(int(row[1] or 0) for row in rows):,} rows in {len(rows):,} files are written."
-        )
+        total = sum(int(row[1] or 0) for row in rows)
+        written = f"{total:,} rows in {len(rows):,} files are written."
         table = request.finish(Table("export", FIELDS, tuple(rows)), written, *notes)
         document = {
             "schema": f"nsightpy.export/{SCHEMA_VERSION}",
             "inputs": list(table.inputs),
             "times": _CLOCK,
-            "frames": {name: _described(SCHEMAS[name]) for name in names},
+            "frames": {
+                name: _described(SCHEMAS[name])
+                for name in dict.fromkeys(str(row[0]) for row in rows)
+            },
             "files": [row[2] for row in rows],
             "notes": list(texts(table.notes)),
         }
-        described = f"{json.dumps(document, indent=2)}\n"
-        (folder / CONTENTS).write_text(described, encoding="utf-8")
-        (folder / "README.md").write_text(readme(names, file_format), encoding="utf-8")
+        text = f"{json.dumps(document, indent=2)}\n"
+        (folder / CONTENTS).write_text(text, encoding="utf-8")
     return table
 
 
@@ -109,38 +109,13 @@ def _plain(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)[:80] or "report"
 
 
-def columns(schema: Schema) -> tuple[Column, ...]:
-    """The columns of an exported frame."""
-    names = {column.name for column in RANKED} & set(schema.names)
-    own, common = "in the report's own time", "on the clock of all ranks"
-    on_clock = (replace(c, meaning=c.meaning.replace(own, common)) for c in schema.columns)
-    return (*(column for column in RANKED if column.name not in names), *on_clock)
-
-
 def _described(schema: Schema) -> dict[str, Any]:
     """A frame as data; what is not known is null where it is NaN in the columns."""
-    every = [
+    own, common = "in the report's own time", "on the clock of all ranks"
+    on_clock = [replace(c, meaning=c.meaning.replace(own, common)) for c in schema.columns]
+    columns = (*(column for column in RANKED if column.name not in schema.names), *on_clock)
+    described = [
         {**asdict(each), "missing": each.missing if each.missing == each.missing else None}
-        for each in columns(schema)
+        for each in columns
     ]
-    return {"meaning": schema.meaning, "columns": every}
-
-
-def readme(names: Iterable[str], suffix: str) -> str:
-    """README.md: a section for each frame, a row for each column."""
-    lines = [
-        "# Frames",
-        "",
-        f"Each folder is a frame, with one .{suffix} file for each report that has rows of it.",
-        f"{_CLOCK} Sizes are in bytes.",
-        "Names come from the reports: they are data, not text to trust.",
-    ]
-    for name in names:
-        schema = SCHEMAS[name]
-        lines += ["", f"## {name}", "", f"{schema.meaning}", ""]
-        lines += ["| column | kind | unit | meaning | not known |", "|---|---|---|---|---|"]
-        lines += [
-            f"| {c.name} | {c.kind} | {c.unit} | {c.meaning.replace('|', '/')} | {c.missing} |"
-            for c in columns(schema)
-        ]
-    return "\n".join(lines) + "\n"
+    return {"meaning": schema.meaning, "columns": described}

@@ -70,8 +70,8 @@ def _with_source(report: SystemReport, scope: Scope, *, work: Work) -> tuple[Any
 
 def _with_notes(parts: Parts[tuple[Any, str]], *, combine: Callable[[Parts[Any]], Any]) -> Table:
     """The table with what part of the time has a line, and what lines are."""
-    made = [(report, tallies) for report, (tallies, _) in parts.results]
-    table: Table = combine(replace(parts, results=made))
+    tallied = [(report, tallies) for report, (tallies, _) in parts.results]
+    table: Table = combine(replace(parts, results=tallied))
     times = list(zip(table["line"], map(number, table["Total Time (ns)"]), strict=True))
     linked, whole = sum(time for line, time in times if line), sum(time for _, time in times)
     if not whole:

@@ -77,15 +77,13 @@ def shell_line(run: Run, options: Options) -> str:
 def name_filter(name: str) -> str:
     """The value of -k for this name alone: itself where that is safe, else an anchored regex."""
     # ^ and $ match at every line of a name; these do not, but few know them
-    return name if _PLAIN.fullmatch(name) else f"regex:\\A({exact_regex(name)})(?![\\s\\S])"
-
-
-def exact_regex(name: str) -> str:
-    r"""A regular expression for this text alone; what is not printable ASCII byte by byte, \x0a."""
-    return "".join(map(_escaped, name))
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"regex:\\A({''.join(map(_escaped, name))})(?![\\s\\S])"
 
 
 def _escaped(character: str) -> str:
+    r"""As it is in a regular expression; what is not printable ASCII byte by byte, \x0a."""
     if _WORD.match(character):
         return character
     if character.isascii() and character.isprintable():

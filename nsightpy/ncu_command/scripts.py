@@ -135,7 +135,11 @@ def script(
     if kind == "plain":
         lines += [_ALONE.rstrip()]
     else:
-        lines += [*_launch(starter, job, launcher), _per_rank(starter.rank_variables).rstrip()]
+        nested, names = "", starter.rank_variables
+        for name in reversed(names):
+            nested = f"{name}:-${{{nested}}}" if nested else f"{name}:-"
+        ranked = _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(names))
+        lines += [*_launch(starter, job, launcher), ranked.rstrip()]
     for run in runs:
         title = "".join(c if c.isprintable() else " " for c in run.title)
         rank = "" if run.rank is None else str(run.rank)
@@ -153,10 +157,3 @@ def _launch(starter: Launcher, job: Job, launcher: Sequence[str]) -> list[str]:
     if starter.more and job.nodes > 1:
         lines += [f"launch+=({job.fill(starter.more)})"]
     return lines
-
-
-def _per_rank(variables: Sequence[str]) -> str:
-    nested = ""
-    for name in reversed(variables):
-        nested = f"{name}:-${{{nested}}}" if nested else f"{name}:-"
-    return _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(variables))

@@ -15,7 +15,7 @@ from nsightpy.analysis.ranking import (
     MEMORY,
     ranked as ranked_by,
     shaped,
-    tally_bytes,
+    tallies,
     tally_durations,
 )
 from nsightpy.frames import Frame, Labels
@@ -151,7 +151,7 @@ def memory(rows: list[tuple[str, int, int]]) -> Table:
     time = tally_durations(operations, ["operation"])
     # the groups of the sizes in an order of their own
     backwards = operations.take(np.arange(len(rows))[::-1])
-    size = tally_bytes(backwards, ["operation"])
+    (size,) = tallies(backwards, ["operation"], ["bytes"])
     measures = {"duration": time.statistics(), "bytes": size.statistics()}
     return ranked_by("memory", MEMORY, measures)
 

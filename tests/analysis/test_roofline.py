@@ -184,15 +184,13 @@ def test_instructions_are_counted_as_operations(
 )
 def test_peaks_from_lanes(capability: str, fp32: int, fp64: int | None) -> None:
     counts = {
-        f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum": 1e6
-        for kind in ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
+        name.replace("per_cycle_elapsed", "").rstrip("."): 1e6
+        for name in (per_cycle("f", 1, 1, 1) | per_cycle("d", 1, 1, 1))
     }
-    one = roofline_of(
-        CLOCKS | counts | {"device__attribute_multiprocessor_count": 10}, capability=capability
-    )
+    sms = {"device__attribute_multiprocessor_count": 10}
+    one = roofline_of(CLOCKS | counts | sms, capability=capability)
     peaks = {p.precision: p.peak_flops_per_s for p in one.points}
-    assert peaks["fp32"] == fp32 * 10 * 2 * 1e9
-    assert peaks["fp64"] == (fp64 and fp64 * 10 * 2 * 1e9)
+    assert peaks == {"fp32": fp32 * 20e9, "fp64": fp64 and fp64 * 20e9}
     assert one.points[0].flops_per_s == pytest.approx(4e6 / 1e-3)
 
 
@@ -250,60 +248,49 @@ def test_caches_by_metric_generation(capability: str, level: str, counter: str, 
     assert (found.peak_bytes_per_s, found.bytes_per_s) == (160e9 * size, 1e10 * size)
 
 
-def paths(work: dict[str, float], peaks: dict[str, float]) -> dict[str, float]:
-    """Tensor paths: operations and peak per cycle."""
-    name = "sm__ops_path_tensor_{}.sum.{}"
-    found = {name.format(path, "peak_sustained"): peak for path, peak in peaks.items()}
-    return found | {name.format(path, "per_cycle_elapsed"): work.get(path, 0.0) for path in peaks}
-
-
+# Operations per cycle at most.
 HOPPER = {
-    "src_bf16_dst_fp32": 8192.0,
+    **dict.fromkeys(["src_bf16_dst_fp32", "src_fp16"], 8192.0),
     "op_hgmma_src_bf16_dst_fp32_sparsity_off": 4096.0,
     "op_hgmma_src_bf16_dst_fp32_sparsity_on": 8192.0,
-    "op_hmma_src_bf16_dst_fp32_sparsity_off": 2730.7,
-    "src_fp16": 8192.0,
     "op_hgmma_src_fp16_sparsity_off": 4096.0,
-    "op_hmma_src_fp16_dst_fp32_sparsity_off": 2730.7,
-    "src_fp64": 256.0,
+    **{f"op_hmma_src_{kind}_dst_fp32_sparsity_off": 2730.7 for kind in ("bf16", "fp16")},
 }
-
-
-AMPERE = {"src_tf32_dst_fp32_sparsity_off": 1024.0, "src_tf32_dst_fp32_sparsity_on": 2048.0}
+PARTS = {"src_tf32_dst_fp32_sparsity_off": 1024.0, "src_tf32_dst_fp32_sparsity_on": 2048.0}
+WHOLE = {"src_fp64": 128.0, "src_fp16_dst_fp16": 64.0}
 
 
 @pytest.mark.parametrize(
-    ("busy", "peaks", "found", "remark"),
+    ("peaks", "busy", "precision", "peak", "remark"),
     [
         # the dense peak is the roof, the aggregate the work
+        (HOPPER, "src_bf16_dst_fp32 op_hgmma_src_bf16_dst_fp32_sparsity_off", "bf16", 4096e9, ""),
         (
-            ["src_bf16_dst_fp32", "op_hgmma_src_bf16_dst_fp32_sparsity_off"],
-            *(HOPPER, ("tensor_bf16", 10e9, 4096e9), ""),
+            *(HOPPER, "src_bf16_dst_fp32 op_hgmma_src_bf16_dst_fp32_sparsity_on"),
+            *("bf16", 8192e9, "sparsity"),
         ),
         (
-            ["src_bf16_dst_fp32", "op_hgmma_src_bf16_dst_fp32_sparsity_on"],
-            *(HOPPER, ("tensor_bf16", 10e9, 8192e9), "sparsity"),
-        ),
-        (
-            ["src_fp16", "op_hmma_src_fp16_dst_fp32_sparsity_off"],
-            *(HOPPER, ("tensor_fp16", 10e9, 4096e9), "cannot exceed 67 %"),
+            *(HOPPER, "src_fp16 op_hmma_src_fp16_dst_fp32_sparsity_off"),
+            *("fp16", 4096e9, "cannot exceed 67 %"),
         ),
         # without an aggregate, and without parts
-        (["src_tf32_dst_fp32_sparsity_off"], AMPERE, ("tensor_tf32", 10e9, 1024e9), ""),
-        (["src_fp64"], {"src_fp64": 128.0}, ("tensor_fp64", 10e9, 128e9), ""),
-        (
-            ["src_fp16_dst_fp16"],
-            *({"src_fp16_dst_fp16": 128.0}, ("tensor_fp16_dst_fp16", 10e9, 128e9), ""),
-        ),
+        (PARTS, "src_tf32_dst_fp32_sparsity_off", "tf32", 1024e9, ""),
+        (WHOLE, "src_fp64", "fp64", 128e9, ""),
+        (WHOLE, "src_fp16_dst_fp16", "fp16_dst_fp16", 64e9, ""),
     ],
 )
 def test_work_and_roof_of_tensor_cores(
-    busy: list[str], peaks: dict[str, float], found: tuple[str, float, float], remark: str
+    peaks: dict[str, float], busy: str, precision: str, peak: float, remark: str
 ) -> None:
-    one = roofline_of(CLOCKS | paths(dict.fromkeys(busy, 10.0), peaks), capability="9.0")
-    assert [(p.precision, p.flops_per_s, p.peak_flops_per_s) for p in one.points] == [found]
-    assert bool(one.remarks) == bool(remark)
-    assert remark in " ".join(one.remarks)
+    name = "sm__ops_path_tensor_{}.sum.{}"
+    metrics = {name.format(path, "peak_sustained"): value for path, value in peaks.items()}
+    metrics |= {name.format(path, "per_cycle_elapsed"): 0.0 for path in peaks}
+    metrics |= {name.format(path, "per_cycle_elapsed"): 10.0 for path in busy.split()}
+    one = roofline_of(CLOCKS | metrics, capability="9.0")
+    assert [(p.precision, p.flops_per_s, p.peak_flops_per_s) for p in one.points] == [
+        (f"tensor_{precision}", 10e9, peak)
+    ]
+    assert (bool(one.remarks), remark in " ".join(one.remarks)) == (bool(remark), True)
 
 
 def test_512_operations_per_instruction_on_volta_only() -> None:
@@ -341,48 +328,41 @@ def test_a_wanted_clock_moves_the_peaks_of_the_sms_only() -> None:
         assert (dram.peak_bytes_per_s, l1.peak_bytes_per_s) == (10e9, factor * 10e9)
 
 
-@pytest.mark.parametrize(
-    ("compute", "memory", "waves", "title"),
-    [
-        (80.0, 10.0, 0.1, "High Throughput"),
-        (10.0, 80.0, None, "High Throughput"),
-        (59.9, 20.0, 0.99, "Small Grid"),
-        (59.9, 59.9, 1.0, "Latency Issue"),
-        (20.0, 20.0, None, None),
-        (60.0, 50.0, 0.1, "High Compute Throughput"),
-        (50.0, 60.0, 0.1, "High Memory Throughput"),
-        (60.0, 50.1, 0.1, "Balanced Throughput"),
-        (79.9, 79.9, 5.0, "Balanced Throughput"),
-        (None, 50.0, 5.0, None),
-        (50.0, None, 5.0, None),
-    ],
-)
-def test_classes_at_their_thresholds(
-    compute: float | None, memory: float | None, waves: float | None, title: str | None
-) -> None:
-    assert classify(compute, memory, waves) == title
+CLASSES = {
+    "High Throughput": [(80.0, 10.0, 0.1), (10.0, 80.0, None)],
+    "Small Grid": [(59.9, 20.0, 0.99)],
+    "Latency Issue": [(59.9, 59.9, 1.0)],
+    "High Compute Throughput": [(60.0, 50.0, 0.1)],
+    "High Memory Throughput": [(50.0, 60.0, 0.1)],
+    "Balanced Throughput": [(60.0, 50.1, 0.1), (79.9, 79.9, 5.0)],
+    None: [(20.0, 20.0, None), (None, 50.0, 5.0), (50.0, None, 5.0)],
+}
+
+
+@pytest.mark.parametrize("title", CLASSES)
+def test_classes_at_their_thresholds(title: str | None) -> None:
+    assert {classify(*figures) for figures in CLASSES[title]} == {title}
 
 
 def test_limiters_stalls_and_the_busiest_unit() -> None:
-    stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    limits = {"registers": 4.0, "shared_mem": 4.0, "warps": 8.0}
+    stalls = {"long_scoreboard": 6.0, "selected": 9.0, "wait": 2.0}
     metrics = {
-        "launch__occupancy_limit_registers": 4.0,
-        "launch__occupancy_limit_shared_mem": 4.0,
-        "launch__occupancy_limit_warps": 8.0,
-        stall.format("long_scoreboard"): 6.0,
-        stall.format("selected"): 9.0,
-        stall.format("wait"): 2.0,
+        **{f"launch__occupancy_limit_{name}": value for name, value in limits.items()},
+        **{
+            f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio": value
+            for name, value in stalls.items()
+        },
         "smsp__average_warp_latency_per_inst_issued.ratio": 12.0,
         "l1tex__a.avg": 5.0,
         "lts__b.avg": 70.0,
     }
     breakdown = "breakdown:gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
     frames = frames_of(metrics, texts={breakdown: "l1tex__a.avg,lts__b.avg,absent"})
-    (one,) = launch_rooflines(*frames)
-    assert one.speed.limiters == ("registers", "shared memory")
-    assert one.speed.stalls == (("long scoreboard", 6.0), ("wait", 2.0))
-    assert one.speed.leading_stall == ("long scoreboard", 0.5)
-    assert one.speed.busiest == "L2"
+    speed = launch_rooflines(*frames)[0].speed
+    assert speed.limiters == ("registers", "shared memory")
+    assert speed.stalls == (("long scoreboard", 6.0), ("wait", 2.0))
+    assert (speed.leading_stall, speed.busiest) == (("long scoreboard", 0.5), "L2")
 
 
 @needs_library
@@ -431,17 +411,12 @@ def test_the_simulated_sample_gives_back_its_truth() -> None:
                 assert tensor.flops_per_s * seconds == pytest.approx(ops, rel=1e-4)
 
 
-def test_nvidias_verdict_stands_in_where_the_metrics_are_missing() -> None:
+def test_what_stands_in_for_missing_and_damaged_metrics() -> None:
     launches, metrics, _ = frames_of(CLOCKS)
     told = Rule(0, "SOLBottleneck", "SpeedOfLight", "optimization", "Latency Issue", "...")
     (one,) = launch_rooflines(launches, metrics, framed(RULES, [told]))
-    assert one.speed.classification == "Latency Issue"
-    assert one.remarks == ()
-
-
-def test_what_damage_left_makes_no_point() -> None:
-    one = roofline_of(CLOCKS | per_cycle("f", 1e300, 1, 1) | per_cycle("d", -5, 1, 1))
-    assert one.points == ()
+    assert (one.speed.classification, one.remarks) == ("Latency Issue", ())
+    assert not roofline_of(CLOCKS | per_cycle("f", 1e300, 1, 1) | per_cycle("d", -5, 1, 1)).points
 
 
 def test_a_rule_says_once_the_most_it_promises_and_nothing_where_it_promises_none() -> None:

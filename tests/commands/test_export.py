@@ -60,10 +60,9 @@ def test_large_frames_are_written_stretch_by_stretch_and_are_the_same(
         assert not tables or tables[0].equals(tables[1])
 
 
-def test_schema_and_readme_name_every_column(tmp_path: Path) -> None:
+def test_the_schema_names_every_column(tmp_path: Path) -> None:
     ask("export", TRAINING, "-o", tmp_path, "--format", "csv", "-q")
     schema = json.loads((tmp_path / "schema.json").read_text())
-    readme = (tmp_path / "README.md").read_text()
     assert schema["schema"] == "nsightpy.export/1"
     assert set(schema["files"]) == {str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.csv")}
     for file in schema["files"]:
@@ -71,7 +70,6 @@ def test_schema_and_readme_name_every_column(tmp_path: Path) -> None:
         frame = file.split("/")[0]
         named = [column["name"] for column in schema["frames"][frame]["columns"]]
         assert sorted(header) == sorted(named)
-        assert f"## {frame}" in readme
 
 
 def test_only_an_earlier_export_is_replaced(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nsightpy.analysis.selection.coverage import MOST_CHOSEN, ProfiledProcess, choose_kernels
+from nsightpy.analysis.selection.coverage import choose_kernels
 from nsightpy.analysis.selection.launch_places import Portion, Variant, portions, variant_launches
+from nsightpy.analysis.selection.thresholds import MOST_CHOSEN
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports.opening import open_report
@@ -185,8 +186,8 @@ def test_wrong_usage(tmp_path: Path, wrong: dict[str, object]) -> None:
     st.floats(0.01, 1.0),
 )
 def test_no_smaller_set_covers(times: dict[str, int], coverage: float) -> None:
-    unit, size = ProfiledProcess("r", 0, 1), (1, 1, 1)
-    found = [(unit, Portion(Variant(n, n, n, size, size), 1, 1, t)) for n, t in times.items()]
+    size = (1, 1, 1)
+    found = [Portion(Variant(n, n, n, size, size), 1, 1, t) for n, t in times.items()]
     made = choose_kernels(found, coverage=coverage)
     wanted = len(made.choices) + len(made.unreachable)
     ranked = sorted(times.values(), reverse=True)

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command import Options, Run, argv
-from nsightpy.ncu_command.runs import nvtx_filter
+from nsightpy.ncu_command.runs import Options, Run, argv, nvtx_filter
 from tests.support.ncu_stand_in import Bench, Scripted, stand_in, write_export
 from tests.support.reports import ask
 

@@ -11,7 +11,7 @@ import pytest
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command import Job
+from nsightpy.ncu_command.scripts import Job
 from tests.support.ncu_stand_in import Bench, Scripted, write_export
 from tests.support.reports import ROOT
 

@@ -44,9 +44,7 @@ class AllocationPlaces:
 
     def of(self, stacks: Ints) -> Ints:
         """The place of each stack number; -1 stays -1."""
-        if not len(self.codes):
-            return np.full(len(stacks), -1, dtype=np.int64)
-        return np.where(stacks >= 0, self.codes[np.maximum(stacks, 0)], -1)
+        return np.append(self.codes, -1)[stacks]
 
 
 def places(frames: Frame, by: str = "place") -> AllocationPlaces:
@@ -57,7 +55,10 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
     """
     stack = frames.ints("stack")
     count = int(stack[-1]) + 1 if len(stack) else 0
-    kind = _kinds(frames)
+    # how well each frame names a place: from its file, then from its function
+    kind = frames.labels("file").map(kind_of_file, np.int64)
+    machinery = frames.labels("function").where(_MACHINERY.match)
+    kind = np.where((kind == _CPP) & machinery, _ALLOCATOR, kind)
     order = np.lexsort((np.arange(len(stack)), kind, stack))
     first = order[np.searchsorted(stack[order], np.arange(count))]
     files = short_paths(frames.labels("file"))
@@ -71,13 +72,6 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
     )
     names = [_name(frames, files, int(first[row]), by) for row in rows.tolist()]
     return _merged(codes.reshape(-1).astype(np.int64), names)
-
-
-def _kinds(frames: Frame) -> Ints:
-    """How well each frame names a place, from its file, then from its function."""
-    kind = frames.labels("file").map(kind_of_file, np.int64)
-    machinery = frames.labels("function").where(_MACHINERY.match)
-    return np.where((kind == _CPP) & machinery, _ALLOCATOR, kind)
 
 
 def kind_of_file(file: str) -> int:

@@ -91,9 +91,6 @@ class SnapshotIterations:
     start: Ints
     end: Ints
 
-    def __len__(self) -> int:
-        return len(self.start)
-
 
 def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
     """The iterations that a snapshot has (schema snapshot_ranges).
@@ -123,29 +120,16 @@ def left_behind(
 
     codes: the place of each allocation in `names`.
     """
-    if not len(spans) or not recorded.events:
-        return []
-    live = recorded.live
     growth = []
     for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
-        if start < recorded.times[0]:
+        if not recorded.events or start < recorded.times[0]:
             continue
         first, last = recorded.states(start, end)
-        size = np.where(recorded.alive(last), recorded.bytes, 0) - np.where(
-            recorded.alive(first), recorded.bytes, 0
-        )
-        grown = np.bincount(codes, size, len(names)).astype(np.int64)
+        live = recorded.live[first : last + 1]
+        change = recorded.alive(last).astype(np.int64) - recorded.alive(first)
+        grown = np.bincount(codes, change * recorded.bytes, len(names)).astype(np.int64)
         most = int(np.argmax(grown))
-        known = bool(grown[most] > 0)
-        name = names[most] if known else ""
-        growth.append(
-            MemoryGrowth(
-                start,
-                end,
-                int(live[first : last + 1].max()),
-                int(live[last] - live[first]),
-                name,
-                int(grown[most]) if known else 0,
-            )
-        )
+        at, size = (names[most], int(grown[most])) if grown[most] > 0 else ("", 0)
+        left = int(live[-1] - live[0])
+        growth.append(MemoryGrowth(start, end, int(live.max()), left, at, size))
     return growth

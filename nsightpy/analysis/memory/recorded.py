@@ -90,23 +90,18 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
     active = blocks.labels("state").where(lambda name: name.startswith("active"))
     kept = np.flatnonzero(active & ~np.isin(blocks.ints("address"), address))
     size, stack = events.ints("bytes")[places], events.ints("stack")[places]
+    # what is reserved, backwards from what the segments held at the dump
+    grown = events.ints("bytes") * (
+        actions.equals(GROWS).astype(np.int64) - actions.equals(SHRINKS)
+    )
     return Recorded(
         np.concatenate([np.full(len(kept) + np.count_nonzero(lost), BEFORE), places[allocs]]),
         np.concatenate([np.full(len(kept), count), places[lost], ended[allocs]]),
         np.concatenate([blocks.ints("requested_bytes")[kept], size[lost], size[allocs]]),
         np.concatenate([blocks.ints("stack")[kept], np.full(lost.sum(), -1), stack[allocs]]),
         events.ints("start_ns"),
-        _reserved(events, segments),
+        int(segments.ints("bytes").sum()) - np.append(np.cumsum(grown[::-1])[::-1], 0),
     )
-
-
-def _reserved(events: Frame, segments: Frame) -> Ints:
-    """Reserved bytes of each state, backwards from what the segments held at the dump."""
-    actions = events.labels("action")
-    change = np.where(actions.equals(GROWS), events.ints("bytes"), 0)
-    change = np.where(actions.equals(SHRINKS), -events.ints("bytes"), change)
-    later = np.append(np.cumsum(change[::-1])[::-1], 0)
-    return int(segments.ints("bytes").sum()) - later
 
 
 OOM = "oom"
@@ -125,10 +120,6 @@ class Reserve:
     unused: int
     free_pieces: int
     largest_free: int
-
-    @property
-    def unused_share(self) -> float | None:
-        return self.unused / self.reserved if self.reserved else None
 
 
 @dataclass(frozen=True, slots=True)

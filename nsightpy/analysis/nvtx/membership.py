@@ -69,8 +69,8 @@ def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:
 
 def call_keys(calls: Frame, ranges: Frame) -> Ints:
     """The calls inside the ranges as sorted keys (process and correlation id as one number)."""
-    mine = calls.take(inside(calls, ranges) & (calls.ints("correlation_id") > 0))
-    return np.unique(launch_key(mine))
+    launches = calls.take(inside(calls, ranges) & (calls.ints("correlation_id") > 0))
+    return np.unique(launch_key(launches))
 
 
 def launch_key(frame: Frame) -> Ints:
@@ -89,7 +89,6 @@ def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans
     places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
     for number, place in enumerate(places):
         done = project(ranges, launched(operations.take(code == number), calls))
-        some = done.found
-        if some.any():
-            by_place[place] = union(done.start[some], done.end[some])
+        if done.found.any():
+            by_place[place] = union(done.start[done.found], done.end[done.found])
     return by_place

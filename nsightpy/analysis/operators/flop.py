@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,8 +24,6 @@ from nsightpy.units import counted
 
 Shape: TypeAlias = Sequence[int]
 Formula: TypeAlias = Callable[[list[Any], list[Any]], float]
-
-
 STEP = "ProfilerStep#"
 
 
@@ -36,29 +35,21 @@ def operator_flop(operators: Frame) -> Floats:
     names, shapes, inputs = (operators.labels(n) for n in ("name", "shapes", "inputs"))
     flop = np.full(operators.rows, np.nan)
     rows = np.flatnonzero(names.where(lambda name: name in FORMULAS))
-    known: dict[tuple[int, int, int], float] = {}
+    counted = lru_cache(None)(_count)
     for row in rows.tolist():
-        key = int(names.codes[row]), int(shapes.codes[row]), int(inputs.codes[row])
-        if key not in known:
-            known[key] = _count(FORMULAS[names[row]], shapes[row], inputs[row])
-        flop[row] = known[key]
-    flop[_under_counted(operators, ~np.isnan(flop))] = np.nan
+        flop[row] = counted(names[row], shapes[row], inputs[row])
+    counts, above = ~np.isnan(flop), np.zeros(operators.rows, dtype=np.bool_)
+    parent, depth = operators.ints("parent"), operators.ints("depth")
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        rows = np.flatnonzero(depth == level)
+        above[rows] = above[parent[rows]] | counts[parent[rows]]
+    flop[above] = np.nan
     return flop
 
 
-def _under_counted(operators: Frame, counted: np.ndarray) -> np.ndarray:
-    """Which operators have one above them that counts."""
-    parent, depth = operators.ints("parent"), operators.ints("depth")
-    above = np.zeros(operators.rows, dtype=np.bool_)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        rows = np.flatnonzero(depth == level)
-        above[rows] = above[parent[rows]] | counted[parent[rows]]
-    return above
-
-
-def _count(formula: Formula, shapes: str, inputs: str) -> float:
+def _count(name: str, shapes: str, inputs: str) -> float:
     try:
-        flop = formula(_list(shapes), _list(inputs))
+        flop = FORMULAS[name](_list(shapes), _list(inputs))
     except (ValueError, TypeError, IndexError, KeyError, OverflowError):
         return math.nan
     return float(flop) if flop >= 0 else math.nan
@@ -136,16 +127,11 @@ def _attention(first: int, with_key: int, with_value: int) -> Formula:
     return count
 
 
+_ADDING = ("addmm", "addmm_", "_addmm_activation", "baddbmm", "baddbmm_")
 _ATTENTIONS = ("flash_attention", "efficient_attention", "cudnn_attention")
 FORMULAS: dict[str, Formula] = {
-    "aten::mm": _matmul(0),
-    "aten::bmm": _matmul(0),
-    "aten::_scaled_mm": _matmul(0),
-    "aten::addmm": _matmul(1),
-    "aten::addmm_": _matmul(1),
-    "aten::_addmm_activation": _matmul(1),
-    "aten::baddbmm": _matmul(1),
-    "aten::baddbmm_": _matmul(1),
+    **{f"aten::{name}": _matmul(0) for name in ("mm", "bmm", "_scaled_mm")},
+    **{f"aten::{name}": _matmul(1) for name in _ADDING},
     "aten::convolution": _convolution,
     "aten::convolution_backward": _convolution_backward,
     **{f"aten::_scaled_dot_product_{kind}": _attention(0, 1, 1) for kind in _ATTENTIONS},

@@ -36,7 +36,12 @@ def python_lines(functions: Frame, operators: Frame, calls: Frame) -> Labels:
     of_operators = _backward_lines(trees, operators)
     known = operator != NONE
     lines[silent[known]] = of_operators[operator[known]]
-    return Labels((lines + 1).astype(np.int32), ("", *_shown(names.values)))
+    # file:line function, of each path its end
+    parts = [_FUNCTION.fullmatch(name) for name in names.values]
+    files = Labels.of(part[1] for part in parts if part)
+    short = dict(zip(files.values, short_paths(files), strict=True))
+    shown = (f"{short[part[1]]}:{part[2]} {part[3]}" if part else "" for part in parts)
+    return Labels((lines + 1).astype(np.int32), ("", *shown))
 
 
 def range_lines(ranges: Frame, calls: Frame, waited: Frame) -> Labels:
@@ -86,11 +91,3 @@ def _kind_of_function(name: str) -> int:
         return NONE
     kind = kind_of_file(match[1])
     return kind if kind in (USER, LIBRARY) else NONE
-
-
-def _shown(names: Sequence[str]) -> list[str]:
-    """file:line function, of each path its end."""
-    parts = [_FUNCTION.fullmatch(name) for name in names]
-    files = Labels.of(part[1] for part in parts if part)
-    short = dict(zip(files.values, short_paths(files), strict=True))
-    return [f"{short[part[1]]}:{part[2]} {part[3]}" if part else "" for part in parts]

@@ -20,10 +20,11 @@ _FP32_LANES = {
     **dict.fromkeys([(12, 0), (12, 1)], 128),
 }
 _FP64_LANES = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64, (7, 5): 2, (8, 6): 2}
-_LANES = {"fp32": _FP32_LANES, "fp64": _FP64_LANES}
+LANES = {"fp32": _FP32_LANES, "fp64": _FP64_LANES}
 # Integrated memory: no DRAM counters, and so no DRAM roofline.
 _INTEGRATED = ((8, 7), (11, 0), (12, 1))
-_VOLTA = ((7, 0), (7, 2))
+# Where a tensor instruction is 512 operations.
+VOLTA = ((7, 0), (7, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,6 @@ class Readings:
     def get(self, *names: str) -> float | None:
         """The first of these metrics that was measured."""
         return next((self.numbers[name] for name in names if name in self.numbers), None)
-
-    def product(self, *names: str) -> float | None:
-        """The product of metrics that were all measured."""
-        values = [self.numbers.get(name) for name in names]
-        return math.prod(v for v in values if v is not None) if None not in values else None
 
     def total(self, *names: str) -> float | None:
         """The sum of metrics that were all measured."""
@@ -81,18 +77,9 @@ class Readings:
     def sm_count(self) -> float | None:
         return self.get("device__attribute_multiprocessor_count", "launch__sm_count")
 
-    def lanes(self, precision: str) -> int | None:
-        """The thread instructions of a precision per SM and cycle."""
-        return _LANES.get(precision, {}).get(self.capability)
-
     @property
     def has_dram_roofline(self) -> bool:
         return self.capability not in _INTEGRATED
-
-    @property
-    def is_volta(self) -> bool:
-        """Whether a tensor instruction is 512 operations: there only."""
-        return self.capability in _VOLTA
 
     @property
     def l1_writeback(self) -> str:

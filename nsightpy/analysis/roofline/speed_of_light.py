@@ -20,15 +20,15 @@ BALANCED = "Balanced Throughput"
 _COMPUTE_PCT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 _MEMORY_PCT = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 _LEVELS = {
-    "dram": (
+    "DRAM": (
         "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
         "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     ),
-    "l2": (
+    "L2": (
         "lts__throughput.avg.pct_of_peak_sustained_elapsed",
         "lts__t_throughput.avg.pct_of_peak_sustained_elapsed",
     ),
-    "l1": (
+    "L1": (
         "l1tex__throughput.avg.pct_of_peak_sustained_active",
         "l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
     ),
@@ -61,9 +61,9 @@ def speed_of_light(readings: Readings) -> SpeedOfLight:
     return SpeedOfLight(
         compute_pct=compute,
         memory_pct=memory,
-        dram_pct=levels["dram"],
-        l2_pct=levels["l2"],
-        l1_pct=levels["l1"],
+        dram_pct=levels["DRAM"],
+        l2_pct=levels["L2"],
+        l1_pct=levels["L1"],
         waves=waves,
         theoretical_occupancy_pct=readings.get("sm__maximum_warps_per_active_cycle_pct"),
         achieved_occupancy_pct=readings.get("sm__warps_active.avg.pct_of_peak_sustained_active"),
@@ -95,13 +95,9 @@ def classify(
 
 def _limiters(readings: Readings) -> tuple[str, ...]:
     """What keeps more blocks from an SM: the smallest of the limits, all of them on ties."""
-    limits = {
-        word: value
-        for name, word in _LIMITS.items()
-        if (value := readings.get(f"launch__occupancy_limit_{name}")) is not None
-    }
-    least = min(limits.values(), default=None)
-    return tuple(word for word, value in limits.items() if value == least)
+    limits = [(readings.get(f"launch__occupancy_limit_{n}"), word) for n, word in _LIMITS.items()]
+    least = min((limit for limit, _ in limits if limit is not None), default=None)
+    return tuple(word for limit, word in limits if limit is not None and limit == least)
 
 
 def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
@@ -118,10 +114,8 @@ def _busiest(readings: Readings, levels: dict[str, float | None]) -> str:
     """The memory unit that the memory percentage comes from: DRAM, L2 or L1; "" if not known."""
     if part := _largest_part(readings, _MEMORY_PCT):
         return _UNITS.get(part.partition("__")[0], "")
-    busiest = max(
-        ((value, name) for name, value in levels.items() if value is not None), default=(0.0, "")
-    )
-    return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(busiest[1], "")
+    measured = [(value, name) for name, value in levels.items() if value is not None]
+    return max(measured, default=(0.0, ""))[1]
 
 
 def _busiest_pipe(readings: Readings) -> str:

@@ -29,11 +29,10 @@ def peak_dram(readings: Readings) -> float | None:
     """Peak bytes/s of device memory: at the profiled clock, else 2 x maximum clock x bus width."""
     if not readings.has_dram_roofline:
         return None
-    measured = readings.product(
-        "dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"
-    )
-    if measured is not None:
-        return measured
+    bytes_per_cycle = readings.get("dram__bytes.sum.peak_sustained")
+    cycles_per_s = readings.get("dram__cycles_elapsed.avg.per_second")
+    if bytes_per_cycle is not None and cycles_per_s is not None:
+        return bytes_per_cycle * cycles_per_s
     clock = readings.get(
         "device__attribute_max_mem_frequency_khz", "device__attribute_memory_clock_rate"
     )

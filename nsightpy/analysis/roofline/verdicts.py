@@ -46,9 +46,14 @@ _LESS_TRAFFIC = "Try moving less data, and in whole sectors."
 
 
 def verdict(variant: RooflineVariant) -> str:
-    """One to three sentences about the launch of median duration."""
+    """One to three sentences about the launch of median duration, and how far the others are."""
     launch = variant.typical
-    parts = [_limit(launch.speed), _distance(launch), _spread(variant), _advice(launch)]
+    times = [each.duration_ns for each in variant.launches if each.duration_ns]
+    spread = ""
+    if times and max(times) >= 1.05 * min(times):
+        low, high = format_time(min(times)), format_time(max(times))
+        spread = f"Its {len(times)} launches take {low} to {high}."
+    parts = (_limit(launch.speed), _distance(launch), spread, _advice(launch))
     return " ".join(part for part in parts if part)
 
 
@@ -91,43 +96,33 @@ def _distance(launch: RooflineLaunch) -> str:
         return f"The tensor pipe is {busy} busy, its FLOPs are not in this report."
     point = launch.judged
     if point is None or point.roof_fraction is None:
-        return _no_work(launch)
+        return _no_roof(launch)
     intensity = significant(point.arithmetic_intensity or 0.0, 2)
     if point.roof_flops_per_s != point.peak_flops_per_s:
         roof = f"its {point.level.upper()} roof (memory side, {intensity} FLOP/B)."
     else:
         roof = f"its peak (compute side, {intensity} FLOP/B of {point.level.upper()} traffic)."
-    text = (
-        f"{point.precision} does {flops(point.flops_per_s)} of {flops(point.roof_flops_per_s)}, "
-        f"{100 * point.roof_fraction:.3g} % of {roof}"
+    achieved, most = (
+        format_rate(rate or 0.0, "FLOP/s") for rate in (point.flops_per_s, point.roof_flops_per_s)
     )
-    if any(p.level == "dram" and (p.traffic_share or 1) < ALMOST_NO_TRAFFIC for p in launch.work):
-        text += " DRAM is hardly used."
-    return text
+    share = f"{100 * point.roof_fraction:.3g} % of {roof}"
+    traffic = [p.traffic_share or 1 for p in launch.work if p.level == "dram"]
+    hardly = " DRAM is hardly used." if min(traffic, default=1) < ALMOST_NO_TRAFFIC else ""
+    return f"{point.precision} does {achieved} of {most}, {share}{hardly}"
 
 
-def _spread(variant: RooflineVariant) -> str:
-    """How far the launches are from each other, where it matters."""
-    times = [launch.duration_ns for launch in variant.launches if launch.duration_ns]
-    if len(times) < 2 or max(times) < 1.05 * min(times):
-        return ""
-    low, high = format_time(min(times)), format_time(max(times))
-    return f"Its {len(times)} launches take {low} to {high}."
-
-
-def _no_work(launch: RooflineLaunch) -> str:
+def _no_roof(launch: RooflineLaunch) -> str:
     """What is known of the work of a launch without a roof."""
     if not launch.points:
         return ""
-    if any(point.flops_per_s > 0 for point in launch.points):
+    if launch.work:
         point = launch.work[0]
-        peak, text = point.peak_flops_per_s, f"{point.precision} does {flops(point.flops_per_s)}"
-        return (
-            f"{text}, {100 * point.flops_per_s / peak:.3g} % of the peak." if peak else f"{text}."
-        )
-    share = next((point.traffic_share for point in launch.points if point.level == "dram"), None)
-    moved = f"; it moves {100 * share:.0f} % of the DRAM peak" if share is not None else ""
-    return f"It did no floating point work that was counted{moved}."
+        peak, achieved = point.peak_flops_per_s, format_rate(point.flops_per_s, "FLOP/s")
+        share = f", {100 * point.flops_per_s / peak:.3g} % of the peak" if peak else ""
+        return f"{point.precision} does {achieved}{share}."
+    moved = next((point.traffic_share for point in launch.points if point.level == "dram"), None)
+    traffic = f"; it moves {100 * moved:.0f} % of the DRAM peak" if moved is not None else ""
+    return f"It did no floating point work that was counted{traffic}."
 
 
 def _advice(launch: RooflineLaunch) -> str:
@@ -139,7 +134,11 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
-        return _latency_advice(speed)
+        if speed.leading_stall is None:
+            return "Try more work in flight: independent instructions, more warps."
+        reason, share = speed.leading_stall
+        why = f" ({_STALLS[reason]})" if reason in _STALLS else ""
+        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
     near_memory = kind == sol.HIGH and _mostly_memory(speed)
     if kind == sol.MEMORY or (near_memory and speed.busiest in ("L1", "L2")):
         return _MEMORY_ADVICE.get(speed.busiest, _LESS_TRAFFIC)
@@ -153,25 +152,6 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.COMPUTE:
         return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
     return "Gains need both less work and less traffic." if kind == sol.BALANCED else ""
-
-
-def _latency_advice(speed: SpeedOfLight) -> str:
-    if stall := speed.leading_stall:
-        reason, share = stall
-        hint = _STALLS.get(reason)
-        why = f" ({hint})" if hint else ""
-        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
-    theoretical, achieved = speed.theoretical_occupancy_pct, speed.achieved_occupancy_pct
-    if theoretical is not None and theoretical < 50 and speed.limiters:
-        return f"Occupancy is capped at {theoretical:.0f} % by {' and '.join(speed.limiters)}."
-    if theoretical is not None and achieved is not None and theoretical - achieved > 10:
-        return f"Occupancy is {achieved:.0f} % of possible {theoretical:.0f} %: balance the blocks."
-    return "Try more work in flight: independent instructions, more warps."
-
-
-def flops(rate: float | None) -> str:
-    """A rate of work with three digits: 1.66 TFLOP/s."""
-    return "-" if rate is None else format_rate(rate, "FLOP/s")
 
 
 def _percent(value: float | None) -> str:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.analysis.roofline.readings import Rate, Readings
+from nsightpy.analysis.roofline.readings import LANES, VOLTA, Rate, Readings
 
 # The letter of the counters, and what one instruction does: of half2 two.
 _SCALARS = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
@@ -25,13 +25,14 @@ _PACKED = (("fadd2", 2), ("fmul2", 2), ("ffma2", 4))
 _COUNTER = "{}__sass_thread_inst_executed_op_{}_pred_on.sum{}"
 VOLTA_TENSOR_OPS_PER_SM = 1024
 VOLTA_OPS_PER_INSTRUCTION = 512
-ACTIVE_PCT = 1.0
+# How busy a tensor pipe is, in % of its peak; beyond the number it did work.
 _PATH = re.compile(
     r"sm__ops_path_tensor_(?:op_(?P<op>\w+?)_)?src_(?P<type>\w+?)(?:_sparsity_(?P<sparsity>on|off))?\.sum"
 )
-_ACTIVE = re.compile(
+ACTIVE = re.compile(
     r"sm__(?:pipe_tensor|inst_executed_pipe_tensor)\w*\.avg\.pct_of_peak_sustained_(?:active|elapsed)"
 )
+ACTIVE_PCT = 1.0
 _VOLTA = "inst_executed_pipe_tensor.sum"
 
 
@@ -55,7 +56,7 @@ def scalar_peak(readings: Readings, precision: str) -> float | None:
     fma = readings.get(_COUNTER.format("sm", f"{letter}fma", ".peak_sustained"))
     if fma is not None:
         return 2 * weight * fma * clock
-    lanes, count = readings.lanes(precision), readings.sm_count
+    lanes, count = LANES.get(precision, {}).get(readings.capability), readings.sm_count
     return 2 * lanes * count * clock if lanes and count else None
 
 
@@ -102,23 +103,11 @@ class _Path:
 
 def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
     """The tensor types with work in this launch."""
-    if readings.is_volta:
+    if readings.capability in VOLTA:
         return _volta(readings, clock_factor)
     groups = _by_type(_paths(readings.numbers))
     works = (_path_work(readings, name, group, clock_factor) for name, group in groups.items())
     return [work for work in works if work is not None]
-
-
-def tensor_active_pct(readings: Readings) -> float | None:
-    """How busy the busiest tensor pipe was, in % of its peak; None where nothing says."""
-    return max(
-        (value for name, value in readings.numbers.items() if _ACTIVE.fullmatch(name)), default=None
-    )
-
-
-def type_name(operands: str) -> str:
-    """The name of a precision: tensor_bf16 of bf16_dst_fp32; the usual FP32 result is left out."""
-    return f"tensor_{operands.removesuffix('_dst_fp32')}"
 
 
 def _paths(names: Iterable[str]) -> list[_Path]:
@@ -149,8 +138,8 @@ def _path_work(r: Readings, name: str, paths: list[_Path], clock_factor: float) 
     if aggregate is not None:
         achieved = rates[aggregate.metric]
     else:
-        known = [rate for rate in rates.values() if rate is not None]
-        achieved = sum(known) if len(known) == len(parts) else None
+        counted = [rate for rate in rates.values() if rate is not None]
+        achieved = sum(counted) if len(counted) == len(parts) else None
     if not achieved:
         return None
     used = [path for path in parts if rates[path.metric]]
@@ -158,26 +147,18 @@ def _path_work(r: Readings, name: str, paths: list[_Path], clock_factor: float) 
     ceilings = [path for path in parts if (path.sparsity == "on") == sparse]
     peaks = [_peak(r, path) for path in ceilings or ([aggregate] if aggregate else [])]
     peak = max((each for each in peaks if each is not None), default=None)
-    return Rate(
-        type_name(name),
-        achieved,
-        peak and peak * clock_factor,
-        _remark(r, name, used, sparse, peak),
-    )
-
-
-def _remark(r: Readings, name: str, used: list[_Path], sparse: bool, peak: float | None) -> str:
-    kind = type_name(name)
+    # the usual FP32 result is left out of the name
+    kind = f"tensor_{name.removesuffix('_dst_fp32')}"
+    reach, remark = max((_peak(r, path) or 0.0 for path in used), default=0.0), ""
     if sparse:
-        return f"{kind} uses structured sparsity; its roof is the sparse peak."
-    reach = max((_peak(r, path) or 0.0 for path in used), default=0.0)
-    if peak and 0 < reach < 0.99 * peak:
+        remark = f"{kind} uses structured sparsity; its roof is the sparse peak."
+    elif peak and 0 < reach < peak:
         ops = ", ".join(sorted({path.op for path in used if path.op}))
-        return (
+        remark = (
             f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "
             "the newer tensor instructions can."
         )
-    return ""
+    return Rate(kind, achieved, peak and peak * clock_factor, remark)
 
 
 def _path_rate(r: Readings, path: _Path) -> float | None:

@@ -24,15 +24,11 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, difference, union, union_of
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import VARIANT, Extent, Variant, shaped, variant_of
+from nsightpy.analysis.selection.thresholds import APART, CLOCKS_APART, UNEXPLAINED
 from nsightpy.analysis.tally import Tally, tally
 from nsightpy.frames import Frame
 from nsightpy.names import function_name
 from nsightpy.results.rooflines import RooflineLaunch, RooflineVariant
-
-# Beyond this the two durations are not of the same thing.
-APART = 1.5
-_CLOCKS_APART = 1.1
-_UNEXPLAINED = 1.2
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,8 @@ def step_parts(
     times = tally(groups, durations(kernels), launches.keys)
     covered: dict[Variant, int] = dict.fromkeys(variants, 0)
     disjoint: dict[Variant, int] = {}
-    far = sorted(
-        (
-            (-known, variant.order, place)
-            for place, variant in enumerate(variants)
-            if (known := distance(variant)) is not None
-        ),
-    )
+    distances = [(distance(variant), number) for number, variant in enumerate(variants)]
+    far = sorted((-far, variants[n].order, n) for far, n in distances if far is not None)
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
     step = 0
     for (pid, device), window in windows.items():
@@ -79,17 +70,17 @@ def step_parts(
         here = here[np.argsort(groups[here], kind="stable")]
         edges = np.searchsorted(groups[here], np.arange(len(variants) + 1)).tolist()
         spans = {}
-        for place, (low, high) in enumerate(pairwise(edges)):
+        for number, (low, high) in enumerate(pairwise(edges)):
             if low < high:
                 rows = here[low:high]
-                spans[place] = union(start[rows], end[rows]) & window
-                covered[variants[place]] += spans[place].total
+                spans[number] = union(start[rows], end[rows]) & window
+                covered[variants[number]] += spans[number].total
         taken: list[Spans] = []
-        for _, _, place in far:
-            if place in spans:
-                apart = difference(spans[place], union_of(taken)) if taken else spans[place]
-                disjoint[variants[place]] = disjoint.get(variants[place], 0) + apart.total
-                taken.append(spans[place])
+        for _, _, number in far:
+            if number in spans:
+                apart = difference(spans[number], union_of(taken))
+                disjoint[variants[number]] = disjoint.get(variants[number], 0) + apart.total
+                taken.append(spans[number])
     return StepParts(times, covered, disjoint, step)
 
 
@@ -104,11 +95,11 @@ def unlike(nsys_ns: float, ncu_ns: float, profiled_hz: float | None, usual_hz: f
         return "slower in nsys: other work shared the GPU, or another launch was measured"
     clocks = usual_hz / profiled_hz if usual_hz and profiled_hz else 1.0
     reasons = []
-    if clocks >= _CLOCKS_APART and usual_hz and profiled_hz:
+    if clocks >= CLOCKS_APART and usual_hz and profiled_hz:
         reasons.append(
             f"locked clocks ({profiled_hz / 1e6:.0f} of {usual_hz / 1e6:.0f} MHz: x{clocks:.2f})"
         )
-    if ratio / clocks >= _UNEXPLAINED or not reasons:
+    if ratio / clocks >= UNEXPLAINED or not reasons:
         reasons.append("cold caches (ncu flushes them before every pass)")
     return " and ".join(reasons)
 
@@ -144,10 +135,14 @@ def match(variant: Variant, measured: Sequence[RooflineVariant]) -> Match | None
     exact = [kernel for kernel in related if kernel in shaped]
     if exact:
         return Match(exact[0], FUNCTION)
-    if not related:
-        return None
     wanted = math.prod((*variant.grid, *variant.block))
-    return Match(min(related, key=lambda kernel: _apart(kernel, wanted)), LOOSE)
+
+    def apart(kernel: RooflineVariant) -> float:
+        sizes = re.findall(r"\d+", f"{kernel.first.grid} {kernel.first.block}")
+        total = math.prod(max(int(size), 1) for size in sizes)
+        return max(total, wanted) / max(min(total, wanted), 1)
+
+    return Match(min(related, key=apart), LOOSE) if related else None
 
 
 def plain_signature(name: str) -> str:
@@ -155,10 +150,10 @@ def plain_signature(name: str) -> str:
     short = _UNNAMED.sub("", name.removeprefix("void "))
     if short.endswith(")"):
         depth = 0
-        for place in range(len(short) - 1, 0, -1):
-            depth += (short[place] == ")") - (short[place] == "(")
+        for at in range(len(short) - 1, 0, -1):
+            depth += (short[at] == ")") - (short[at] == "(")
             if depth == 0:
-                short = short[:place]
+                short = short[:at]
                 break
     return _NOISE.sub("", short)
 
@@ -177,9 +172,3 @@ def _agrees(extent: Extent, text: str) -> bool:
     if "x" in text:
         return text == shaped(extent)
     return not text or text == str(math.prod(extent))
-
-
-def _apart(kernel: RooflineVariant, wanted: int) -> float:
-    extents = (kernel.first.grid, kernel.first.block)
-    total = math.prod(max(int(n), 1) for text in extents for n in re.findall(r"\d+", text))
-    return max(total, wanted) / max(min(total, wanted), 1)

@@ -2,7 +2,7 @@
 
 A variant is a kernel under one geometry: name, grid, block, static and dynamic shared memory. Of a
 kernel with more than MOST_SHAPES geometries it is all launches of one size, in powers of two of
-the threads launched: nobody measures thousands of shapes of one kernel one by one.
+the threads launched.
 
 ncu counts the launches that its name filter matches, in the order of the API calls of a process
 over all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep
@@ -14,29 +14,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import Groups, group_by, rows_before, rows_by_group
+from nsightpy.analysis.grouping import group_by, rows_before, rows_by_group
 from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.selection.thresholds import MOST_SHAPES
 from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.results import rank_order
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 SHARED = ("static_shared_bytes", "dynamic_shared_bytes")
 NAMES = ("mangled_name", "base_name", "name")
 VARIANT = (*NAMES, *SHAPE, *SHARED)
-BASES = ("mangled", "function", "demangled")  # what ncu calls them
 UNKNOWN = ("", "[Unknown]")  # what old exports write for a name they do not have
 COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_id")
 
-# From here on the geometries of one kernel are grouped by size.
-MOST_SHAPES = 20
-
 Extent = tuple[int, int, int]
-NO_EXTENT = (0, 0, 0)
 Mask = NDArray[np.bool_]
 
 
@@ -65,8 +61,9 @@ class Variant:
     @property
     def surest_name(self) -> tuple[str, str]:
         """How ncu is to find it: the kind of name (--kernel-name-base), and the name."""
-        names = zip(BASES, (self.mangled, self.base, self.name), strict=True)
-        return next((named for named in names if named[1]), ("demangled", self.name))
+        if self.mangled:
+            return "mangled", self.mangled
+        return ("function", self.base) if self.base else ("demangled", self.name)
 
     @property
     def label(self) -> str:
@@ -94,7 +91,7 @@ class Portion:
     """One variant in one process: its weight, and the launch that stands for it.
 
     `instances` and `total_ns` are of the launches that were weighed. No sample where none of them
-    could be reached by ncu.
+    could be reached by ncu. Report and rank are known once all reports are.
     """
 
     variant: Variant
@@ -103,6 +100,14 @@ class Portion:
     total_ns: int
     sample: Sample | None = None
     from_graph: bool = False
+    report: str = ""
+    rank: int | None = None
+    rank_source: str = ""
+
+    @property
+    def process(self) -> tuple[bool, int, str, int]:
+        """The process that it is of; lower ranks come first."""
+        return (*rank_order(self.rank), self.report, self.pid)
 
 
 @dataclass(frozen=True)
@@ -117,12 +122,6 @@ class Launches:
     variant: NDArray[np.int32]
     visible: Mask
     places: Ints
-
-    @cached_property
-    def units(self) -> Groups:
-        """The launches grouped by process and variant."""
-        columns = {"pid": self.frame["pid"], "variant": self.variant.astype(np.int64)}
-        return group_by(Frame(columns), ("pid", "variant"))
 
 
 def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
@@ -163,7 +162,7 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     any_row = np.zeros(len(pairs), dtype=np.int64)
     any_row[codes] = np.arange(len(codes))
     variants = [
-        Variant(shape.mangled, shape.base, shape.name, NO_EXTENT, NO_EXTENT, size=int(size[row]))
+        Variant(shape.mangled, shape.base, shape.name, (0, 0, 0), (0, 0, 0), size=int(size[row]))
         if classed[row]
         else shape
         for row, shape in zip(any_row, _shapes_at(frame, any_row), strict=True)
@@ -202,7 +201,8 @@ def portions(launches: Launches, weighed: Mask | None = None) -> list[Portion]:
     first launch of a variant in its process is never chosen while others are there. The one
     nearest the median of the rest represents it, the earliest of equals.
     """
-    groups, length = launches.units, durations(launches.frame)
+    columns = {"pid": launches.frame["pid"], "variant": launches.variant.astype(np.int64)}
+    groups, length = group_by(Frame(columns), ("pid", "variant")), durations(launches.frame)
     warm = rows_before(groups.codes) > 0
     order = rows_by_group(groups.codes)
     if weighed is not None:

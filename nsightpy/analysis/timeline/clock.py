@@ -18,13 +18,17 @@ from nsightpy.units import format_count, format_time
 # ascending, and which instance each was.
 Collectives: TypeAlias = Mapping[tuple[str, int, int, int], tuple[Ints, Ints]]
 
+# The worst first.
 UNCORRECTED = {
-    clocks.ONE_SESSION: "one session, one clock",
-    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
-    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
     clocks.UNKNOWN: "not aligned: no common clock",
+    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
+    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
+    clocks.ONE_SESSION: "one session, one clock",
 }
-_WORST_FIRST = (clocks.UNKNOWN, clocks.WALL_CLOCK, clocks.SYSTEM_CLOCK, clocks.ONE_SESSION)
+_CORRECTED = {
+    clocks.COLLECTIVES: "by the ends of {} collectives",
+    clocks.MPI: "by {} MPI operations",
+}
 
 
 def collectives_of(alignment: Alignment) -> Collectives:
@@ -55,29 +59,19 @@ def with_collectives(lane: Lane, owner: Owner, collectives: Collectives) -> Lane
 
 def caption_of(fits: Sequence[clocks.ClockFit]) -> str:
     """How the ranks came together, in one sentence with its error bar."""
-    corrected = [fit for fit in fits if fit.method == clocks.COLLECTIVES]
-    by_mpi = [fit for fit in fits if fit.method == clocks.MPI]
-    rest = [fit for fit in fits if fit.method not in (clocks.COLLECTIVES, clocks.MPI)]
-    method = next(
-        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), clocks.UNKNOWN
-    )
-    if not corrected and not by_mpi:
-        return UNCORRECTED[method]
-    what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
-    parts = [
-        f"{words.format(format_count(max(f.instances for f in some)))}, within {_within(some)}"
-        for words, some in what
-        if some
-    ]
+    methods = [fit.method for fit in fits]
+    parts = []
+    for method, words in _CORRECTED.items():
+        if aligned := [fit for fit in fits if fit.method == method]:
+            count = format_count(max(fit.instances for fit in aligned))
+            residuals = (r for fit in aligned for r in (fit.residual_p05_ns, fit.residual_p95_ns))
+            within = format_time(max(abs(residual or 0) for residual in residuals))
+            parts.append(f"{words.format(count)}, within {within}")
+    worst = next((method for method in UNCORRECTED if method in methods), clocks.UNKNOWN)
+    if not parts:
+        return UNCORRECTED[worst]
     text = f"aligned {' and '.join(parts)}"
-    exact = (clocks.ONE_SESSION, clocks.SYSTEM_CLOCK) if by_mpi else (clocks.ONE_SESSION,)
-    left = [fit for fit in rest if fit.method not in exact]
-    return f"{text}; {len(left)} of {len(fits)} {UNCORRECTED[method]}" if left else text
-
-
-def _within(fits: Sequence[clocks.ClockFit]) -> str:
-    """The largest residual."""
-    residuals = (
-        residual for fit in fits for residual in (fit.residual_p05_ns, fit.residual_p95_ns)
-    )
-    return format_time(max(abs(residual or 0) for residual in residuals))
+    exact = (*_CORRECTED, clocks.ONE_SESSION)
+    exact += (clocks.SYSTEM_CLOCK,) if clocks.MPI in methods else ()
+    left = sum(method not in exact for method in methods)
+    return f"{text}; {left} of {len(fits)} {UNCORRECTED[worst]}" if left else text

@@ -28,22 +28,16 @@ def iteration_marks(processes: Sequence[Iterations]) -> list[Mark]:
         for number, span in enumerate(each):
             spans.setdefault(number, []).append(span)
     sources = sorted({iterations.source for iterations in processes if iterations.source})
-    return [_iteration(number, spans[number], sources) for number in sorted(spans)[:MOST]]
-
-
-def _iteration(number: int, spans: Sequence[tuple[int, int, str]], sources: Sequence[str]) -> Mark:
-    lengths = sorted(end - start for start, end, _ in spans)
-    low, high = format_time(lengths[0]), format_time(lengths[-1])
-    ranks = f" on {len(spans)} ranks" if len(spans) > 1 else ""
-    length = low if low == high else f"{low} to {high}"
-    phases = "/".join(dict.fromkeys(phase for _, _, phase in spans))
-    return Mark(
-        ITERATION,
-        f"iteration {number}",
-        f"{phases}, {length}{ranks}; by {', '.join(sources)}",
-        min(start for start, _, _ in spans),
-        max(end for _, end, _ in spans),
-    )
+    marks = []
+    for number, parts in sorted(spans.items())[:MOST]:
+        starts, ends, phases = zip(*parts, strict=True)
+        lengths = [end - start for start, end in zip(starts, ends, strict=True)]
+        low, high = format_time(min(lengths)), format_time(max(lengths))
+        length = low if low == high else f"{low} to {high}"
+        ranks = f" on {len(parts)} ranks" if len(parts) > 1 else ""
+        text = f"{'/'.join(dict.fromkeys(phases))}, {length}{ranks}; by {', '.join(sources)}"
+        marks.append(Mark(ITERATION, f"iteration {number}", text, min(starts), max(ends)))
+    return marks
 
 
 def path_marks(
@@ -66,21 +60,20 @@ def finding_marks(owners: Sequence[Owner], findings: Table) -> list[Mark]:
 
     Their times are on the common clock, as those of the timeline are.
     """
-    return [_finding(owners, record) for record in findings.records()]
-
-
-def _finding(owners: Sequence[Owner], record: dict[str, Value]) -> Mark:
-    owner = _owner(owners, record["rank"], record["device"])
-    start, length = record["start_ns"], record["duration_ns"]
-    span: tuple[int | None, int | None] = (None, None)
-    if isinstance(start, int):
-        span = (start, start + (length if isinstance(length, int) else 0))
-    bound = record["recoverable_ns"]
-    gain = f"; at most {format_time(bound)} to gain" if isinstance(bound, int) and bound else ""
-    text = f"{record['evidence']}{gain}"
-    if record["next_command"]:
-        text = f"{text}. Next: {record['next_command']}"
-    return Mark(FINDING, str(record["finding"]), text, *span, owner, str(record["severity"]))
+    marks = []
+    for record in findings.records():
+        owner = _owner(owners, record["rank"], record["device"])
+        start, length = record["start_ns"], record["duration_ns"]
+        span: tuple[int | None, int | None] = (None, None)
+        if isinstance(start, int):
+            span = (start, start + (length if isinstance(length, int) else 0))
+        text, bound = str(record["evidence"]), record["recoverable_ns"]
+        if isinstance(bound, int) and bound:
+            text += f"; at most {format_time(bound)} to gain"
+        text += f". Next: {record['next_command']}" if record["next_command"] else ""
+        severity = str(record["severity"])
+        marks.append(Mark(FINDING, str(record["finding"]), text, *span, owner, severity))
+    return marks
 
 
 def _owner(owners: Sequence[Owner], rank: Value, device: Value) -> Owner | None:

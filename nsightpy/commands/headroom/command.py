@@ -10,8 +10,9 @@ from typing import Annotated, Any, Unpack
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
-from nsightpy.analysis.selection.headroom import APART, LOOSE, StepParts, match, step_parts
+from nsightpy.analysis.selection.headroom import LOOSE, StepParts, match, step_parts
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
+from nsightpy.analysis.selection.thresholds import APART
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.names import brief

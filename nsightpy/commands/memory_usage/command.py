@@ -80,25 +80,27 @@ def memory_usage(
     but of traces of PyTorch its sum. Of snapshots, allocators are the first frames of the user's
     own code (else the first outside torch), and memory from before the recording is known.
     """
-    several: Any = reports if isinstance(reports, Iterable) else [reports]
-    given = [reports] if isinstance(reports, str) else list(several)
-    snapshots = [
-        each
-        for each in given
-        if isinstance(each, MemorySnapshot)
-        or (isinstance(each, str | Path) and find_snapshots(each))
-    ]
-    if snapshots and len(snapshots) < len(given):
-        other = next(each for each in given if each not in snapshots)
-        raise ReportError(getattr(other, "path", other), _MIXED, "ask about each kind alone.")
-    if snapshots:
-        table = _of_snapshots(snapshots, by, diff, common)
+    several = isinstance(reports, Iterable) and not isinstance(reports, str)
+    given: list[Any] = list(reports) if several else [reports]  # type: ignore[arg-type]
+    others = [each for each in given if not _is_snapshot(each)]
+    if 0 < len(others) < len(given):
+        path = getattr(others[0], "path", others[0])
+        raise ReportError(path, _MIXED, "ask about each kind alone.")
+    if given and not others:
+        table = _of_snapshots(given, by, diff, common)
     elif by != BY[0] or diff:
         raise UsageError("--by and --diff are for memory snapshots of PyTorch")
     else:
         request = Request.of(reports, **common)  # type: ignore[arg-type]
         table = answer(request, of_systems())
     return table.first(top or None)
+
+
+def _is_snapshot(report: object) -> bool:
+    """Whether a report, or what a path stands for, is a memory snapshot."""
+    if isinstance(report, str | Path):
+        return bool(find_snapshots(report))
+    return isinstance(report, MemorySnapshot)
 
 
 def of_systems() -> Question[MemoryUsage]:
@@ -166,15 +168,14 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
 
 
 def _of_reports(parts: Parts[tuple[list[DeviceMemory], int] | None]) -> MemoryUsage:
-    known = [part for part in parts.values if part is not None]
+    recorded = [part for part in parts.values if part is not None]
     notes: list[Said] = []
-    if silent := len(parts.values) - len(known):
+    if silent := len(parts.values) - len(recorded):
         which = captures(silent, len(parts.values))
         notes.append(not_recorded(f"{which} recorded no allocations.", "--cuda-memory-usage=true"))
-    if unknown := sum(frees for _, frees in known):
-        frees = f"{format_count(unknown)} frees"
-        notes.append(f"{frees} gave back memory from before the capture.")
-    table = usage_table([device for devices, _ in known for device in devices])
+    if unknown := sum(frees for _, frees in recorded):
+        notes.append(f"{format_count(unknown)} frees gave back memory from before the capture.")
+    table = usage_table([device for devices, _ in recorded for device in devices])
     return replace(table, notes=tuple(notes))
 
 

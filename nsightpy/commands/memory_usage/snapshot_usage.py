@@ -21,7 +21,6 @@ from nsightpy.analysis.memory.recorded import (
 )
 from nsightpy.commands.memory_usage.table import DeviceMemory
 from nsightpy.errors import MissingDataError
-from nsightpy.frames import Ints
 from nsightpy.query.scope import Scope
 from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.results import Said
@@ -41,18 +40,14 @@ def memory_of(
 
     Raises MissingDataError for times that it lacks.
     """
-    known = places(snapshot.frame("stack_frames"), by)
-    made = [
-        _of_device(snapshot, device, known, scope)
-        for device in snapshot.devices
-        if scope.includes(snapshot.rank, device)
-    ]
-    notes: list[Said] = [*snapshot.notes, *(note for _, notes in made for note in notes)]
-    return [memory for memory, _ in made], notes
+    stacks = places(snapshot.frame("stack_frames"), by)
+    devices = [device for device in snapshot.devices if scope.includes(snapshot.rank, device)]
+    parts = [_of_device(snapshot, device, stacks, scope) for device in devices]
+    return [memory for memory, _ in parts], [*snapshot.notes, *(n for _, ns in parts for n in ns)]
 
 
 def _of_device(
-    snapshot: MemorySnapshot, device: int, known: AllocationPlaces, scope: Scope
+    snapshot: MemorySnapshot, device: int, stacks: AllocationPlaces, scope: Scope
 ) -> tuple[DeviceMemory, list[str]]:
     """The memory of one device in the stretch of time, and what has to be text about it."""
     events, segments, blocks = (snapshot.frame(name).at(device=device) for name in _FRAMES)
@@ -61,7 +56,9 @@ def _of_device(
     if scope.is_timed and not timed:
         problem = "has no times that --from and --to could be measured by"
         raise MissingDataError(snapshot.path, problem, "leave them out.")
-    codes, names = _named(known, recording)
+    codes, names = stacks.of(recording.stack), (*stacks.names, EARLIER, NO_STACK)
+    missing = len(stacks.names) + (recording.start != BEFORE)
+    codes = np.where(codes >= 0, codes, missing)
     first, last = recording.states(scope.from_ns, scope.to_ns)
     live = recording.live[first : last + 1]
     peak = first + int(np.argmax(live))  # the first state where most was live
@@ -71,9 +68,9 @@ def _of_device(
     ranges = snapshot.frame("snapshot_ranges")
     spans = snapshot_iterations(ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE))))
     growth = [
-        replace(iteration, rank=snapshot.rank, device=device)
-        for iteration in (left_behind(recording, spans, codes, names) if timed else ())
-        if _within(iteration.start_ns, scope) and _within(iteration.end_ns, scope)
+        replace(each, rank=snapshot.rank, device=device)
+        for each in (left_behind(recording, spans, codes, names) if timed else ())
+        if _within(each.start_ns, scope) and _within(each.end_ns, scope)
     ]
     failures = [each for each in out_of_memory(events, recording) if _within(each.start_ns, scope)]
     drawn = over_time(recording, codes, names, (first, last), (EARLIER, NO_STACK), OTHERS)
@@ -96,28 +93,18 @@ def _of_device(
 
 
 def _within(time: int | None, scope: Scope) -> bool:
-    if time is None:
-        return True
-    after = scope.from_ns is None or time >= scope.from_ns
-    return after and (scope.to_ns is None or time <= scope.to_ns)
-
-
-def _named(known: AllocationPlaces, recording: Recorded) -> tuple[Ints, tuple[str, ...]]:
-    """The place of each allocation; those without a stack have one of two names of their own."""
-    codes = known.of(recording.stack)
-    count = len(known.names)
-    missing = np.where(recording.start == BEFORE, count, count + 1)
-    return np.where(codes >= 0, codes, missing), (*known.names, EARLIER, NO_STACK)
+    low, high = scope.from_ns, scope.to_ns
+    return time is None or ((low is None or time >= low) and (high is None or time <= high))
 
 
 def _reserve_notes(state: Reserve, recording: Recorded, peak: int) -> list[str]:
     """Reserved against allocated memory; what follows the name of the device."""
-    if state.unused_share is None:
+    if not state.reserved:
         return []
     text = (
         f" at the dump: {format_bytes(state.reserved)} reserved, "
         f"{format_bytes(state.requested)} allocated; {format_bytes(state.unused)} "
-        f"({100 * state.unused_share:.0f} %) reserved and unused"
+        f"({100 * state.unused / state.reserved:.0f} %) reserved and unused"
     )
     if state.free_pieces:
         pieces = counted(state.free_pieces, "piece")

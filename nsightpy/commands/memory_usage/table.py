@@ -92,18 +92,13 @@ def difference_table(before: Iterable[DeviceMemory], after: Iterable[DeviceMemor
             for side in sides
         ]
         memory = next(side[device].series.memory for side in sides if device in side)
-        names = held[0] | held[1]
-        changes = [
-            (device, memory, *_change(*(side.get(name, NOTHING) for side in held)), name)
-            for name in names
-        ]
+        changes: list[Row] = []
+        for name in held[0] | held[1]:
+            before_it, after_it = (side.get(name, NOTHING) for side in held)
+            peaks = (before_it.at_peak_bytes, after_it.at_peak_bytes)
+            ends = (before_it.at_end_bytes, after_it.at_end_bytes)
+            deltas = (peaks[1] - peaks[0], ends[1] - ends[0])
+            counts = (before_it.allocations, after_it.allocations)
+            changes.append((device, memory, *deltas, *peaks, *ends, *counts, name))
         rows += sorted(changes, key=order)
     return MemoryUsage("memory-usage", DIFFERENCE_FIELDS, tuple(rows))
-
-
-def _change(before: Holder, after: Holder) -> Row:
-    peaks, ends = (
-        (getattr(before, name), getattr(after, name)) for name in ("at_peak_bytes", "at_end_bytes")
-    )
-    allocations = (before.allocations, after.allocations)
-    return (peaks[1] - peaks[0], ends[1] - ends[0], *peaks, *ends, *allocations)

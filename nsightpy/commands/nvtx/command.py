@@ -94,15 +94,13 @@ def nvtx(
         tallied = merged(parts.values)
         rows = _rows(tallied)
 
-        def by_gpu_time(key: Key) -> tuple[Value, ...]:
-            _, host, gpu, *_, attributed, _ = rows[key]
-            return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
+        def order(key: Key) -> tuple[Value, ...]:
+            _, host, gpu, *_, attributed, _ = rows.get(key, (None,) * len(FIELDS[3:]))
+            on_gpu = 0 if tree else int(gpu or 0) + int(attributed or 0)
+            return (-on_gpu, -int(host or 0), *key)
 
-        if tree:  # those inside one parent by host time
-            hosts = {key: -int(row[1] or 0) for key, row in rows.items()}
-            ordered = list(depth_first(rows, lambda key: (hosts.get(key, 0), *key)))
-        else:
-            ordered = sorted(rows, key=by_gpu_time)
+        # in a tree those inside one parent by host time
+        ordered = list(depth_first(rows, order)) if tree else sorted(rows, key=order)
         names = _shown_names(ordered, tallied.members, tree=tree)
         shown = tuple((names[key[0]], *key[1:], *rows[key]) for key in ordered)
         view = View(tree="range") if tree else None

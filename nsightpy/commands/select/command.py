@@ -8,13 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from nsightpy.analysis.selection.coverage import (
-    COVERAGE,
-    MOST_CHOSEN,
-    ProfiledProcess,
-    Selection,
-    choose_kernels,
-)
+from nsightpy.analysis.selection.coverage import Selection, choose_kernels
+from nsightpy.analysis.selection.thresholds import COVERAGE, MOST_CHOSEN
 from nsightpy.commands.select.offers import Offers, offers_of
 from nsightpy.commands.select.plan import (
     FIELDS,
@@ -25,7 +20,8 @@ from nsightpy.commands.select.plan import (
     starts_a_job,
 )
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command import APPLICATION, Job, Options
+from nsightpy.ncu_command.runs import APPLICATION, Options
+from nsightpy.ncu_command.scripts import Job
 from nsightpy.query import Communication, Option, Parts, Question
 from nsightpy.query.command import command
 from nsightpy.readers.nsys.capture import CUDA_PROFILER_API
@@ -114,8 +110,7 @@ def _plan(
     for report, part in parts.results:
         for portion in part.portions:
             rank, source = report.rank_of(portion.pid)
-            unit = ProfiledProcess(str(report.path), rank, portion.pid, source)
-            offered.append((unit, portion))
+            offered.append(replace(portion, report=str(report.path), rank=rank, rank_source=source))
     if not offered:
         nothing = Note("There are no kernels to choose from.", _way_out(parts.values))
         return Plan("select", FIELDS, (), notes=(nothing,), options=options)
@@ -133,7 +128,7 @@ def _plan(
         from_start=all(start.trigger != CUDA_PROFILER_API for start in starts(selection, parts)),
     )
     runs, rows = zip(*rows_of(selection, options), strict=True) if selection.choices else ((), ())
-    ranks = [unit.rank for unit, _ in offered if unit.rank is not None]
+    ranks = [portion.rank for portion in offered if portion.rank is not None]
     processes = sum(part.processes for part in parts.values)
     hosts = {part.host for part in parts.values}
     whole = processes > max(ranks, default=0) and "" not in hosts
@@ -172,7 +167,7 @@ def _rank_variable(
     """
     if starts_a_job(application):
         return ""
-    sources = {choice.unit.rank_source for choice in selection.choices}
+    sources = {choice.home.rank_source for choice in selection.choices}
     for kind, _, variable in (source.partition(" ") for source in sorted(sources)):
         if kind == "environment":
             return variable

@@ -96,14 +96,8 @@ def range_filter(
     calls = report.frame("api_calls", CALL_COLUMNS)
     is_open = ranges.labels("style").equals([START_END])
     seen = belongs(kernels, call_keys(calls, ranges.take(~is_open)))
-    for row in np.flatnonzero(is_open).tolist():
-        seen |= belongs(kernels, _started_in(calls, ranges, row))
+    start, launches = calls.ints("start_ns"), calls.ints("correlation_id") > 0
+    for begin, end, pid in ranges.take(is_open).tuples("start_ns", "end_ns", "pid"):
+        inside = (calls.ints("pid") == pid) & (start >= begin) & (start <= end)
+        seen |= belongs(kernels, np.unique(launch_key(calls.take(launches & inside))))
     return tuple(sorted(set(include))), seen
-
-
-def _started_in(calls: Frame, ranges: Frame, row: int) -> NDArray[np.int64]:
-    """Keys of the calls of a process that began while one of its start/end ranges was open."""
-    begin, end = (int(ranges.ints(name)[row]) for name in ("start_ns", "end_ns"))
-    start = calls.ints("start_ns")
-    of_process = (calls.ints("pid") == ranges.ints("pid")[row]) & (calls.ints("correlation_id") > 0)
-    return np.unique(launch_key(calls.take(of_process & (start >= begin) & (start <= end))))

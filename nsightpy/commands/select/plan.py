@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nsightpy.analysis.selection.coverage import PASSES, PASSES_OTHERWISE, Selection
-from nsightpy.analysis.selection.launch_places import MOST_SHAPES, shaped
+from nsightpy.analysis.selection.launch_places import shaped
+from nsightpy.analysis.selection.thresholds import MOST_SHAPES
 from nsightpy.commands.select.offers import Offers
 from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.names import brief
-from nsightpy.ncu_command import APPLICATION, SCRIPTS, Job, Options, Run, script, shell_line
-from nsightpy.ncu_command.scripts import OWN_RANK
+from nsightpy.ncu_command.runs import APPLICATION, Options, Run, shell_line
+from nsightpy.ncu_command.scripts import OWN_RANK, SCRIPTS, Job, script
 from nsightpy.query.engine import Parts
 from nsightpy.query.steps import steady_notes
 from nsightpy.readers.nsys.capture import (
@@ -108,16 +109,17 @@ def rows_of(selection: Selection, options: Options) -> Iterator[tuple[Run, Row]]
     """One run for the launch of each choice, and its row of the table."""
     covered = 0
     for order, choice in enumerate(selection.choices, start=1):
-        shape, unit, sample = choice.sample.shape, choice.unit, choice.sample
+        sample, rank = choice.sample, choice.home.rank
+        shape = sample.shape
         name, grid, block = shape.any_name, shaped(shape.grid), shaped(shape.block)
         covered += choice.total_ns
-        which = "" if unit.rank is None else f", rank {unit.rank}"
+        which = "" if rank is None else f", rank {rank}"
         title = (
             f"{brief(name, _TITLE_WIDTH)}: grid {grid}, block {block}, "
             f"{format_time(sample.duration_ns)} in nsys{which}"
         )
         surest = choice.variant.surest_name
-        run = Run(*surest, sample.place, f"ncu_{order:02d}", unit.rank, title)
+        run = Run(*surest, sample.place, f"ncu_{order:02d}", rank, title)
         yield (
             run,
             (
@@ -135,21 +137,29 @@ def plan_notes(plan: Plan, selection: Selection, parts: Parts[Offers]) -> Iterat
     if not all(part.ncu for part in offers):
         yield _NOT_FOR_NCU
     if plan.runs:
-        yield _cost(plan, selection)
+        metric_set = plan.options.metric_set
+        passes = PASSES.get(metric_set, PASSES_OTHERWISE)
+        once = sum(choice.sample.duration_ns for choice in selection.choices)
+        which = f"--set {metric_set}" if metric_set else "these metrics"
+        yield (
+            f"Measuring takes {counted(len(plan.runs), 'run')} of the application, in each about "
+            f"{passes} passes ({which}; ncu prints the real number) over one launch: {passes} x "
+            f"{format_time(once)} = {format_time(passes * once)} of kernels in all."
+        )
     yield from _weight(selection, offers)
     yield from steady_notes(state for part in offers for state in part.steady)
     yield from _start(plan, starts(selection, parts))
-    application, ranks = plan.options.application, plan.job.ranks
+    application = plan.options.application
     if starts_a_job(application):
         yield (
             f"{application[0].rpartition('/')[2]} starts the job: ncu then measures every process "
             "that it starts, each by its own count. --script with what each rank runs after -- "
             "measures the chosen ranks only."
         )
-    elif ranks > 1:
+    elif plan.job.ranks > 1:
         yield (
-            f"Each row is measured in its rank of {counted(ranks, 'rank')}: --script slurm, mpi or "
-            "torchrun profiles only those, and runs all others without ncu."
+            f"Of {counted(plan.job.ranks, 'rank')} --script slurm, mpi or torchrun runs ncu in "
+            "that of each row only."
         )
     if plan.options.graph:
         yield _GRAPH
@@ -159,21 +169,8 @@ def plan_notes(plan: Plan, selection: Selection, parts: Parts[Offers]) -> Iterat
 
 def starts(selection: Selection, parts: Parts[Offers]) -> list[CaptureStart]:
     """How the captures began in which launches are chosen."""
-    chosen = {choice.unit.report for choice in selection.choices}
+    chosen = {choice.home.report for choice in selection.choices}
     return [part.start for report, part in parts.results if str(report.path) in chosen]
-
-
-def _cost(plan: Plan, selection: Selection) -> str:
-    """What measuring takes: passes x duration."""
-    options = plan.options
-    passes = PASSES.get(options.metric_set, PASSES_OTHERWISE)
-    once = sum(choice.sample.duration_ns for choice in selection.choices)
-    which = f"--set {options.metric_set}" if options.metric_set else "these metrics"
-    return (
-        f"Measuring takes {counted(len(plan.runs), 'run')} of the application, in each about "
-        f"{passes} passes ({which}; ncu prints the real number) over one launch: {passes} x "
-        f"{format_time(once)} = {format_time(passes * once)} of kernels in all."
-    )
 
 
 def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
@@ -185,13 +182,12 @@ def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
     if selection.not_wanted:
         yield (
             f"{counted(selection.not_wanted, 'more variant')} would be needed for the usual 80 %: "
-            "nobody runs ncu so often. --top N chooses more, --coverage SHARE as many as it takes."
+            "--top N chooses more, --coverage SHARE as many as it takes."
         )
     if sized := sum(choice.variant.size >= 0 for choice in selection.choices):
         yield (
-            f"{counted(sized, 'row stands', 'rows stand')} for launches of one size: their kernel "
-            f"ran under more than {MOST_SHAPES} grids, which are grouped by powers of two of the "
-            "threads launched."
+            f"{counted(sized, 'row stands', 'rows stand')} for launches of one size, by powers of "
+            f"two of their threads: their kernel ran under more than {MOST_SHAPES} grids."
         )
     talking = sum(part.communication_ns for part in offers)
     kernels = sum(part.kernels_ns for part in offers)

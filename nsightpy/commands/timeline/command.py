@@ -152,15 +152,14 @@ def _placed(parts: Parts[Survey | None]) -> list[tuple[Owner, Survey]]:
     Ranks ascending, unknown ones last, then reports, processes and devices.
     """
     repeated = parts.ranks.repeated
-    placed = [
-        (
-            Owner(str(report.path), report.session.host, pid, report.rank_of(pid)[0], device),
-            survey,
-        )
-        for report, survey in parts.results
-        if survey is not None and report.path not in repeated
-        for pid, device in survey.owners
-    ]
+    placed = []
+    for report, survey in parts.results:
+        if survey is None or report.path in repeated:
+            continue
+        for pid, device in survey.owners:
+            rank = report.rank_of(pid)[0]
+            owner = Owner(str(report.path), report.session.host, pid, rank, device)
+            placed.append((owner, survey))
 
     def order(pair: tuple[Owner, Survey]) -> tuple[Any, ...]:
         owner = pair[0]
@@ -194,18 +193,15 @@ def _window(
         raise UsageError("--iteration already says from when to when: leave out --from, --to")
     units = {(owner.report, owner.pid): survey.iterations for owner, survey in placed}
     found = [(*unit, by_pid[unit[1]]) for unit, by_pid in units.items() if unit[1] in by_pid]
-    windows = [
-        (
-            clock.moment(report, pid, int(iterations.start[rows[0]])),
-            clock.moment(report, pid, int(iterations.end[rows[-1]])),
-        )
-        for report, pid, iterations in found
-        if len(rows := places_in(iterations, chosen))
-    ]
-    if not windows:
+    starts, ends = [], []
+    for report, pid, iterations in found:
+        if len(rows := places_in(iterations, chosen)):
+            starts.append(clock.moment(report, pid, int(iterations.start[rows[0]])))
+            ends.append(clock.moment(report, pid, int(iterations.end[rows[-1]])))
+    if not starts:
         searched = [iterations for _, _, iterations in found]
         raise none_of(listed(request.ranks.inputs), request.kind, searched, chosen)
-    return min(start for start, _ in windows), max(end for _, end in windows)
+    return min(starts), max(ends)
 
 
 def _marks(
@@ -215,9 +211,10 @@ def _marks(
     wanted: Sequence[str],
 ) -> tuple[Mark, ...]:
     """The wanted marks; why there are none is noted."""
+    iterations = partial(_on_one_clock, reader=reader)
     questions: dict[str, Question[Any]] = {
         "findings": checks.findings.question(communication=communication),
-        "iterations": Question(_iterations, partial(_on_one_clock, reader=reader), identified=True),
+        "iterations": Question(_iterations, iterations, identified=True),
         "critical path": path_question(partial(_path, owners=reader.owners), communication),
     }
     try:
@@ -233,16 +230,14 @@ def _marks(
     return tuple(marks)
 
 
-def _path(known: Replayed, *, owners: Sequence[Owner]) -> list[Mark]:
+def _path(replayed: Replayed, *, owners: Sequence[Owner]) -> list[Mark]:
     """The critical path of the steady state, or of the drawn window; nothing without one."""
-    graph, path = known.graph, known.path
+    graph, path, alignment = replayed.graph, replayed.path, replayed.alignment
     if graph is None or path is None:
         return []
-    later = 0
-    if known.alignment is not None:
-        later = known.alignment.base_ns - CommonClock.of(known.alignment).zero_ns
+    later = alignment.base_ns - CommonClock.of(alignment).zero_ns if alignment is not None else 0
     moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
-    return path_marks(owners, graph.work.units, moved, known.path_text or "")
+    return path_marks(owners, graph.work.units, moved, replayed.path_text or "")
 
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:

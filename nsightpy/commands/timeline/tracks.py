@@ -12,7 +12,7 @@ import numpy as np
 
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.timeline.clock import Collectives, with_collectives
-from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
+from nsightpy.analysis.timeline.lanes import call_lanes, host_lanes, stream_lanes
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query import Scope, SystemReport
@@ -123,10 +123,10 @@ class TrackReader:
             calls,
             self.communication,
         )
-        hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
+        hosts = host_lanes(host_frame("nvtx_ranges", _RANGE), "NVTX")
         if not detail:
             return streams, hosts, []
-        hosts += operator_lanes(host_frame("operators", _OPERATOR))
+        hosts += host_lanes(host_frame("operators", _OPERATOR), "operators")
         hosts += call_lanes(calls, streams) if calls is not None else []
         return streams, hosts, [*_memory(report, scope), *_metrics(report)]
 
@@ -156,10 +156,10 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
         if not any(re.fullmatch(pattern, name) for pattern in SHARES.values()):
             continue
         for gpu in np.unique(samples.ints("gpu_id")[names.codes == code]).tolist():
-            mine = np.flatnonzero((names.codes == code) & (samples.ints("gpu_id") == gpu))
-            if gpu not in owners or len(mine) < 2:
+            rows = np.flatnonzero((names.codes == code) & (samples.ints("gpu_id") == gpu))
+            if gpu not in owners or len(rows) < 2:
                 continue
-            times, values = samples.ints("time_ns")[mine], samples.ints("value")[mine]
+            times, values = samples.ints("time_ns")[rows], samples.ints("value")[rows]
             order = np.argsort(times, kind="stable")
             pause = int(np.median(np.diff(times[order])))
             times = np.append(times[order], times[order[-1]] + pause)

@@ -32,6 +32,7 @@ HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
 SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
 HEADER_WITHIN = 1 << 20
 _ROW = re.compile(r'"?\d{1,9}"?,')
+_NUMBERED = re.compile(r"[0-9]*").fullmatch
 _MOST_LINES_OF_A_ROW = 50
 LONGEST_WHOLE = 18
 _TUPLE = re.compile(r"\(\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)")
@@ -80,11 +81,10 @@ def parse(path: Path, text: str) -> NcuTables:
         pages = list(_pages(text))
     except csv.Error as error:
         raise ReportError(path, f"has a line that is no CSV: {error}", _RAW) from error
-    if not pages:
-        raise _no_page(path, text)
     if not any(rows for _, rows in pages):
-        raise _no_results(path, text)
-    whole = [(header, [row for row in rows if _is_numbered(row)]) for header, rows in pages]
+        raise _nothing(path, text, has_header=bool(pages))
+    # a row begins with a result's number, or with nothing, as that of the units does
+    whole = [(header, [row for row in rows if _NUMBERED(row[0])]) for header, rows in pages]
     damaged = sum(len(rows) for _, rows in pages) - sum(len(rows) for _, rows in whole)
     if not any(rows for _, rows in whole):
         raise ReportError(path, "is damaged: no row begins with a number", _RAW)
@@ -120,11 +120,11 @@ def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
         if HEADER.match(line):
             if header is not None:
                 yield header, rows
-            header, rows = _cells(line), []
+            header, rows = next(csv.reader([line])), []
         elif header is not None and (
             _ROW.match(line) or (not rows and line.startswith(('"",', ",")))
         ):
-            rows.append(_cells(_completed(line, lines)))
+            rows.append(next(csv.reader([_completed(line, lines)])))
     if header is not None:
         yield header, rows
 
@@ -136,16 +136,6 @@ def _completed(line: str, lines: Iterator[str]) -> str:
             break
         line = f"{line} {next(lines, '')}"
     return line
-
-
-def _cells(line: str) -> list[str]:
-    return next(csv.reader([line]), [])
-
-
-def _is_numbered(cells: Sequence[str]) -> bool:
-    """Whether a row begins with a result's number, or with nothing, as that of the units does."""
-    first = cells[0] if cells else ""
-    return not first or (first.isascii() and first.isdecimal())
 
 
 def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
@@ -165,20 +155,17 @@ def _commas(pages: Iterable[tuple[list[str], list[list[str]]]]) -> Iterator[str]
             yield from (cell for cell in cells if "," in cell or cell.count(".") > 1)
 
 
-def _no_page(path: Path, text: str) -> ReportError:
+def _nothing(path: Path, text: str, *, has_header: bool) -> ReportError:
+    """Why a file has no results."""
+    advice = _PERMISSION if "ERR_NVGPUCTRPERM" in text else _RAW
+    if has_header:
+        if "No kernels were profiled" in text:
+            advice = "ncu says that no kernel matched; check its -k and --nvtx-include."
+        return ReportError(path, "has a header but no results", advice)
     if any(SUMMARY.match(line) for line in text.splitlines()):
         return ReportError(path, "is a summary page of ncu, without single launches", _RAW)
     problem = 'holds no `ncu --csv` page: no line begins with "ID","Process ID"'
-    return ReportError(path, problem, _PERMISSION if "ERR_NVGPUCTRPERM" in text else _RAW)
-
-
-def _no_results(path: Path, text: str) -> ReportError:
-    advice = _RAW
-    if "ERR_NVGPUCTRPERM" in text:
-        advice = _PERMISSION
-    elif "No kernels were profiled" in text:
-        advice = "ncu says that no kernel matched; check its -k and --nvtx-include."
-    return ReportError(path, "has a header but no results", advice)
+    return ReportError(path, problem, advice)
 
 
 class _Reader:
@@ -228,11 +215,12 @@ class _Reader:
             if "per_cycle" in metric and cell.strip() == "0.00":
                 return
         base, factor = base_unit(unit)
-        made = Metric(launch, metric, value * factor, stable_unit(metric, base))
-        self.metrics.setdefault((launch, metric), made)
+        kept = Metric(launch, metric, value * factor, stable_unit(metric, base))
+        self.metrics.setdefault((launch, metric), kept)
 
 
 def _launch(row: Mapping[str, str], number: int) -> Launch:
+    capability = re.fullmatch(r"\d{1,3}\.\d{1,3}", row.get("CC", ""))
     return Launch(
         number,
         row.get("Kernel Name", ""),
@@ -243,9 +231,7 @@ def _launch(row: Mapping[str, str], number: int) -> Launch:
         stream=_whole(row.get("Stream", "")),
         pid=_whole(row.get("Process ID", "")) or 0,
         process=row.get("Process Name", ""),
-        capability=row.get("CC", "")
-        if re.fullmatch(r"\d{1,3}\.\d{1,3}", row.get("CC", ""))
-        else "",
+        capability=capability[0] if capability else "",
         nvtx=_nvtx(row),
     )
 

@@ -13,7 +13,6 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -68,12 +67,15 @@ def find_module() -> Any | None:
     """The ncu_report module: the package, else the one of an installed Nsight Compute."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for folder in (None, *_folders()):
-            with _importable_from(folder):
-                try:
-                    return importlib.import_module(MODULE)
-                except (ImportError, OSError):
-                    sys.modules.pop(MODULE, None)
+        for folder in ("", *_folders()):
+            sys.path[:0] = [folder] if folder else []
+            try:
+                return importlib.import_module(MODULE)
+            except (ImportError, OSError):
+                sys.modules.pop(MODULE, None)
+            finally:
+                if folder:
+                    sys.path.remove(folder)
     return None
 
 
@@ -88,18 +90,6 @@ def _folders() -> Iterator[str]:
         pass
     for pattern in INSTALLED:
         yield from sorted(glob.glob(pattern), reverse=True)  # noqa: PTH207
-
-
-@contextmanager
-def _importable_from(folder: str | None) -> Iterator[None]:
-    if folder is None:
-        yield
-        return
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
 
 
 def _load(module: Any, path: Path) -> list[Any]:
@@ -165,14 +155,10 @@ def _metrics(
 
 
 def _launch(number: int, action: Any, process: Process) -> tables.Launch:
-    demangled, function, mangled = (
-        action.name(base) or ""
-        for base in (
-            action.NameBase_DEMANGLED,
-            action.NameBase_FUNCTION,
-            action.NameBase_MANGLED,
-        )
-    )
+    bases = (action.NameBase_DEMANGLED, action.NameBase_FUNCTION, action.NameBase_MANGLED)
+    demangled, function, mangled = (action.name(base) or "" for base in bases)
+    state = action.nvtx_state()
+    domains = [state.domain_by_id(each) for each in state.domains()] if state else []
     return tables.Launch(
         number,
         demangled or function or mangled or "(unnamed)",
@@ -180,16 +166,8 @@ def _launch(number: int, action: Any, process: Process) -> tables.Launch:
         mangled_name=mangled,
         pid=process.pid,
         process=process.name,
-        nvtx=_nvtx(action),
+        nvtx=tables.nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains}),
     )
-
-
-def _nvtx(action: Any) -> str:
-    state = action.nvtx_state()
-    if state is None:
-        return ""
-    domains = (state.domain_by_id(each) for each in state.domains())
-    return tables.nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains})
 
 
 def _rules(number: int, action: Any) -> Iterator[tables.Rule]:

@@ -140,8 +140,22 @@ def plain_message(text: str) -> str:
 
 
 def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, object]:
-    grid = launch.grid or _dimensions(metrics, "grid")
-    block = launch.block or _dimensions(metrics, "block")
+    def counted(metric: str, missing: int = 0) -> int:
+        value = _whole(metrics.get(metric, missing))
+        return missing if value is None else value
+
+    shapes: dict[str, int] = {}
+    for shape, size, given in (
+        ("grid", "launch__grid_size", launch.grid),
+        ("block", "launch__block_size", launch.block),
+    ):
+        sizes = given or tuple(counted(f"launch__{shape}_dim_{axis}") for axis in "xyz")
+        sizes = sizes if given or all(sizes) else (0, 0, 0)
+        shapes |= {f"{shape}_{axis}": size for axis, size in zip("xyz", sizes, strict=True)}
+        total = math.prod(sizes)
+        name = "blocks" if shape == "grid" else "threads_per_block"
+        shapes[name] = (total if total < LARGEST else 0) or counted(size)
+    ids = {"device": launch.device, "context": launch.context, "stream": launch.stream}
     major, _, minor = launch.capability.partition(".")
     time = duration_ns(metrics)
     plain = function_name(launch.name)
@@ -151,39 +165,16 @@ def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, ob
         # without namespaces, template arguments and types, as ncu's `function`
         "base_name": launch.base_name or plain.rsplit("::", 1)[-1].strip() or plain,
         "mangled_name": launch.mangled_name,
-        **{f"grid_{axis}": size for axis, size in zip("xyz", grid, strict=True)},
-        **{f"block_{axis}": size for axis, size in zip("xyz", block, strict=True)},
-        "blocks": _fitting(math.prod(grid)) or _counted(metrics, "launch__grid_size"),
-        "threads_per_block": _fitting(math.prod(block)) or _counted(metrics, "launch__block_size"),
-        "device": _id(launch.device, metrics, "launch__device_id"),
-        "context": _id(launch.context, metrics, "launch__context_id"),
-        "stream": _id(launch.stream, metrics, "launch__stream_id"),
+        **shapes,
+        **{n: counted(f"launch__{n}_id", -1) if i is None else i for n, i in ids.items()},
         "pid": launch.pid,
         "process": launch.process,
         "gpu": gpu,
-        "compute_major": int(major) if major else _counted(metrics, f"{CAPABILITY}major"),
-        "compute_minor": int(minor) if minor else _counted(metrics, f"{CAPABILITY}minor"),
+        "compute_major": int(major) if major else counted(f"{CAPABILITY}major"),
+        "compute_minor": int(minor) if minor else counted(f"{CAPABILITY}minor"),
         "nvtx": launch.nvtx,
         "duration_ns": -1 if time is None else time,
     }
-
-
-def _dimensions(metrics: Mapping[str, float], shape: str) -> tuple[int, ...]:
-    sizes = tuple(_counted(metrics, f"launch__{shape}_dim_{axis}") for axis in "xyz")
-    return sizes if all(sizes) else (0, 0, 0)
-
-
-def _id(given: int | None, metrics: Mapping[str, float], metric: str) -> int:
-    return _counted(metrics, metric, -1) if given is None else given
-
-
-def _counted(metrics: Mapping[str, float], metric: str, missing: int = 0) -> int:
-    value = _whole(metrics.get(metric, missing))
-    return missing if value is None else value
-
-
-def _fitting(value: int) -> int:
-    return value if value < LARGEST else 0
 
 
 def framed(schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
