@@ -1,7 +1,7 @@
 """Measure nsightpy against what users have today, and say whether the targets are met.
 
 python benchmarks/run.py                        # everything; writes benchmarks/RESULTS.md
-python benchmarks/run.py --only kernels,help    # some of it; prints only
+python benchmarks/run.py --only first,help      # some of it; prints only
 python benchmarks/run.py --kernels 20000        # a quick trial on small exports
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 from harness.commands import BENCHMARKS, Catalogue, Inputs
-from harness.comparisons import Comparison, comparisons
+from harness.comparisons import ON_REQUEST, Comparison, comparisons
 from harness.measure import Command, measure
 from harness.results import judge, page
 
@@ -39,12 +39,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 def chosen(only: str | None, every: list[Comparison]) -> list[Comparison]:
     """The comparisons of the sections in `only`, or all."""
     if only is None:
-        return every
-    known = {comparison.section for comparison in every}
+        return [comparison for comparison in every if comparison.section not in ON_REQUEST]
+    sections = {comparison.section for comparison in every}
     wanted = {section.strip() for section in only.split(",")}
-    if wanted - known:
-        unknown, sections = ", ".join(wanted - known), ", ".join(sorted(known))
-        raise SystemExit(f"no section {unknown}; there are {sections}")
+    if unknown := wanted - sections:
+        raise SystemExit(
+            f"no section {', '.join(unknown)}; there are {', '.join(sorted(sections))}"
+        )
     return [comparison for comparison in every if comparison.section in wanted]
 
 
@@ -58,15 +59,11 @@ def page_path(arguments: argparse.Namespace) -> Path | None:
 
 def command_line(arguments: argparse.Namespace) -> str:
     """What gives the same page again, on any machine."""
-    parts = ["python benchmarks/run.py"]
-    if arguments.only:
-        parts.append(f"--only {arguments.only}")
-    if arguments.kernels != KERNELS:
-        parts.append(f"--kernels {arguments.kernels}")
-    if arguments.repeat != ROUNDS:
-        parts.append(f"--repeat {arguments.repeat}")
-    if arguments.cpu:
-        parts.append("--cpu")
+    usual, parts = vars(parse_arguments([])), ["python benchmarks/run.py"]
+    for name in ("only", "kernels", "repeat", "cpu"):
+        value = getattr(arguments, name)
+        if value != usual[name]:
+            parts.append(f"--{name}" if value is True else f"--{name} {value}")
     return " ".join(parts)
 
 
@@ -100,8 +97,7 @@ def main(argv: Sequence[str]) -> int:
     outcomes = judge(picked, rounds, by_cpu=arguments.cpu)
     for outcome in outcomes:
         print("  ".join(outcome.row()))
-    path = page_path(arguments)
-    if path:
+    if path := page_path(arguments):
         text = page(command_line(arguments), arguments.kernels, load, outcomes, rounds)
         path.write_text(text, encoding="utf-8")
     if len(outcomes) < len(picked):

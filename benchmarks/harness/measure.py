@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 # How often the memory of a running process is looked at; a shorter peak may be missed.
@@ -64,9 +64,9 @@ def run_once(command: Command, cwd: Path) -> Sample:
     environment = {**os.environ, **command.environment}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with (
-        tempfile.TemporaryFile() as stdout,
         tempfile.TemporaryFile() as stderr,
         Path(command.stdin or os.devnull).open("rb") as stdin,
+        tempfile.TemporaryFile() as stdout,
     ):
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -82,7 +82,11 @@ def run_once(command: Command, cwd: Path) -> Sample:
         process.returncode = os.waitstatus_to_exitcode(status)
         stderr.seek(0)
         messages = stderr.read().decode(errors="replace")
-    _check(command, process.returncode, messages)
+    voided = command.voided_by is not None and command.voided_by in messages
+    if process.returncode or voided:
+        reason = "took the wrong path" if voided else f"exit code {process.returncode}"
+        line = " ".join(command.argv)
+        raise CommandFailedError(f"{command.name}: {reason}\n  {line}\n{messages[-2_000:]}")
     written = _size(command.output) if command.output else 0
     return Sample(seconds, max(sizes), written, usage.ru_utime + usage.ru_stime)
 
@@ -102,52 +106,35 @@ def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _check(command: Command, returncode: int, messages: str) -> None:
-    voided = command.voided_by is not None and command.voided_by in messages
-    if returncode or voided:
-        reason = "took the wrong path" if voided else f"exit code {returncode}"
-        line = " ".join(command.argv)
-        raise CommandFailedError(f"{command.name}: {reason}\n  {line}\n{messages[-2_000:]}")
-
-
 def measure(
-    commands: Sequence[Command],
-    repeat: int,
-    cwd: Path,
-    progress: Callable[[str], None],
+    commands: Sequence[Command], repeat: int, cwd: Path, progress: Callable[[str], None]
 ) -> list[Round]:
     """`repeat` rounds of all commands in turn, after one round that is thrown away.
 
     A command that fails once is in no round.
     """
     rounds: list[dict[str, Sample]] = []
-    left = list(commands)
+    left = {command.name: command for command in commands}
     for number in range(repeat + 1):
-        samples: dict[str, Sample] = {}
-        for command in list(left):
+        rounds.append({})
+        for name, command in list(left.items()):
             try:
-                samples[command.name] = sample = run_once(command, cwd)
+                sample = rounds[-1][name] = run_once(command, cwd)
             except (CommandFailedError, subprocess.CalledProcessError) as failure:
                 progress(f"NOT MEASURED: {failure}")
-                left.remove(command)
+                del left[name]
                 continue
             label = f"round {number}" if number else "warm-up"
             peak = sample.peak_bytes / 1e6
-            progress(f"{label:8}  {sample.seconds:8.3f} s  {peak:7.0f} MB  {command.name}")
-        if number:
-            rounds.append(samples)
-    names = [command.name for command in left]
-    return [{name: samples[name] for name in names} for samples in rounds]
+            progress(f"{label:8}  {sample.seconds:8.3f} s  {peak:7.0f} MB  {name}")
+    return [{name: samples[name] for name in left} for samples in rounds[1:]]
 
 
 def medians(rounds: Sequence[Round]) -> Round:
-    """The median time and the median peak of every command."""
+    """The median of all that was measured, of every command."""
     return {
         name: Sample(
-            statistics.median(one[name].seconds for one in rounds),
-            statistics.median(one[name].peak_bytes for one in rounds),
-            statistics.median(one[name].output_bytes for one in rounds),
-            statistics.median(one[name].cpu_seconds for one in rounds),
+            *map(statistics.median, zip(*(astuple(one[name]) for one in rounds), strict=True))
         )
         for name in rounds[0]
     }

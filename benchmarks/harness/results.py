@@ -6,24 +6,20 @@ import os
 import platform
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 
 from harness.comparisons import Comparison
 from harness.measure import Round, medians
-from harness.nsys_ai import REQUIREMENTS
+from harness.peers import NSYS_AI
 
 PACKAGES = (
-    "nsightpy",
-    "numpy",
-    "pandas",
-    "sqlalchemy",
-    "pyarrow",
-    "adbc-driver-sqlite",
-    "click",
+    *("nsightpy", "numpy", "pandas", "sqlalchemy", "pyarrow", "adbc-driver-sqlite", "click"),
     "rich",
 )
-
+_CLAIMS = ("section", "comparison", "target", "measured", "over the rounds", "in CPU s", "verdict")
+_TIMES = ("command", "median s", "s", "CPU s", "anonymous MB")
 _CLOCK = {
     False: "The wall clock decides.",
     True: "Processor seconds decide: others used the machine, and the wall clock says nothing.",
@@ -40,8 +36,7 @@ class Outcome:
     comparison: Comparison
     value: float
     cpu_value: float
-    least: float
-    most: float
+    values: tuple[float, ...]
     by_cpu: bool
 
     @property
@@ -49,14 +44,13 @@ class Outcome:
         return self.comparison.met(self.cpu_value if self.by_cpu else self.value)
 
     def row(self) -> tuple[str, ...]:
-        sign = "≥" if self.comparison.at_least else "≤"
-        unit = self.comparison.unit
+        claim, unit = self.comparison, self.comparison.unit
         return (
-            self.comparison.section,
-            self.comparison.claim,
-            f"{sign} {self.comparison.target:g}{unit}",
+            claim.section,
+            claim.claim,
+            f"{'≥' if claim.at_least else '≤'} {claim.target:g}{unit}",
             f"**{self.value:.2f}{unit}**",
-            f"{self.least:.2f} to {self.most:.2f}",
+            f"{min(self.values):.2f} to {max(self.values):.2f}",
             f"{self.cpu_value:.2f}{unit}",
             "met" if self.met else "MISSED",
         )
@@ -68,14 +62,11 @@ def judge(
     """Every comparison of measured commands, on the medians, with the range over the rounds."""
     middle = medians(rounds)
     cpu = {name: replace(one, seconds=one.cpu_seconds) for name, one in middle.items()}
-    outcomes = []
-    for comparison in comparisons:
-        if not middle.keys() >= set(comparison.commands):
-            continue
-        values = [comparison.value(one) for one in rounds]
-        value, cpu_value = comparison.value(middle), comparison.value(cpu)
-        outcomes.append(Outcome(comparison, value, cpu_value, min(values), max(values), by_cpu))
-    return outcomes
+    return [
+        Outcome(one, one.value(middle), one.value(cpu), tuple(map(one.value, rounds)), by_cpu)
+        for one in comparisons
+        if middle.keys() >= set(one.commands)
+    ]
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -83,45 +74,30 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _measured(rounds: Sequence[Round]) -> list[tuple[str, ...]]:
+def _times(rounds: Sequence[Round]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, middle in medians(rounds).items():
         seconds = [one[name].seconds for one in rounds]
-        spread = f"{min(seconds):.3f} to {max(seconds):.3f}"
-        peak = f"{middle.peak_bytes / 1e6:.0f}"
-        cpu = f"{middle.cpu_seconds:.3f}"
-        rows.append((f"`{name}`", f"{middle.seconds:.3f}", spread, cpu, peak))
+        figures = (f"{middle.seconds:.3f}", f"{min(seconds):.3f} to {max(seconds):.3f}")
+        more = (f"{middle.cpu_seconds:.3f}", f"{middle.peak_bytes / 1e6:.0f}")
+        rows.append((f"`{name}`", *figures, *more))
     return rows
 
 
 def _versions() -> str:
     found = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found) + f"; peer: {', '.join(REQUIREMENTS)}"
-
-
-def _machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, {platform.system()}"
+    return ", ".join(found) + f"; peer: {', '.join(NSYS_AI)}"
 
 
 def page(
-    command: str,
-    kernels: int,
-    load: float,
-    outcomes: Sequence[Outcome],
-    rounds: Sequence[Round],
+    command: str, kernels: int, load: float, outcomes: Sequence[Outcome], rounds: Sequence[Round]
 ) -> str:
     """The page: ratios first, the times behind them below, and how to get them again."""
-    claims = _table(
-        ("section", "comparison", "target", "measured", "over the rounds", "in CPU s", "verdict"),
-        [outcome.row() for outcome in outcomes],
-    )
-    times = _table(("command", "median s", "s", "CPU s", "anonymous MB"), _measured(rounds))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    machine = f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, {platform.system()}"
     return f"""# Results
 
 Written by `{command}`; do not edit. How it measures: [README](README.md).
@@ -130,13 +106,13 @@ Written by `{command}`; do not edit. How it measures: [README](README.md).
 all commands in turn in one run. Ratios carry over to other machines, times do not.
 {_CLOCK[any(outcome.by_cpu for outcome in outcomes)]}
 
-{claims}
+{_table(_CLAIMS, [outcome.row() for outcome in outcomes])}
 
 ## What was measured
 
-{times}
+{_table(_TIMES, _times(rounds))}
 
-Machine: {_machine()}; load average at the start {load:.1f}.
+Machine: {machine}; load average at the start {load:.1f}.
 
 Versions: {_versions()}.
 """

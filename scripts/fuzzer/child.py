@@ -1,4 +1,4 @@
-"""One command in a copy of this process, or in a new one, under limits of time and memory."""
+"""One command in a copy of this process, under limits of time and memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import importlib
 import io
 import os
 import pkgutil
-import re
 import resource
 import signal
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from fuzzer.surroundings import PLAIN, Around, Place, prepare_text
 
@@ -23,7 +24,11 @@ from fuzzer.surroundings import PLAIN, Around, Place, prepare_text
 SECONDS = 30.0
 LONGEST = 120.0
 MOST_BYTES = 1_500_000_000
-ADDRESSES = 6_000_000_000
+LIMITS = {
+    resource.RLIMIT_AS: (6_000_000_000, 6_000_000_000),
+    resource.RLIMIT_CORE: (0, 0),
+    resource.RLIMIT_CPU: (int(SECONDS), int(SECONDS) + 2),
+}
 # Modules that commands import when they need them.
 _USED = (
     *("pandas", "pyarrow.parquet", "pyarrow.csv", "pyarrow.pandas_compat", "rich.console"),
@@ -66,90 +71,60 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def run(words: list[str], place: Place, around: Around = PLAIN, *, new: bool = False) -> Ran:
-    """Run a command line in a folder; what it leaves behind is ended with it.
-
-    `new`: in a Python of its own, as a user starts it, and not in a copy of this one.
-    """
-    out, err = place.cache / "stdout", place.cache / "stderr"
+def run(words: list[str], place: Place, around: Around = PLAIN) -> Ran:
+    """Run a command line in a folder; what it leaves behind is ended with it."""
+    streams = [place.cache / "stdout", place.cache / "stderr"]
     around.before(place)
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _become(words, place, around, (out, err), new=new)
-    timed_out, status, usage = False, 0, None
-    during = around.during
+        _become(words, place, around, streams)
+    timed_out, usage, during = False, None, around.during
     while usage is None:
-        done, state, used = os.wait4(pid, os.WNOHANG)
+        ended, status, used = os.wait4(pid, os.WNOHANG)
         passed = time.monotonic() - began
-        if done:
-            status, usage = state, used
+        if ended:
+            usage = used
         elif passed > LONGEST + 1:
             timed_out = True
             _end_group(pid)
-            _, status, usage = os.wait4(pid, 0)
-        else:
-            if during is not None and passed >= around.after_s:
-                during(place, pid)
-                during = None
-            time.sleep(0.005)
-    seconds = usage.ru_utime + usage.ru_stime
+        elif during is not None and passed >= around.after_s:
+            during(place, pid)
+            during = None
+        time.sleep(0 if ended else 0.005)
     _end_group(pid)
     code = os.waitstatus_to_exitcode(status)
-    timed_out = timed_out or code == -signal.SIGXCPU
-    # a signal may have come before there were files
-    said = [
-        path.read_bytes().decode(around.encoding, "replace") if path.exists() else ""
-        for path in (out, err)
-    ]
-    out.unlink(missing_ok=True)
-    err.unlink(missing_ok=True)
-    return Ran(code, seconds, usage.ru_maxrss * 1024, said[0], said[1], timed_out)
+    texts = []
+    for path in streams:
+        # a signal may have come before there were files
+        data = path.read_bytes() if path.exists() else b""
+        texts.append(data.decode(around.encoding, "replace"))
+        path.unlink(missing_ok=True)
+    seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return Ran(code, seconds, peak, texts[0], texts[1], timed_out or code == -signal.SIGXCPU)
 
 
 def _end_group(pid: int) -> None:
     """End what a command started and did not end itself."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
-def _lead_a_session() -> None:
-    """Begin one, as nice as the one before (Linux: an autogroup of its own would forget that)."""
-    group = Path("/proc/self/autogroup")
-    said = None
-    # not every kernel has the file, and some leave it empty
-    with contextlib.suppress(OSError):
-        said = re.search(r"-?\d+$", group.read_text("ascii", "replace").rstrip())
-    os.setsid()
-    if said:
-        with contextlib.suppress(OSError):
-            group.write_text(str(max(int(said[0]), os.nice(0))))
-
-
-def _become(
-    words: list[str], place: Place, around: Around, said: tuple[Path, Path], *, new: bool
-) -> None:
-    """Never returns: this copy is the command line now."""
+def _become(words: list[str], place: Place, around: Around, streams: list[Path]) -> NoReturn:
+    """This copy is the command line now."""
     code = 70
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        _lead_a_session()
+        os.setsid()
         os.chdir(place.folder)
-        for number, path in zip((1, 2), said, strict=True):
+        for number, path in enumerate(streams, 1):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         os.environ.update(NSIGHTPY_CACHE_DIR=str(place.cache / "cache"), COLUMNS="120")
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS), int(SECONDS) + 2))
-        if new:
-            os.environ["PYTHONIOENCODING"] = around.encoding
-            around.inside(place)
-            os.execv(sys.executable, [sys.executable, "-m", "nsightpy", *words])
-        where = os.fdopen(os.dup(2), "w")
-        faulthandler.register(signal.SIGXCPU, file=where, chain=True)
-        faulthandler.dump_traceback_later(LONGEST, file=where)
+        for limit, values in LIMITS.items():
+            resource.setrlimit(limit, values)
+        log = os.fdopen(os.dup(2), "w")
+        faulthandler.register(signal.SIGXCPU, file=log, chain=True)
+        faulthandler.dump_traceback_later(LONGEST, file=log)
         around.inside(place)
         prepare_text(around)
         from nsightpy.__main__ import main
@@ -160,13 +135,9 @@ def _become(
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 1
     except BaseException:  # noqa: BLE001 - the judge is to see it
-        import traceback
-
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            try:
+            with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
-            except (OSError, ValueError, AttributeError):
-                continue
         os._exit(code)

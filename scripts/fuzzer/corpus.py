@@ -8,14 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import bytes_damage, export_damage, page_text_damage, text_damage
+from fuzzer import export_damage, page_damage, text_damage
+from fuzzer.child import run
+from fuzzer.surroundings import Place
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 1_200_000
 TEXTS: dict[str, Callable[[bytes, random.Random], tuple[bytes, str]]] = {
     "torch": text_damage.trace,
     "snapshot": text_damage.snapshot,
-    "ncu": page_text_damage.page,
+    "ncu": page_damage.page,
+    "baseline": text_damage.baseline,
+    "ceilings": page_damage.ceilings,
 }
 KINDS = {
     ".sqlite": "nsys",
@@ -25,6 +29,8 @@ KINDS = {
     ".csv": "ncu",
     ".pickle": "snapshot",
 }
+# How often each kind is meant, of 40.
+SHARES = {"nsys": 17, "torch": 6, "ncu": 9, "snapshot": 6, "baseline": 1, "ceilings": 1}
 # Names as people give them: dates, ranks, and what a terminal or a shell would act on.
 NAMES = (
     *("a", "a", "a", "rank_3", "bench_r20240131", "run.rank=99999999", "_r7", "a b", "é\u202e"),
@@ -38,25 +44,21 @@ class Whole:
 
     path: Path
     kind: str
-    suffix: str
+    suffix: str = ""
 
 
-def corpus() -> list[Whole]:
-    """The sample reports, and small real ones where NSIGHTPY_REPORTS is set."""
-    folders = [ROOT / "sample_reports"]
-    if real := os.environ.get("NSIGHTPY_REPORTS"):
-        folders.append(Path(real))
-    found = []
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            suffix = next((s for s in KINDS if path.name.endswith(s)), "")
-            foreign = ("truth", "tracelens")
-            if (
-                suffix
-                and path.stat().st_size < LARGEST
-                and not any(f in path.name for f in foreign)
-            ):
-                found.append(Whole(path, KINDS[suffix], suffix))
+def corpus(made: Path, report: str) -> list[Whole]:
+    """The sample reports, a baseline, and small real files where NSIGHTPY_REPORTS is set."""
+    ran = run(["compare", "--save-baseline", "baseline", report], Place(made, made, made))
+    if ran.code:
+        raise RuntimeError(f"no baseline: {ran.err}")
+    found = [Whole(made / "baseline", "baseline"), Whole(made / "baseline", "ceilings")]
+    folders = [ROOT / "sample_reports", *map(Path, filter(None, [os.getenv("NSIGHTPY_REPORTS")]))]
+    for path in (path for folder in folders for path in sorted(folder.rglob("*"))):
+        suffix = next((s for s in KINDS if path.name.endswith(s)), "")
+        foreign = any(word in path.name for word in ("truth", "tracelens"))
+        if suffix and not foreign and path.stat().st_size < LARGEST:
+            found.append(Whole(path, KINDS[suffix], suffix))
     return found
 
 
@@ -67,22 +69,20 @@ def build(
 
     `stored`: of a kind whose columns are kept, and mostly whole.
     """
-    kinds = ("nsys", "nsys", "nsys", "torch", "ncu", "ncu", "snapshot")
-    kind = rng.choice(kinds[:4] if stored else kinds)
+    kinds = ["nsys", "torch"] if stored else list(SHARES)
+    (kind,) = rng.choices(kinds, [SHARES[kind] for kind in kinds])
     whole = rng.choice([each for each in wholes if each.kind == kind])
-    name = rng.choice(NAMES) + whole.suffix
-    path = folder / name
+    path = target = folder / (rng.choice(NAMES) + whole.suffix)
     data = whole.path.read_bytes()
     path.write_bytes(data)
     done = "whole" if stored and rng.random() < 0.7 else _damage(path, whole, rng)
-    target = path
-    if rng.random() < 0.25:
+    if whole.suffix and rng.random() < 0.25:
         # one damaged report among whole ones
         for number in range(rng.choice((1, 2))):
             (folder / f"whole_{number}{whole.suffix}").write_bytes(data)
         target = folder
     if rng.random() < 0.1:
-        (folder / f"{name}-wal").write_bytes(b"stale")
+        (folder / f"{path.name}-wal").write_bytes(b"stale")
     return kind, target, f"{whole.path.name}: {done}"
 
 
@@ -90,14 +90,12 @@ def _damage(path: Path, whole: Whole, rng: random.Random) -> str:
     """Damage a file in place, in its structure or only its bytes; says what was done."""
     chance = rng.random()
     if whole.kind == "nsys" and chance < 0.92:
-        if chance < 0.01:
-            return export_damage.to_utf16(path, rng)
         change = export_damage.change_tables if chance < 0.75 else export_damage.change_pages
         return change(path, rng)
     data, how = path.read_bytes(), "bytes"
     if whole.kind in TEXTS and whole.suffix != ".ncu-rep" and chance < 0.85:
         data, how = TEXTS[whole.kind](data, rng)
     else:
-        data = bytes_damage.damaged(data, rng)
+        data = text_damage.changed_bytes(data, rng)
     path.write_bytes(data)
     return how

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -122,64 +120,57 @@ ACTS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 
+# Which columns the table of an act has, by the word that stands for it; any table if none.
+TABLES: dict[str, tuple[str, ...]] = {
+    "any": (),
+    "timed": ("end",),
+    "numbered": ("start", "bytes"),
+    "with_id": IDS,
+    "sized": ("bytes",),
+}
+
+
 class Export:
     """An export that is being damaged; what its statements leave open is chosen once an act."""
 
     def __init__(self, connection: sqlite3.Connection, rng: random.Random) -> None:
-        self.run = connection.execute
-        self.rng = rng
-        names: list[tuple[str]] = self.run(
-            "SELECT name FROM sqlite_master WHERE type = 'table'"
-        ).fetchall()
+        self.run, self.rng = connection.execute, rng
+        names = self.run("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         self.columns: dict[str, list[str]] = {
             name: [str(row[1]) for row in self.run(f"PRAGMA table_info({quoted(name)})")]
             for (name,) in names
         }
 
-    def table_with(self, *columns: str) -> str:
-        return self.rng.choice([t for t, own in self.columns.items() if set(columns) & set(own)])
-
     def names(self, act: tuple[str, ...]) -> dict[str, str]:
         """A table for an act, and some of its columns."""
-        wanted = [name for name in WANTED if name in self.columns]
-        text = " ".join(act)
-        if "{any}" in text:
-            table = self.rng.choice(list(self.columns))
-        elif "{timed}" in text:
-            table = self.table_with("end")
-        elif "{numbered}" in text:
-            table = self.table_with("start", "bytes")
-        elif "{with_id}" in text:
-            table = self.table_with(*IDS)
-        elif "{sized}" in text:
-            table = self.table_with("bytes")
-        else:
-            table = self.rng.choice(wanted or list(self.columns))
+        found = [name for name in WANTED if name in self.columns]
+        for word, wanted in TABLES.items():
+            if f"{{{word}}}" in " ".join(act):
+                having = (t for t, own in self.columns.items() if set(wanted) & set(own))
+                found = list(having) if wanted else list(self.columns)
+        table = self.rng.choice(found or list(self.columns))
         own = self.columns[table]
-        one, other = self.rng.sample(own, 2) if len(own) > 1 else own * 2
+        column, other = self.rng.choices(own, k=2)
         ids = [name for name in own if name in IDS] or own
         numbers = [name for name in own if name in ("start", "end", "bytes", *IDS)] or own
-        found = dict.fromkeys(("table", "any", "timed", "numbered", "with_id", "sized"), table)
-        found |= {"column": one, "other": other, "id": self.rng.choice(ids)}
-        found["number"] = self.rng.choice(numbers)
-        found = {key: quoted(name) for key, name in found.items()}
-        found["columns"] = ", ".join(map(quoted, own))
-        found["others"] = ", ".join(quoted(name) for name in own if name != one)
-        found["ones"] = ", ".join(f"1 AS {quoted(name)}" for name in own)
-        return found
+        chosen = {"table": table, **dict.fromkeys(TABLES, table), "column": column, "other": other}
+        chosen |= {"id": self.rng.choice(ids), "number": self.rng.choice(numbers)}
+        chosen = {key: quoted(name) for key, name in chosen.items()}
+        chosen["columns"] = ", ".join(map(quoted, own))
+        chosen["others"] = ", ".join(quoted(name) for name in own if name != column)
+        chosen["ones"] = ", ".join(f"1 AS {quoted(name)}" for name in own)
+        return chosen
 
     def do(self, act: tuple[str, ...]) -> str:
         """Run the statements of an act; returns the first."""
         names = self.names(act)
         moment = self.rng.choice(MOMENTS)
         names |= {"start_moment": moment.format(t="start"), "end_moment": moment.format(t='"end"')}
-        chosen = {key: self.rng.choice(each).format(**names) for key, each in CHOICES.items()}
+        names |= {key: self.rng.choice(each).format(**names) for key, each in CHOICES.items()}
         value = self.rng.choice((sql_value(self.rng), HOSTILE, FORMULA))
-        done = []
         for statement in act:
-            done.append(statement.format(**names, **chosen))
-            self.run(done[-1], (value,) if "?" in statement else ())
-        return done[0][:80]
+            self.run(statement.format(**names), (value,) if "?" in statement else ())
+        return act[0].format(**names)[:80]
 
     def nullable(self) -> None:
         """No column is NOT NULL any more."""
@@ -193,19 +184,13 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@contextlib.contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
+def change_tables(path: Path, rng: random.Random) -> str:
+    """Damage an export in place; returns what was done. What SQLite refuses is not done."""
+    done = []
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.execute("PRAGMA journal_mode = MEMORY").fetchall()
         connection.execute("PRAGMA synchronous = OFF")
-        yield connection
-
-
-def change_tables(path: Path, rng: random.Random) -> str:
-    """Damage an export in place; returns what was done. What SQLite refuses is not done."""
-    done = []
-    with _open(path) as connection:
         with contextlib.suppress(sqlite3.Error):
             connection.execute(
                 "INSERT INTO META_DATA_CAPTURE (name, value) VALUES (?, ?)",
@@ -220,22 +205,11 @@ def change_tables(path: Path, rng: random.Random) -> str:
     return "; ".join(done)
 
 
-def to_utf16(path: Path, rng: random.Random) -> str:
-    """An export written anew with its texts in UTF-16."""
-    with _open(path) as old:
-        script = list(old.iterdump())
-    path.unlink()
-    with closing(sqlite3.connect(path, isolation_level=None)) as new:
-        new.execute(f"PRAGMA encoding = '{rng.choice(('UTF-16le', 'UTF-16be'))}'")
-        new.execute("PRAGMA synchronous = OFF")
-        for statement in script:
-            with contextlib.suppress(sqlite3.Error):
-                new.execute(statement)
-    return "utf-16"
-
-
 INNER, LEAF = 5, 13
-# Fields of the file's header: where, how wide, and what they become.
+# Fields of a page's header and of the file's: where, how wide, and what they become.
+PAGE_HEADER = (
+    *((0, 1, (0, 2, INNER, 10, LEAF, 255)), (3, 2, (0, 1, 500, 65535)), (8, 2, (0, 99, 4000))),
+)
 HEADER = (
     *((16, 2, (1, 0, 512, 3, 65535)), (18, 1, (2, 0, 255)), (19, 1, (2, 255)), (20, 1, (1, 255))),
     *((28, 4, (0, 1, 2**31)), (32, 4, (1, 2**31)), (36, 4, (2**31, 1)), (44, 4, (0, 9))),
@@ -244,108 +218,78 @@ HEADER = (
 
 
 class Pages:
-    """The pages of a file, numbered from 1."""
+    """The pages of a file, numbered from 1; those of trees by their kind."""
 
     def __init__(self, data: bytes, rng: random.Random) -> None:
-        self.data = bytearray(data)
+        self.data, self.rng = bytearray(data), rng
         size = int.from_bytes(data[16:18], "big")
         self.size = 65536 if size == 1 else max(512, size)
-        self.count = max(1, len(data) // self.size)
-        self.rng = rng
-
-    def start(self, page: int) -> int:
-        """Where the header of the tree's page begins."""
-        return (page - 1) * self.size + (100 if page == 1 else 0)
+        self.starts = [100, *range(self.size, len(data) - 12, self.size)]
 
     def of_kind(self, *kinds: int) -> list[int]:
-        return [page for page in range(1, self.count + 1) if self.data[self.start(page)] in kinds]
+        """Where pages of trees begin."""
+        return [at for at in self.starts if self.data[at] in kinds]
 
-    def cells(self, page: int) -> list[int]:
-        """Where the cells of a page are."""
-        at = self.start(page)
-        count = int.from_bytes(self.data[at + 3 : at + 5], "big")
-        first = at + (12 if self.data[at] in (2, INNER) else 8)
-        places = [
-            int.from_bytes(self.data[first + 2 * n : first + 2 * n + 2], "big")
-            for n in range(min(count, self.size // 4))
+    def cells(self, at: int) -> list[int]:
+        """Where some or all of the cells of the page that begins there are."""
+        page, first = at // self.size * self.size, at + (12 if self.data[at] == INNER else 8)
+        count = min(int.from_bytes(self.data[at + 3 : at + 5], "big"), self.size // 4)
+        found = [
+            page + int.from_bytes(self.data[first + 2 * n : first + 2 * n + 2], "big")
+            for n in range(count)
         ]
-        found = [(page - 1) * self.size + place for place in places]
-        return [at for at in found if at + 12 < len(self.data)]
+        return [at for at in found if at + 12 < len(self.data)][: self.rng.choice((1, 1000))]
 
     def put(self, at: int, number: int, width: int) -> None:
         self.data[at : at + width] = (number % 256**width).to_bytes(width, "big")
 
+    def page_header(self) -> None:
+        """Another kind of page, another number of cells, or cells somewhere else."""
+        at = self.rng.choice(self.of_kind(2, INNER, 10, LEAF))
+        place, width, numbers = self.rng.choice(PAGE_HEADER)
+        self.put(at + place, self.rng.choice(numbers), width)
 
-def page_headers(pages: Pages) -> None:
-    """Another kind of page, another number of cells, or cells somewhere else."""
-    at = pages.start(pages.rng.choice(pages.of_kind(2, INNER, 10, LEAF)))
-    choice = pages.rng.randrange(3)
-    if choice == 0:
-        pages.data[at] = pages.rng.choice((0, 2, INNER, 10, LEAF, 255))
-    elif choice == 1:
-        pages.put(at + 3, pages.rng.choice((0, 1, 500, 65535)), 2)
-    else:
-        for _ in range(pages.rng.choice((1, 5))):
-            pages.put(at + 8 + 2 * pages.rng.randrange(20), pages.rng.randrange(pages.size), 2)
+    def tree(self) -> None:
+        """Inner pages whose children are themselves, their parents, or each other many times."""
+        inner = self.of_kind(INNER)
+        targets = (*(at // self.size + 1 for at in inner), 1, self.rng.randrange(len(self.starts)))
+        for at in inner if self.rng.random() < 0.3 else [self.rng.choice(inner)]:
+            target = self.rng.choice(targets)
+            for cell in [*self.cells(at), at + 8]:
+                self.put(cell, target, 4)
 
+    def rows(self) -> None:
+        """Rows of other numbers, sizes or types."""
+        kind = self.rng.randrange(3)
+        for at in self.cells(self.rng.choice(self.of_kind(LEAF))):
+            if kind == 0:
+                self.data[at + 1 : at + 3] = bytes([self.rng.randrange(128, 256), 0x7F])
+            elif kind == 1:
+                width = self.rng.choice((1, 3, 5, 9))
+                self.data[at : at + width] = b"\xff" * (width - 1) + b"\x7f"
+            else:
+                self.data[at + 3 + self.rng.randrange(6)] = self.rng.choice((*range(14), 127))
 
-def trees(pages: Pages) -> None:
-    """Inner pages whose children are themselves, their parents, or each other many times."""
-    inner = pages.of_kind(INNER)
-    if pages.rng.random() < 0.3:
-        for one, other in itertools.pairwise(inner):
-            for at in pages.cells(one):
-                pages.put(at, other, 4)
-        return
-    page = pages.rng.choice(inner)
-    target = pages.rng.choice((page, 1, pages.rng.randrange(1, pages.count + 1)))
-    for at in pages.cells(page)[: pages.rng.choice((1, 1000))]:
-        pages.put(at, target, 4)
-    if pages.rng.random() < 0.3:
-        pages.put(pages.start(page) + 8, target, 4)
+    def header(self) -> None:
+        at, width, values = self.rng.choice(HEADER)
+        self.put(at, self.rng.choice(values), width)
 
-
-def rows(pages: Pages) -> None:
-    """Rows of other numbers, sizes or types."""
-    kind = pages.rng.randrange(3)
-    for at in pages.cells(pages.rng.choice(pages.of_kind(LEAF)))[: pages.rng.choice((1, 1000))]:
-        if kind == 0:
-            pages.data[at + 1 : at + 3] = bytes([pages.rng.randrange(128, 256), 0x7F])
-        elif kind == 1:
-            width = pages.rng.choice((1, 3, 5, 9))
-            pages.data[at : at + width] = b"\xff" * (width - 1) + b"\x7f"
-        else:
-            types = (0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 127)
-            pages.data[at + 3 + pages.rng.randrange(6)] = pages.rng.choice(types)
-
-
-def header(pages: Pages) -> None:
-    at, width, values = pages.rng.choice(HEADER)
-    pages.put(at, pages.rng.choice(values), width)
-
-
-def whole_pages(pages: Pages) -> None:
-    """A page is blank, or in the place of another one."""
-    one, other = (pages.rng.randrange(1, pages.count) * pages.size for _ in range(2))
-    size = pages.size
-    blank = pages.rng.choice((b"\0", b"\xff")) * size
-    second = pages.data[other : other + size]
-    if pages.rng.random() < 0.5:
-        pages.data[other : other + size] = pages.data[one : one + size]
-        blank = bytes(second)
-    pages.data[one : one + size] = blank
+    def exchange(self) -> None:
+        """A page stands in the place of another one."""
+        one, other = (self.rng.choice(self.starts[1:]) for _ in range(2))
+        page = self.data[one : one + self.size]
+        self.data[one : one + self.size] = self.data[other : other + self.size]
+        self.data[other : other + self.size] = page
 
 
 def change_pages(path: Path, rng: random.Random) -> str:
     """Damage the pages of an export in place; returns how."""
     pages, done = Pages(path.read_bytes(), rng), []
-    acts: tuple[Callable[[Pages], None], ...] = (
-        *(page_headers, page_headers, trees, trees, rows, rows, header, whole_pages),
-    )
+    acts = (*(pages.page_header, pages.tree, pages.rows) * 2, pages.header, pages.exchange)
     for _ in range(rng.choice((1, 1, 2, 3))):
         act = rng.choice(acts)
-        with contextlib.suppress(IndexError, ValueError):
-            act(pages)
+        with contextlib.suppress(IndexError):
+            act()
             done.append(act.__name__)
     path.write_bytes(pages.data)
     return ", ".join(done)

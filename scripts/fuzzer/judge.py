@@ -16,6 +16,8 @@ from fuzzer.values import SCRIPT, SECRET
 # Control characters but line ends and tabs, and those that reorder text.
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 UNFORESEEN = re.compile(r"nsightpy failed[^\n]* \((\w+[^)]{0,60})")
+# What may begin with a sign in a cell.
+NUMBER = re.compile(r"-|[-+]([\d,]+\.?\d*(e[-+]?\d+)?|inf|nan)", re.IGNORECASE)
 State = dict[str, tuple[bytes, int]]
 
 
@@ -87,20 +89,19 @@ def _place(err: str) -> str:
 
 def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Iterator[str]:
     shown = output.endswith((".html", ".svg", ".json"))
-    texts = [ran.err, ran.out]
-    if shown or (output and form != "parquet" and not output.endswith(".png")):
-        texts.append(data.decode("utf-8", "replace"))
-    for text in texts:
-        if text and (found := RAW.search(text)) and form != "parquet":
+    written = data.decode("utf-8", "replace") if output and not output.endswith(".png") else ran.out
+    for text in (ran.err, ran.out, written) if form != "parquet" else ():
+        if found := RAW.search(text):
             yield f"raw: {found[0]!r}"
-    is_page = (shown and not output.endswith(".json")) or form == "markdown"
-    if is_page and SCRIPT in texts[-1]:
+    if (output.endswith((".html", ".svg")) or form == "markdown") and SCRIPT in written:
         yield "markup: a script of a report is in the page"
-    if form == "csv" and ran.code == 0 and reads:
-        yield from _cells(texts[-1] if output else ran.out)
-    if form == "json" and ran.code == 0 and not shown and reads:
+    if ran.code or not reads:
+        return
+    if form == "csv":
+        yield from _cells(written)
+    if form == "json" and not shown:
         try:
-            json.loads(texts[-1] if output else ran.out, parse_constant=_refuse)
+            json.loads(written, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             yield f"json: {str(error)[:60]}"
 
@@ -112,17 +113,9 @@ def _cells(text: str) -> Iterator[str]:
         yield f"csv: {error}"
         return
     for cell in cells:
-        if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not _is_number(cell)):
+        if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not NUMBER.fullmatch(cell)):
             yield f"formula: {cell[:40]!r}"
             return
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", ""))
-    except ValueError:
-        return cell == "-"
-    return True
 
 
 def _refuse(word: str) -> float:

@@ -15,21 +15,19 @@ COMMANDS = {
     "torch": SYSTEM,
     "ncu": ("roofline", "headroom", "info", "summarize", "compare", "report"),
     "snapshot": ("memory-usage", "info", "summarize", "report"),
+    "baseline": ("compare",),
+    "ceilings": ("roofline",),
 }
+# What commands write beside tables; these always write a file.
+ALWAYS_FILES = ("timeline", "report")
+DRAWN = ("launches", "breakdown", "instances", "collectives", "iterations", "headroom")
 PICTURES = {
-    "memory-usage": (".png", ".svg"),
-    "launches": (".svg",),
-    "breakdown": (".svg",),
-    "instances": (".svg",),
-    "collectives": (".svg",),
+    **dict.fromkeys(DRAWN, (".svg",)),
+    **dict.fromkeys(("memory-usage", "roofline"), (".png", ".svg")),
     "timeline": (".html", ".json", ".svg", ".html", ".json", ".html"),
-    "iterations": (".svg",),
-    "roofline": (".svg", ".png"),
-    "headroom": (".svg",),
     "compare": (".svg", ".xml", ".md"),
     "report": (".html",),
 }
-ALWAYS_FILES = ("timeline", "report")
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "--from": NUMBERS,
@@ -45,13 +43,12 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--communication": ("nccl", "(a+)+$", "("),
 }
 # What commands ask beside these, by the words that several of them know.
-SPLITS = (
-    *("stream", "node", "pair", "variant", "cause", "call", "gap", "kernel", "stage", "module"),
-    *("replay", "x", "rank,rank"),
-    *("rank,device,process,stream,grid", "shape,thread,rank,module"),
-)
 WORDS: dict[str, tuple[str, ...]] = {
-    "--by": SPLITS,
+    "--by": (
+        *("stream", "node", "pair", "variant", "cause", "call", "gap", "kernel", "stage", "module"),
+        *("replay", "x", "rank,rank", "rank,device,process,stream,grid"),
+        "shape,thread,rank,module",
+    ),
     "--report": (
         *("nvtx_pushpop_trace", "cuda_gpu_sum", "cuda_gpu_trace", "cuda_api_trace", "nvtx_sum"),
         *("cuda_kern_exec_sum", "osrt_sum", "um_total_sum", "x"),
@@ -64,7 +61,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 ANY = ("1", "0", "-1", "9" * 30, "nan", "0.5", "x", "*", "(", "é\u202e", "/nonexistent", "a" * 5000)
 # They run or write something, or are asked in ways of their own.
 NOT_ASKED = (
-    *("--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings"),
+    *("--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings", *OPTIONS),
     *("--help", "--output", "--force", "--format", "--verbose", "--quiet", "--no-cache"),
 )
 
@@ -74,9 +71,7 @@ def own_options(command: str, rng: random.Random) -> list[str]:
     words: list[str] = []
     for argument in ALL[command].load().own.values():
         option, name = option_of(argument), argument.typed
-        if option is None or name in (*NOT_ASKED, *OPTIONS):
-            continue
-        if not option.required and rng.random() > 0.15:
+        if option is None or name in NOT_ASKED or (not option.required and rng.random() > 0.15):
             continue
         if option.is_flag:
             words.append(name)
@@ -87,21 +82,16 @@ def own_options(command: str, rng: random.Random) -> list[str]:
     return words
 
 
-def request(
-    kind: str, rng: random.Random, ceilings: str = "", only: str = ""
-) -> tuple[list[str], str]:
+def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
     """A command with options, and the suffix of the file it writes ("" for none)."""
-    command = only or rng.choice(COMMANDS[kind])
+    command = rng.choice(COMMANDS[kind])
     words, suffix = [command], ""
-    pictures = PICTURES.get(command, ())
-    if pictures and (command in ALWAYS_FILES or rng.random() < 0.4):
-        suffix = rng.choice(pictures)
-    elif command not in ALWAYS_FILES and rng.random() < 0.5:
+    if command in ALWAYS_FILES or (command in PICTURES and rng.random() < 0.4):
+        suffix = rng.choice(PICTURES[command])
+    elif rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
     words += own_options(command, rng)
-    if command == "roofline" and ceilings:
-        words += ["--ceilings", ceilings]
     for _ in range(rng.choice((0, 0, 0, 1, 2))):
         option = rng.choice(list(OPTIONS))
         words += [option, rng.choice(OPTIONS[option])]

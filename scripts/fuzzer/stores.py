@@ -13,24 +13,11 @@ from fuzzer.judge import complaints, state_of
 from fuzzer.surroundings import Around, Place, sent, small_files
 
 NOTE = "its columns were not kept"
-# What is done to a file; the files of another report, which are whole, may take its place.
-Damage = Callable[[Path, random.Random, list[Path]], None]
 
 
 def whole_files(store: Path) -> list[Path]:
     """The files of a store that hold anything."""
     return sorted(path for path in store.glob("*") if path.is_file() and path.stat().st_size)
-
-
-def _replaced(change: Callable[[bytes, random.Random], bytes]) -> Damage:
-    """As another program would: processes that map the file keep what they have."""
-
-    def damage(file: Path, chance: random.Random, _others: list[Path]) -> None:
-        data = change(file.read_bytes(), chance)
-        file.unlink()
-        file.write_bytes(data)
-
-    return damage
 
 
 def _flipped(data: bytes, chance: random.Random) -> bytes:
@@ -44,46 +31,45 @@ def _zeros(data: bytes, chance: random.Random) -> bytes:
     return data[:start] + bytes(len(data[start : start + 512])) + data[start + 512 :]
 
 
-def _foreign(file: Path, chance: random.Random, others: list[Path]) -> None:
-    """A file of another report, or another one of this."""
-    same = [path for path in others if path.name == file.name] or others
-    data = chance.choice([*same, *whole_files(file.parent)]).read_bytes()
-    file.unlink()
-    file.write_bytes(data)
-
-
-def _folder(file: Path, _chance: random.Random, _others: list[Path]) -> None:
-    file.unlink()
+def _folder(file: Path, _other: Path) -> None:
     file.mkdir()
     (file / "file").touch()
 
 
-def _in_place(make: Callable[[Path, list[Path]], object]) -> Damage:
-    def damage(file: Path, _chance: random.Random, others: list[Path]) -> None:
-        file.unlink()
-        make(file, others)
-
-    return damage
-
-
-DAMAGES: dict[str, Damage] = {
-    "flipped": _replaced(_flipped),
-    "truncated": _replaced(lambda data, chance: data[: chance.randrange(len(data))]),
-    "empty": _replaced(lambda _data, _chance: b""),
-    "zeros": _replaced(_zeros),
-    "removed": _in_place(lambda _file, _others: None),
-    "of another report": _foreign,
-    "folder": _folder,
-    "link": _in_place(lambda file, others: file.symlink_to(others[0])),
-    "endless": _in_place(lambda file, _others: file.symlink_to("/dev/zero")),
-    "pipe": _in_place(lambda file, _others: os.mkfifo(file)),
-    "unreadable": lambda file, _chance, _others: file.chmod(0),
+# Of the file's bytes, and of what comes in its place.
+CHANGED: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "flipped": _flipped,
+    "truncated": lambda data, chance: data[: chance.randrange(len(data))],
+    "empty": lambda _data, _chance: b"",
+    "zeros": _zeros,
 }
+REPLACED: dict[str, Callable[[Path, Path], object]] = {
+    "removed": lambda _file, _other: None,
+    "folder": _folder,
+    "link": lambda file, other: file.symlink_to(other),
+    "endless": lambda file, _other: file.symlink_to("/dev/zero"),
+    "pipe": lambda file, _other: os.mkfifo(file),
+}
+DAMAGES = (*CHANGED, *REPLACED, "of another report", "unreadable")
 
 
 def damage(file: Path, what: str, chance: random.Random, foreign: Path) -> None:
-    """Damage one file of a store; `foreign` is the store of another report."""
-    DAMAGES[what](file, chance, whole_files(foreign))
+    """Damage one file of a store; `foreign` is the store of another report, which is whole."""
+    if what == "unreadable":
+        file.chmod(0)
+        return
+    others, data = whole_files(foreign), b""
+    if what == "of another report":
+        same = [path for path in others if path.name == file.name] or others
+        data = chance.choice([*same, *whole_files(file.parent)]).read_bytes()
+    elif what in CHANGED:
+        data = CHANGED[what](file.read_bytes(), chance)
+    # as another program would: processes that map the file keep what they have
+    file.unlink()
+    if what in REPLACED:
+        REPLACED[what](file, others[0])
+    else:
+        file.write_bytes(data)
 
 
 def complaints_about(
@@ -94,8 +80,8 @@ def complaints_about(
     first = _first(rng)
     _answer(words, place, output, first)
     store = place.cache / "cache" / "exports"
-    done = [_damaged(store, rng) for _ in range(rng.choice((0, 1, 2, 10)))]
-    how = ", ".join(filter(None, (first.name, *done))) or "nothing"
+    damages = [_damaged(store, rng) for _ in range(rng.choice((0, 1, 2, 10)))]
+    how = ", ".join(filter(None, (first.name, *damages))) or "nothing"
     before = state_of(place.folder)  # a killed process leaves half of its output
     ran = run(words, place, Around(inside=_keeps(0)))
     yield from complaints(ran, words, place, before, output)
@@ -110,15 +96,15 @@ def _first(rng: random.Random) -> Around:
     chance = rng.random()
     if chance < 0.3:
         after = rng.choice((0.01, 0.03, 0.1, 0.2, 0.4))
-        during = sent(signal.SIGKILL)
-        return Around("a kill", inside=_keeps(0), during=during, after_s=after)
+        kill = sent(signal.SIGKILL)
+        return Around("a kill", inside=_keeps(0), during=kill, after_s=after)
     if chance < 0.5:
         return Around("a full disk", inside=_keeps(0, small_files))
     return Around(inside=_keeps(0))
 
 
 def _keeps(
-    least: int, also: Callable[[Place], None] = lambda place: None
+    least: int, also: Callable[[Place], object] = lambda _place: None
 ) -> Callable[[Place], None]:
     """Columns of reports of so many bytes at least are kept."""
 
@@ -136,7 +122,7 @@ def _damaged(store: Path, rng: random.Random) -> str:
     files = [path for folder in sorted(store.glob("*.columns")) for path in whole_files(folder)]
     if not files:
         return ""
-    file, what = rng.choice(files), rng.choice(sorted(DAMAGES))
+    file, what = rng.choice(files), rng.choice(DAMAGES)
     others = sorted({path.parent for path in files} - {file.parent})
     damage(file, what, rng, rng.choice(others or [file.parent]))
     return f"{file.name} {what}"
@@ -152,9 +138,9 @@ def _taken(place: Place, output: str) -> bytes:
     path = place.folder / output
     if not output or not path.exists():
         return b""
-    made = path.read_bytes()
+    data = path.read_bytes()
     path.unlink()
-    return made
+    return data
 
 
 def _without_note(err: str) -> list[str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-
-def _nothing(_place: Place) -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,10 @@ class Place:
     cache: Path
 
 
+def _nothing(_place: Place) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Around:
     """Surroundings: what is done before, in the command's process, and while it runs.
@@ -33,9 +35,9 @@ class Around:
     """
 
     name: str = ""
-    before: Callable[[Place], None] = _nothing
-    inside: Callable[[Place], None] = _nothing
-    during: Callable[[Place, int], None] | None = None
+    before: Callable[[Place], object] = _nothing
+    inside: Callable[[Place], object] = _nothing
+    during: Callable[[Place, int], object] | None = None
     after_s: float = 0.0
     silent: bool = False
     codes: tuple[int, ...] = ()
@@ -44,18 +46,17 @@ class Around:
 
 
 PLAIN = Around()
+# The number of capset on x86-64, and the version of its header: linux/capability.h.
+_CAPSET = 126
+_VERSION_3 = 0x20080522
 
 
-def _stream(descriptor: int, path: str = "") -> Callable[[Place], None]:
-    """A descriptor leads to another file, or nowhere."""
+def _closed(descriptor: int) -> Callable[[Place], object]:
+    return lambda _place: os.close(descriptor)
 
-    def inside(_place: Place) -> None:
-        if path:
-            os.dup2(os.open(path, os.O_WRONLY), descriptor)
-        else:
-            os.close(descriptor)
 
-    return inside
+def _full(descriptor: int) -> Callable[[Place], object]:
+    return lambda _place: os.dup2(os.open("/dev/full", os.O_WRONLY), descriptor)
 
 
 def _broken_pipe(_place: Place) -> None:
@@ -65,18 +66,11 @@ def _broken_pipe(_place: Place) -> None:
     os.close(reader)
 
 
-# The number of capset on x86-64, and the version of its header: linux/capability.h.
-_CAPSET = 126
-_VERSION_3 = 0x20080522
-
-
 def _without_privileges(_place: Place) -> None:
     """Permissions hold for root, too (Linux: no capabilities)."""
     if os.getuid() == 0:
-        import ctypes
-
-        libc = ctypes.CDLL(None)
-        libc.syscall(_CAPSET, (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)())
+        header, none = (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+        ctypes.CDLL(None).syscall(_CAPSET, header, none)
 
 
 def _unreadable(place: Place) -> None:
@@ -85,8 +79,14 @@ def _unreadable(place: Place) -> None:
 
 
 def _cache_of_others(place: Place) -> None:
-    (place.cache / "cache").mkdir(exist_ok=True)
-    (place.cache / "cache").chmod(0o555)
+    (place.cache / "cache").mkdir(mode=0o555, exist_ok=True)
+
+
+def _without_directory(place: Place) -> None:
+    gone = place.cache / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
 
 
 def sent(number: int) -> Callable[[Place, int], None]:
@@ -109,13 +109,6 @@ def _shortened(place: Place, _pid: int) -> None:
         os.truncate(place.target, place.target.stat().st_size // 2)
 
 
-def _without_directory(place: Place) -> None:
-    gone = place.cache / "gone"
-    gone.mkdir()
-    os.chdir(gone)
-    gone.rmdir()
-
-
 def _is_odd(make: Callable[[Path], object]) -> Callable[[Place], None]:
     def before(place: Place) -> None:
         if place.target.is_file():
@@ -125,25 +118,22 @@ def _is_odd(make: Callable[[Path], object]) -> Callable[[Place], None]:
     return before
 
 
-def _limited(limit: str, number: int) -> Callable[[Place], None]:
+def _limited(limit: int, number: int) -> Callable[[Place], None]:
     def inside(_place: Place) -> None:
-        import resource
-
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(getattr(resource, limit), (number, number))
+        resource.setrlimit(limit, (number, number))
 
     return inside
 
 
 # No file can grow beyond 4096 bytes, as on a disk that is nearly full.
-small_files = _limited("RLIMIT_FSIZE", 4096)
+small_files = _limited(resource.RLIMIT_FSIZE, 4096)
 ODD: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,
     "link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
     "link to itself": lambda path: path.symlink_to(path.name),
-    "link to nothing": lambda path: path.symlink_to("nowhere"),
-    "folder": lambda path: path.mkdir(),
-    "empty": lambda path: path.write_bytes(b""),
+    "folder": Path.mkdir,
+    "empty": Path.touch,
     "one byte": lambda path: path.write_bytes(b"\0"),
 }
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -161,14 +151,14 @@ EVERY = (
     *(Around(f"odd file: {name}", before=_is_odd(make), changes_files=True)
       for name, make in ODD.items()),
     *(Around(name, encoding=name) for name in ("ascii", "latin-1", "cp1252", "utf-16")),
-    *(Around(f"{n} is closed", inside=_stream(n), silent=n == 2) for n in range(3)),
-    *(Around(f"{n} is full", inside=_stream(n, "/dev/full"), silent=n == 2) for n in (1, 2)),
+    *(Around(f"{n} is closed", inside=_closed(n), silent=n == 2) for n in range(3)),
+    *(Around(f"{n} is full", inside=_full(n), silent=n == 2) for n in (1, 2)),
     Around("stdout is a broken pipe", inside=_broken_pipe),
     Around("unreadable", before=_unreadable, inside=_without_privileges, changes_files=True),
     Around("cache of others", before=_cache_of_others, inside=_without_privileges),
     Around("cache is a file", before=lambda place: (place.cache / "cache").touch()),
     Around("no directory", inside=_without_directory, changes_files=True),
-    Around("16 descriptors", inside=_limited("RLIMIT_NOFILE", 16)),
+    Around("16 descriptors", inside=_limited(resource.RLIMIT_NOFILE, 16)),
     Around("files of 4096 bytes", inside=small_files),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Damage to traces, baselines and memory snapshots: to what they say, their text, their packing."""
+"""Damage to any bytes, and to texts: traces, baselines, memory snapshots."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ def trace(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     return (gzip.compress(changed, 1) if packed else changed), ", ".join(done)
 
 
-def baseline(whole: bytes, rng: random.Random) -> bytes:
+def baseline(whole: bytes, rng: random.Random) -> tuple[bytes, str]:
     """What `compare --save-baseline` writes, with some of its values, or its text, changed."""
     text = changed_values(whole, rng)
     if rng.random() < 0.2:
         text = rng.choice((cut, around))(text, rng)
-    return text.encode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogatepass"), "values"
 
 
 def _bomb(rng: random.Random) -> bytes:
@@ -210,3 +210,39 @@ def snapshot(data: bytes, rng: random.Random) -> tuple[bytes, str]:
             change(content, rng)
     trailing = rng.randbytes(50) if rng.random() < 0.2 else b""
     return pickle.dumps(content, protocol=protocol) + trailing, f"kind {kind}, {protocol=}"
+
+
+def changed_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Bytes with one to three damages: lost, changed, moved or added."""
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if changed:
+            _change_bytes(changed, rng)
+    return bytes(changed)
+
+
+def _change_bytes(data: bytearray, rng: random.Random) -> None:
+    size = min(len(data), rng.choice((1, 4, 64, 512, 4096, 40_000)))
+    start, other = (rng.randrange(max(1, len(data) - size)) for _ in range(2))
+    block, kind = data[start : start + size], rng.randrange(10)
+    if kind < 2:
+        for _ in range(rng.choice((1, 1, 3, 20, 200))):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    elif kind < 4:
+        filled = rng.choice((bytes(size), b"\xff" * size, rng.randbytes(size)))
+        data[start : start + size] = filled
+    elif kind < 6:
+        # numbers as programs fear them, in the first part or anywhere
+        value = rng.choice((0, 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1))
+        width, order = rng.choice((1, 2, 4, 8)), rng.choice(("big", "little"))
+        at = rng.randrange(max(1, min(rng.choice((100, len(data))), len(data)) - width))
+        data[at : at + width] = (value % 256**width).to_bytes(width, order)
+    elif kind == 6:
+        del data[rng.randrange(len(data)) :]
+    elif kind == 7:
+        del data[start : start + size]
+    elif kind == 8:
+        data[start:start] = block
+    else:
+        data[start : start + size] = data[other : other + size]
+        data[other : other + size] = block

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = "CUPTI_ACTIVITY_KIND_KERNEL"
+COLUMNS = {"start", "end", "deviceId", "streamId"}
 FAR = 2**61
 CATEGORIES = ("kernel", "concurrent_kernel")
 LATEST_US = 9_000_000_000_000_000
@@ -49,19 +50,16 @@ def _of_export(path: Path) -> tuple[int, int] | None:
         left = itertools.count(200, -1)
         connection.set_progress_handler(lambda: int(next(left) < 0), 100_000)
         kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (TABLE,))
-        if kind.fetchone() != ("table",):
-            return None
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({TABLE})")}
-        if not {"start", "end", "deviceId", "streamId"} <= columns:
+        if kind.fetchone() != ("table",) or not columns >= COLUMNS:
             return None
-        count = total = 0
-        for row in connection.execute(f'SELECT start, "end" FROM {TABLE}'):
-            start, end = row
-            if not (isinstance(start, int) and isinstance(end, int)):
-                continue
-            if max(abs(start), abs(end)) <= FAR and end >= start:
-                count, total = count + 1, total + end - start
-        return count, total
+        lengths = [
+            end - start
+            for start, end in connection.execute(f'SELECT start, "end" FROM {TABLE}')
+            if isinstance(start, int) and isinstance(end, int)
+            if max(abs(start), abs(end)) <= FAR and end >= start
+        ]
+    return len(lengths), sum(lengths)
 
 
 def _of_trace(path: Path) -> tuple[int, int] | None:
@@ -75,30 +73,26 @@ def _of_trace(path: Path) -> tuple[int, int] | None:
     events = content["traceEvents"] if isinstance(content, dict) else content
     if not isinstance(events, list) or not all(isinstance(e, dict) for e in events):
         return None
-    count = total = 0
+    lengths = []
     for event in events:
-        category = event.get("cat")
+        category, phase = event.get("cat"), event.get("ph")
         if not isinstance(category, str) or category.lower() not in CATEGORIES:
             continue
-        if not all(isinstance(event.get(key), str | None) for key in ("ph", "name")):
-            continue  # such an event is damaged
-        if event.get("ph") not in ("X", "i", "I", None):
-            continue
         start, duration = _microseconds(event.get("ts")), _microseconds(event.get("dur"))
-        if start is None or duration is None or duration < 0:
-            continue
-        count, total = count + 1, total + round(duration * 1000)
-    return count, total
+        # an event whose kind or name is no text is damaged
+        whole = isinstance(event.get("name"), str | None) and phase in ("X", "i", "I", None)
+        if whole and start is not None and duration is not None and duration >= 0:
+            lengths.append(round(duration * 1000))
+    return len(lengths), sum(lengths)
 
 
 def _microseconds(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
+    """A time as readers take it: a number, or a text of one; None where it is none."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[-+.\deE]+\s*", value):
         try:
-            value = float(value) if re.fullmatch(r"\s*[-+.\deE]+\s*", value) else None
+            value = float(value)
         except ValueError:
             return None
-    if not isinstance(value, int | float) or not math.isfinite(value) or abs(value) >= LATEST_US:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    return value if math.isfinite(value) and abs(value) < LATEST_US else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 
 SECRET = "hunter2-XYZZY-token"
@@ -12,36 +13,19 @@ TEXTS = ("", " ", HOSTILE, FORMULA, "é" * 300, "x" * 100_000, "?", "%s%n{0}", "
 INTS = (0, 1, -1, 2**31, -(2**31), 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
 HUGE_INTS = (2**63, 2**64, 10**30, -(10**30))
 FLOATS = (0.5, -0.0, 1e308, -1e308, float("inf"), float("-inf"), 1e19)
+# Data nested without end.
 DEEP = "\ue000deep\ue000"
+BYTES = (b"", b"\x00\xff\xfe", HOSTILE.encode())
+STRUCTURES: tuple[object, ...] = ([], {}, [[]], {"": None}, [1, "a"], True)
 
 
 def sql_value(rng: random.Random) -> object:
     """Anything that SQLite stores."""
-    kind = rng.randrange(6)
-    if kind == 0:
-        return None
-    if kind == 1:
-        return rng.choice(TEXTS)
-    if kind == 2:
-        return rng.choice((b"", b"\x00\xff\xfe", HOSTILE.encode()))
-    if kind == 3:
-        return rng.choice(FLOATS)
-    return rng.choice(INTS)
+    return rng.choice(rng.choice(((None,), TEXTS, BYTES, FLOATS, INTS, INTS)))
 
 
 def json_value(rng: random.Random) -> object:
-    """Anything that JSON can say; DEEP stands for data nested without end."""
-    kind = rng.randrange(8)
-    if kind == 0:
-        return None
-    if kind == 1:
-        return rng.choice(TEXTS)
-    if kind == 2:
-        return rng.choice(([], {}, [[]], {"": None}, [1, "a"], True))
-    if kind == 3:
-        return rng.choice((*FLOATS, float("nan")))
-    if kind == 4:
-        return rng.choice((*HUGE_INTS, "12", "1e5", "-3"))
-    if kind == 5:
-        return DEEP
-    return rng.choice(INTS)
+    """Anything that JSON can say."""
+    numbers = (*FLOATS, float("nan")), (*HUGE_INTS, "12", "1e5", "-3"), INTS, INTS
+    kinds: tuple[tuple[object, ...], ...] = ((None,), TEXTS, STRUCTURES, (DEEP,), *numbers)
+    return copy.deepcopy(rng.choice(rng.choice(kinds)))

@@ -1,4 +1,4 @@
-"""Damage to CSV pages of ncu as programs and countries write CSV, and to other small texts."""
+"""Damage to CSV pages of ncu as programs and countries write CSV, and to lists of ceilings."""
 
 from __future__ import annotations
 
@@ -94,3 +94,8 @@ CEILINGS = (
     *("tensor_" + "x" * 500_000 + ", 5, TFLOP/s", "fp32, 1e308, PFLOP/s", "dram, 5, parsec"),
     *("# nothing\n", "name, value\n", "x" * 2_000_000, "fp32, 1e-320, TFLOP/s", "fp64,1\nfp64,2\n"),
 )
+
+
+def ceilings(_data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """One of the odd lists of ceilings."""
+    return rng.choice(CEILINGS).encode("utf-8", "surrogatepass"), "ceilings"
