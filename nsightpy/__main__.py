@@ -9,33 +9,23 @@ import signal
 
 def main() -> None:
     """Run the command line and exit; Ctrl-C ends it with one line, also while modules load."""
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
-        _interruptible()
-    finally:
-        # Modules are objects by the ten thousand, none of them garbage: not looked for where the
-        # process ends, that takes a sixth of a short command's time.
-        gc.freeze()
+        if is_ours:
+            signal.signal(signal.SIGINT, _leave)
+        from nsightpy.cli.main import main as run
 
-
-def _interruptible() -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        _run()
-        return
-    signal.signal(signal.SIGINT, _leave)
-    try:
-        _run()
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
     except KeyboardInterrupt:
         _leave()
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left only lets go of things
-
-
-def _run() -> None:
-    from nsightpy.cli.main import main as run
-
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    run()
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left only lets go of things
+        # Modules are objects by the ten thousand, none of them garbage: not looked for where the
+        # process ends, that takes a sixth of a short command's time.
+        gc.freeze()
 
 
 def _leave(*_signal: object) -> None:

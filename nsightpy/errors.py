@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 # Where limits leave less, whatever goes wrong does for want of memory: libraries, calls.
@@ -117,17 +118,13 @@ def unforeseen(path: object, error: Exception, since: float | None = None) -> Re
     if isinstance(error, TooMuchError):
         return ReportError(path, text, "`nsightpy nvtx` counts ranges by name.")
     if isinstance(error, ImportError):
-        return ReportError(
-            path, f"cannot be read here: {text}", "install nsightpy again, with what it needs."
-        )
+        advice = "install nsightpy again, with what it needs."
+        return ReportError(path, f"cannot be read here: {text}", advice)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    try:
-        changed = Path(str(path)).stat().st_ctime  # last written or replaced
-    except (OSError, ValueError):
-        changed = 0.0
-    if since is not None and changed > since:
-        problem = f"was changed while it was read ({what})"
-        return ReportError(path, problem, "wait until nothing writes it, then ask again.")
+    with suppress(OSError, ValueError):
+        if since is not None and Path(str(path)).stat().st_ctime > since:  # written or replaced
+            problem = f"was changed while it was read ({what})"
+            return ReportError(path, problem, "wait until nothing writes it, then ask again.")
     if os.environ.get(FAULTS) == "raise":
         raise error
     return FaultError(path, what)

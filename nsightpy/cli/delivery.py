@@ -172,17 +172,12 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
         raise UsageError(f"{output}: is of no known format; the name must end with {suffixes}")
     formats = (*FORMATS, *command.formats)
     tables = [ending for ending, kind in FORMAT_OF_SUFFIX.items() if kind in formats]
-    texts = (*tables, *TEXTS)
-    if suffix in (*PICTURES, ".html", ".pftrace"):
-        written = ", ".join((*tables, *command.suffixes))
-        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}")
+    is_drawn = suffix in (*PICTURES, ".html", ".pftrace")
     source = click.get_current_context().get_parameter_source("format_")
-    is_open = source != ParameterSource.COMMANDLINE and options["format_"] == "table"
-    if is_open and suffix not in texts and any(letter.isalpha() for letter in suffix):
-        raise UsageError(
-            f"{output}: what a {suffix} file holds is not known: give one of "
-            f"{', '.join(filter(None, texts))}, or say --format"
-        )
+    is_open = source != ParameterSource.COMMANDLINE and suffix.strip(".0123456789") != ""
+    if is_drawn or (is_open and suffix not in (*tables, *TEXTS)):
+        written = ", ".join(filter(None, (*tables, *command.suffixes, *TEXTS)))
+        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}")
 
 
 def say(note: str, options: Mapping[str, Any]) -> None:

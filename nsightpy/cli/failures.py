@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import click
 
@@ -37,7 +37,11 @@ class Failure:
     def of(cls, error: BaseException) -> Failure:
         """What is said of one of FAILURES."""
         if isinstance(error, click.ClickException):
-            return _of_click(error)
+            text, context = io.StringIO(), getattr(error, "ctx", None)
+            error.show(text)
+            advice = f"{context.command_path} --help" if context else ""
+            what = error.format_message()
+            return cls(text.getvalue(), error.exit_code, what, "", advice, said_by="")
         if isinstance(error, click.exceptions.Abort):
             return cls("interrupted", 130, "interrupted")
         if isinstance(error, NsightpyError):
@@ -46,9 +50,8 @@ class Failure:
             return cls(str(error), code, error.problem, error.path, error.advice, said_by)
         if isinstance(error, MemoryError):
             limit = f" ({MOST_MEMORY} is set)" if MOST_MEMORY in os.environ else ""
-            what, advice = "out of memory", "narrow the question with --from and --to, or use fewer"
-            advice = f"{advice} --jobs{limit}"
-            return cls(f"{what}; {advice}", 1, what, what_to_do=advice)
+            advice = f"narrow the question with --from and --to, or use fewer --jobs{limit}"
+            return cls(f"out of memory; {advice}", 1, "out of memory", what_to_do=advice)
         return _of_system(error)
 
     def tell(self, as_json: bool) -> None:
@@ -104,26 +107,15 @@ def faults_raised() -> Iterator[None]:
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether json was asked for by --format, in arguments that may be wrong ones."""
-    given = list(arguments)
-    own = given[: given.index("--")] if "--" in given else given
+    own = list(takewhile(lambda word: word != "--", arguments))
     return "--format=json" in own or ("--format", "json") in pairwise(own)
-
-
-def _of_click(error: click.ClickException) -> Failure:
-    text = io.StringIO()
-    error.show(text)
-    context = getattr(error, "ctx", None)
-    advice = "" if context is None else f"{context.command_path} --help"
-    message = text.getvalue()
-    return Failure(message, error.exit_code, error.format_message(), "", advice, said_by="")
 
 
 def _of_system(error: BaseException) -> Failure:
     """What the system said, of a file or of the output."""
     file, reason = getattr(error, "filename", None), getattr(error, "strerror", None) or str(error)
     if file is not None:
-        name = os.fsdecode(file)
-        return Failure(f"{name}: {reason}", 1, reason, name)
+        return Failure(f"{os.fsdecode(file)}: {reason}", 1, reason, os.fsdecode(file))
     give_up(sys.stdout)
     what = f"the output cannot be written: {reason}"
     return Failure(what, 1, what)

@@ -40,8 +40,9 @@ def run(options: dict[str, Any]) -> None:
         raise UsageError("--launcher is for --script: lines are run in a rank by hand")
     if options["format_"] != "table" and options["script"]:
         raise UsageError("--script has one form; without it, --format has the commands, too")
-    if not application:
-        _refuse_application(options["reports"])
+    for word in () if application else options["reports"][1:]:
+        if not (is_nsys_name(Path(word)) or glob.has_magic(word) or Path(word).exists()):
+            raise UsageError(f"{word}: is no report; the application's own command goes after --")
     if not options["script"]:
         check_output(select, options)
     plan = select(options["reports"], **arguments_of(select, options), application=application)
@@ -54,13 +55,6 @@ def run(options: dict[str, Any]) -> None:
         path = Path(options["output"])
         path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)
     tell(plan, options)
-
-
-def _refuse_application(words: tuple[str, ...]) -> None:
-    """Raise UsageError where a word behind the reports can only be the application's command."""
-    for word in words[1:]:
-        if not (is_nsys_name(Path(word)) or glob.has_magic(word) or Path(word).exists()):
-            raise UsageError(f"{word}: is no report; the application's own command goes after --")
 
 
 command = click_command(

@@ -15,16 +15,20 @@ from typing import IO, Any
 
 # Signs that reports for people are drawn with, for encodings that lack them.
 _PLAIN = {
-    **dict.fromkeys("█▉▊▋▌▍▎▏▇▆▅▄▃▂▁■▪▓▒░", "#"),
-    **dict.fromkeys("─━┄–—−", "-"),
-    **dict.fromkeys("│┃|", "|"),
-    **dict.fromkeys("…·•", "."),
-    **dict.fromkeys("×✕", "x"),
-    **dict.fromkeys("→▶►", ">"),
-    **dict.fromkeys("←◀◄", "<"),
-    **dict.fromkeys("≥", ">="),
-    **dict.fromkeys("≤", "<="),
-    **dict.fromkeys("µμ", "u"),
+    sign: plain
+    for plain, signs in {
+        "#": "█▉▊▋▌▍▎▏▇▆▅▄▃▂▁■▪▓▒░",
+        "-": "─━┄–—−",
+        "|": "│┃",
+        ".": "…·•",
+        "x": "×✕",
+        ">": "→▶►",
+        "<": "←◀◄",
+        ">=": "≥",
+        "<=": "≤",
+        "u": "µμ",
+    }.items()
+    for sign in signs
 }
 _ERRORS = "nsightpy.plain"
 _WIDEST = 120  # of lines that people read

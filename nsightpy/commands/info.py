@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Unpack
 
 from nsightpy.query import Common, SystemReport, Top
@@ -13,7 +13,7 @@ from nsightpy.readers.activity import Extent
 from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
-from nsightpy.results import Field, Row, Table, rows_of
+from nsightpy.results import Field, Row, Table
 from nsightpy.results.notes import texts
 
 FIELDS = (
@@ -36,13 +36,15 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ReportInfo:
-    """What one report is; times in ns, None where the export does not say."""
+    """What one report is; `ranks` of its processes, each with its evidence. Times are in ns.
+
+    None and empty texts are not known.
+    """
 
     report: str
     kind: str
-    ranks: tuple[int | None, ...]
-    rank_sources: tuple[str, ...]
-    notes: Sequence[object]
+    ranks: Sequence[tuple[int | None, str]]
+    notes: Iterable[object]
     host: str = ""
     gpus: tuple[str, ...] = ()
     devices: int | None = None
@@ -54,22 +56,22 @@ class ReportInfo:
     kernels: int | None = None
 
     @property
-    def rank(self) -> int | str:
-        """The only rank of its processes, or all of them."""
-        ranks = sorted(rank for rank in self.ranks if rank is not None)
-        return ranks[0] if len(ranks) == 1 else ",".join(map(str, ranks))
+    def rank_source(self) -> str:
+        """What its ranks rest on."""
+        return "; ".join(dict.fromkeys(source for _, source in self.ranks if source))
 
     @property
     def row(self) -> Row:
-        """Its row of FIELDS; an empty text is not known."""
-        (row,) = rows_of(
-            FIELDS,
-            [self],
-            rank_source=lambda info: "; ".join(info.rank_sources),
-            gpu=lambda info: gpu_text(info.gpus),
-            warnings=lambda info: " | ".join(map(str, info.notes)),
-        )
-        return tuple(None if value == "" else value for value in row)
+        """Its row of FIELDS."""
+        ranks = sorted(rank for rank, _ in self.ranks if rank is not None)
+        texts = {
+            "rank": ranks[0] if len(ranks) == 1 else ",".join(map(str, ranks)),
+            "rank_source": self.rank_source,
+            "gpu": gpu_text(self.gpus),
+            "warnings": " | ".join(map(str, self.notes)),
+        }
+        values = {each.name: getattr(self, each.name) for each in fields(self)} | texts
+        return tuple(None if (value := values[each.name]) == "" else value for each in FIELDS)
 
 
 @command(*FIELDS, text="nsightpy.render.text.terminal:print_cards")
@@ -96,7 +98,6 @@ def info(reports: AnyPaths, *, top: Top = None, **common: Unpack[Common]) -> Tab
 
 def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInfo:
     """What one report says about itself, from its small tables and the extent of its GPU work."""
-    ranks = [report.rank_of(pid) for pid in report.pids]
     extent = extent or report.extent
     duration = report.session.duration_ns
     if duration is None and extent.start_ns is not None and extent.end_ns is not None:
@@ -105,8 +106,7 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
     return ReportInfo(
         report=str(report.path),
         kind=report.kind,
-        ranks=tuple(rank for rank, _ in ranks),
-        rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
+        ranks=[report.rank_of(pid) for pid in report.pids],
         notes=tuple(report.notes),
         host=report.session.host,
         gpus=gpus,
@@ -141,8 +141,7 @@ def _ncu_info(report: NcuReport) -> ReportInfo:
     return ReportInfo(
         str(report.path),
         "ncu",
-        (report.rank,),
-        (report.rank_source,),
+        [(report.rank, report.rank_source)],
         report.notes,
         gpus=tuple(name for name in launches.labels("gpu").values if name),
         tool_version=report.tool_version,
@@ -151,7 +150,6 @@ def _ncu_info(report: NcuReport) -> ReportInfo:
 
 
 def _snapshot_info(snapshot: MemorySnapshot) -> ReportInfo:
-    of_rank = ((snapshot.rank,), (snapshot.rank_source,))
-    notes = (*snapshot.facts, *snapshot.notes)
+    ranks, notes = [(snapshot.rank, snapshot.rank_source)], (*snapshot.facts, *snapshot.notes)
     devices = len(snapshot.devices)
-    return ReportInfo(str(snapshot.path), "snapshot", *of_rank, notes, devices=devices)
+    return ReportInfo(str(snapshot.path), "snapshot", ranks, notes, devices=devices)

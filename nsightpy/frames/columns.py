@@ -36,6 +36,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
 
+def schema(name: str, meaning: str, *columns: Column, derived: tuple[Column, ...] = ()) -> Schema:
+    """The schema of a frame with these columns."""
+    return Schema(name, meaning, columns, derived)
+
+
 def int_column(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
     return Column(name, "int", unit, meaning, missing)
 
@@ -60,8 +65,4 @@ PLACE = (
     int_column("stream", "", "CUDA stream"),
     int_column("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
 )
-CALL = (
-    *SPAN,
-    int_column("pid", "", "calling process"),
-    int_column("tid", "", "calling thread"),
-)
+CALL = (*SPAN, int_column("pid", "", "calling process"), int_column("tid", "", "calling thread"))

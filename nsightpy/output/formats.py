@@ -16,16 +16,7 @@ from typing import Any, BinaryIO
 from nsightpy import __version__
 from nsightpy.output.cells import cells, heading
 from nsightpy.output.escape import csv_text, markdown_text
-from nsightpy.results import (
-    UNKNOWN,
-    Field,
-    LazyRows,
-    Row,
-    Summary,
-    Table,
-    Value,
-    findings_table,
-)
+from nsightpy.results import UNKNOWN, Field, LazyRows, Row, Summary, Table, Value, findings_table
 
 SCHEMA_VERSION = 1
 BATCH_ROWS = 1 << 16

@@ -122,19 +122,11 @@ class ComparedQuantity:
         return self.verdict if self.verdict in (NEW, GONE) else _CHANGES.get(self.matched_by, "")
 
     @property
-    def before_n(self) -> int:
-        """Runs before."""
-        return len(self.before_runs)
-
-    @property
-    def after_n(self) -> int:
-        """Runs after."""
-        return len(self.after_runs)
-
-    @property
     def row(self) -> tuple[Value, ...]:
         """Under COMPARE_FIELDS."""
-        return tuple(getattr(self, field.name) for field in COMPARE_FIELDS)
+        counts = {"before_n": len(self.before_runs), "after_n": len(self.after_runs)}
+        names = (field.name for field in COMPARE_FIELDS)
+        return tuple(counts[name] if name in counts else getattr(self, name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +191,7 @@ class Comparison(Table):
     @property
     def quantities(self) -> tuple[ComparedQuantity, ...]:
         """Everything compared, in the order of the rows."""
-        every = (self.kernels, self.collectives, self.ranges, self.categories)
-        return (self.step, *self.parts, *(row for rows in every for row in rows))
+        return replace(self, top=None).shown
 
     @property
     def limit_ns(self) -> float:

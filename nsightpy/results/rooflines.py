@@ -88,8 +88,7 @@ class SpeedOfLight:
         """The reason warps waited most for, and its share of the time between instructions."""
         if not self.stalls or not self.latency_cycles:
             return None
-        reason, cycles = self.stalls[0]
-        return reason, cycles / self.latency_cycles
+        return self.stalls[0][0], self.stalls[0][1] / self.latency_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,6 @@ class RuleEstimate:
     title: str
     speedup_pct: float
     scope: str = ""
-
-    @property
-    def order(self) -> tuple[bool, float, str]:
-        """Those of the whole kernel first, then the largest."""
-        return (self.scope == "local", -self.speedup_pct, self.rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,8 +222,5 @@ def with_notes(
 ) -> AnyTable:
     """The finished table: its inputs, its notes in the words for the reports of this tool."""
     return replace(
-        table,
-        inputs=tuple(inputs),
-        notes=texts(notes, tool),
-        abstentions=abstentions(notes, tool),
+        table, inputs=tuple(inputs), notes=texts(notes, tool), abstentions=abstentions(notes, tool)
     )

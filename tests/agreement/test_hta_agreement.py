@@ -112,7 +112,7 @@ def test_the_times_of_each_type_of_kernel_agree(name: str) -> None:
     }
     found = {}
     for chosen in range(1, 8):
-        inside = [kind for place, kind in enumerate(sets) if chosen >> place & 1]
+        inside = [kind for number, kind in enumerate(sets) if chosen >> number & 1]
         time = sets[inside[0]]
         for kind, spans in sets.items():
             time = time & spans if kind in inside else time - spans
@@ -167,21 +167,8 @@ def test_the_idle_classes_of_every_stream_agree(name: str) -> None:
         found = stream_waits(work, {0: everything})[0]
         assert found.host_wait_ns == told.get("host_wait", 0) * US
         assert found.other_wait_ns == told.get("other", 0) * US
-        negative = overlapping(work.start[work.by_stream], work.end[work.by_stream])
+        start, end = work.start[work.by_stream], work.end[work.by_stream]
+        # later operations of a stream that start before the one before them ends
+        negative = int(np.maximum(end[:-1] - start[1:], 0).sum())
         assert found.kernel_wait_ns - negative == told.get("kernel_wait", 0) * US
         assert (negative > 0) == (name == UNLIKE)
-
-
-def overlapping(start: np.ndarray, end: np.ndarray) -> int:
-    """How much later operations of a stream start before the one before them ends."""
-    return int(np.maximum(end[:-1] - start[1:], 0).sum())
-
-
-@pytest.mark.slow
-def test_without_rounding_the_percentages_stay(name: str) -> None:
-    told = golden(name)["temporal"]
-    found = budget(read(name, rounded=False))
-    assert 100 * found.idle_ns / found.window_ns == pytest.approx(told["idle_time_pctg"], abs=1.5)
-    assert 100 * found.compute_ns / found.window_ns == pytest.approx(
-        told["compute_time_pctg"], abs=1.5
-    )

@@ -1,93 +1,231 @@
-"""Requests that cannot be granted: wrong usage, outputs that must not be written, lost readers."""
+"""Requests that cannot be granted: told to people and, with --format json, as data; outputs."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from simulator import Export
 
+from nsightpy import __version__
 from nsightpy.cli.main import run
+from nsightpy.errors import FAULTS
+from nsightpy.output.escape import printable
+from nsightpy.query import command
+from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import small
 from tests.support.reports import ask, refused, state
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small(tmp_path_factory.mktemp("good") / "good.sqlite").write()
 
 
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (["kernals", "R"], "Did you mean kernels?"),
-        (["frobnicate", "R"], "there is no command 'frobnicate'"),
-        (["R"], "To read it: nsightpy summarize "),
-        (["select", "R", "--script", "plain", "--format", "json"], "--script has one form"),
-        (["kernels"], "Missing argument 'REPORT...'"),
-        (["kernels", "R", "--frobnicate"], "No such option"),
-        (["kernels", "R", "--format", "xml"], "'xml' is not one of"),
-        (["kernels", "R", "--by", "colour"], "cannot split by colour; there are rank,"),
-        (["kernels", "R", "--by", "rank,colour"], "cannot split by colour"),
-        (["kernels", "R", "--name", "pretty"], "'pretty' is not one of"),
-        (["kernels", "R", "--top", "-1"], "must be a number from 0"),
-        (["kernels", "R", "--jobs", "0"], "must be a number from 1"),
-        (["kernels", "R", "--jobs", "two"], "not a valid integer"),
-        (["kernels", "R", "--on-error", "ignore"], "'ignore' is not one of"),
-        (["breakdown", "R", "--communication", "("], "no regular expression"),
-    ],
-)
-def test_wrong_usage(export: Path, arguments: list[str], words: str) -> None:
-    given = [str(export) if word == "R" else word for word in arguments]
-    assert words in refused(*given, code=2)
+def failed(*arguments: str | Path, code: int = 1) -> dict[str, Any]:
+    """What a command that fails says as data, beside the same for people; stdout has no answer."""
+    answer = ask(*arguments, "--format", "json", expect=code)
+    *message, last = answer.stderr.splitlines()
+    assert answer.stdout == b""
+    starts = ("nsightpy: ", "nsightpy failed on ", "Usage: ", "interrupted")
+    assert "".join(message).startswith(starts)
+    document = json.loads(last)
+    assert list(document) == ["schema", "tool_version", "error"]
+    assert (document["schema"], document["tool_version"]) == ("nsightpy.error/1", __version__)
+    error: dict[str, Any] = document["error"]
+    assert list(error) == ["file", "what", "what_to_do"]
+    whole = " ".join(" ".join(message).split())
+    assert " ".join(error["what"].split()) in whole
+    assert printable(error["file"] or "") in whole
+    assert "Traceback" not in whole
+    return error
 
 
-@pytest.mark.parametrize("command", ["kernels", "breakdown"])
 @pytest.mark.parametrize(
-    "option, value, words",
+    ("words", "what"),
     [
-        ("--from", "soon", "is not a time"),
-        ("--from", "", "is not a time"),
-        ("--from", "nan", "is not a time"),
-        ("--to", "5 parsecs", "is not a time"),
-        ("--to", "1e400", "beyond every report"),
-        ("--to", "1e999999999s", "is not a time"),
-        ("--rank", "all", "names no ranks"),
-        ("--rank", "", "names no ranks"),
-        ("--rank", "-1", "names no ranks"),
-        ("--rank", "3-1", "names no ranks"),
-        ("--rank", "0-99999999", "names no ranks"),
-        ("--rank", "9" * 40, "names no ranks"),
-        ("--device", "gpu0", "names no devices"),
-        ("--rank-regex", "rank(", "is no regular expression"),
+        ("kernals R", "Did you mean kernels?"),
+        ("frobnicate R", "there is no command 'frobnicate'"),
+        ("R", "To read it: nsightpy summarize "),
+        ("select R --script plain", "--script has one form"),
+        ("kernels", "Missing argument 'REPORT...'"),
+        ("kernels R --frobnicate", "No such option"),
+        ("kernels R --by colour", "cannot split by colour; there are rank,"),
+        ("kernels R --by rank,colour", "cannot split by colour"),
+        ("kernels R --name pretty", "'pretty' is not one of"),
+        ("kernels R --top -1", "must be a number from 0"),
+        ("kernels R --jobs 0", "must be a number from 1"),
+        ("kernels R --jobs two", "not a valid integer"),
+        ("kernels R --on-error ignore", "'ignore' is not one of"),
+        ("breakdown R --communication (", "no regular expression"),
+        ("kernels R --from soon", "'soon' is not a time"),
+        ("kernels R --from=", "'' is not a time"),
+        ("kernels R --from nan", "'nan' is not a time"),
+        ("kernels R --to 1e400", "'1e400' is beyond every report"),
+        ("kernels R --to 1e999999999s", "'1e999999999s' is not a time"),
+        ("kernels R --from 5us --to 2us", "later than"),
+        ("kernels R --rank all", "'all' names no ranks"),
+        ("kernels R --rank=", "'' names no ranks"),
+        ("kernels R --rank -1", "'-1' names no ranks"),
+        ("kernels R --rank 3-1", "'3-1' names no ranks"),
+        ("kernels R --rank 0-99999999", "'0-99999999' names no ranks"),
+        ("kernels R --rank 9999999999999999999999", "'9999999999999999999999' names no ranks"),
+        ("kernels R --device gpu0", "'gpu0' names no devices"),
+        ("breakdown R --rank-regex rank(", "'rank(' is no regular expression"),
+        ("breakdown R --rank-regex good", "'good'"),
     ],
 )
-def test_bad_values_of_the_shared_options(
-    export: Path, command: str, option: str, value: str, words: str
+def test_wrong_usage(export: Path, words: str, what: str) -> None:
+    error = failed(*(str(export) if word == "R" else word for word in words.split()), code=2)
+    assert what in error["what"]
+    assert error["file"] is None
+    if "frob" in words:
+        name = "kernels " if "kernels" in words else ""
+        assert error["what_to_do"] == f"nsightpy {name}--help"
+
+
+def test_an_unknown_format_is_wrong_usage(export: Path) -> None:
+    assert "'xml' is not one of" in refused("kernels", export, "--format", "xml", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("no.sqlite", None, "no such file"),
+        ("a.sqlite", b"", "is empty"),
+        ("a.sqlite", b"SQLite format 3\0" + b"\xff" * 5000, ""),
+        ("a.sqlite", b"{]", ""),
+        ("a\x1b[31m b\N{SNOWMAN}.sqlite", None, "matches no file"),
+        ("a.nsys-rep", b"NVIDIA Tegra Profiler Report", ""),
+    ],
+    ids=["missing", "empty", "damaged", "text", "odd name", "no nsys"],
+)
+def test_files_that_are_no_reports(
+    tmp_path: Path, name: str, content: bytes | None, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    message = refused(command, export, option, value, code=2)
-    assert words in message
-    assert value in message
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("NSIGHTPY_NSYS", str(tmp_path / "no-such-nsys"))
+    error = failed("kernels", path)
+    assert what in error["what"]
+    assert error["file"] == str(path)
+    assert error["what_to_do"] or not name.endswith("nsys-rep")
+    last = ask("kernels", path, "--format=json", expect=1).stderr.splitlines()[-1]
+    assert last.isascii()
+    assert last.isprintable()
+    for options in ((), ("--format", "csv"), ("--", "--format", "json")):
+        assert "error/1" not in ask("kernels", path, *options, expect=1).stderr
 
 
-def test_a_window_that_ends_before_it_begins(export: Path) -> None:
-    assert "later than" in refused("kernels", export, "--from", "5us", "--to", "2us", code=2)
-
-
-@pytest.mark.parametrize("command", ["kernels", "api", "breakdown", "findings", "summarize"])
-def test_a_device_that_did_nothing(export: Path, command: str) -> None:
-    message = refused(command, export, "--device", "3,7")
+def test_what_a_capture_does_not_hold(export: Path) -> None:
+    error = failed("kernels", export, "--nvtx", "epoch")
+    assert error["file"] == str(export)
+    assert "range" in error["what"]
+    assert "step" in error["what_to_do"]
+    message = refused("kernels", export, "--device", "3,7")
     assert "--device 3, 7: no GPU work on it; there is device 0. See nsightpy info." in message
-    assert ask(command, export, "--device", "0-7").code == 0
+    assert ask("kernels", export, "--device", "0-7").code == 0
 
 
-def test_a_regex_that_finds_no_rank(export: Path) -> None:
-    message = refused("breakdown", export, "--rank-regex", "good", code=2)
-    assert "'good'" in message
-    assert export.name in message
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("collectives", "gaps", "gaps --by call", "graphs", "memory", "memory-usage"),
+        *("nvtx", "operators", "ranks --by kernel", "ranks --by stage", "ranks --by call"),
+    ],
+)
+def test_nothing_to_list_is_an_answer(words: str, tmp_path: Path) -> None:
+    made = Export(tmp_path / "a.sqlite")
+    made.gpu()
+    made.cuda_device()
+    made.kernel(1_000, 1_600, "k", launch=(500, 600))
+    document = ask(*words.split(), made.write(), "--format", "json").json
+    assert document["rows"] == []
+    wanted = ("holds no ", "recorded no ", "No pipeline: ", "needs at least two ranks")
+    assert any(text in note for text in wanted for note in document["notes"])
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "file", "what"),
+    [
+        (MemoryError(), 1, None, "out of memory"),
+        (OSError(28, "No space left"), 1, None, "the output cannot be written: No space left"),
+        (OSError(5, "Input/output error", "/a/b"), 1, "/a/b", "Input/output error"),
+        (ZeroDivisionError("by zero"), 1, "R", "(ZeroDivisionError: by zero)"),
+        (KeyboardInterrupt(), 130, None, "interrupted"),
+        (SystemExit(143), 143, None, ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_nobody_foresaw(
+    export: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException,
+    code: int,
+    file: str | None,
+    what: str,
+) -> None:
+    def raises(*arguments: object, **options: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(command.Request, "of", raises)
+    monkeypatch.setattr("nsightpy.cli.failures.give_up", lambda *streams: None)
+    monkeypatch.delenv(FAULTS)
+    if code == 143:  # of a signal
+        with pytest.raises(SystemExit, match="143"):
+            run(["kernels", str(export)])
+        return
+    error = failed("kernels", export, code=code)
+    assert what in error["what"]
+    assert error["file"] == (str(export) if file == "R" else file)
+
+
+@pytest.mark.slow
+def test_a_fault_is_told_beside_the_answer_about_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of the other reports on stdout, exit code 1 all the same."""
+    for name in ("a", "b"):
+        small(tmp_path / f"{name}.sqlite").write()
+
+    def broken(report: NsysReport, name: str, columns: object = None) -> object:
+        if report.path.stem == "b" and name == "kernels":
+            raise KeyError("shown")
+        return whole(report, name, columns)  # type: ignore[arg-type]
+
+    whole = NsysReport.frame
+    monkeypatch.setattr(NsysReport, "frame", broken)
+    monkeypatch.delenv(FAULTS)
+    answer = ask("kernels", tmp_path, "--jobs", "1", "--format", "json", expect=1)
+    what = f"nsightpy failed on {tmp_path / 'b.sqlite'} (KeyError: 'shown')"
+    advice = "this is a fault of nsightpy, please report it; -v shows where"
+    assert answer.json["rows"]
+    assert f"left out: {what}" in answer.json["notes"]
+    *message, last = answer.stderr.splitlines()
+    assert message[-1] == f"{what}; {advice}"
+    error = {"file": str(tmp_path / "b.sqlite"), "what": what, "what_to_do": advice}
+    assert json.loads(last)["error"] == error
+    page = ask("report", tmp_path, "--jobs", "1", "-o", tmp_path / "page.html", expect=1)
+    assert f"{what}; {advice}" in page.stderr
+    monkeypatch.setenv(FAULTS, "raise")
+    with pytest.raises(KeyError, match="shown"):
+        ask("kernels", tmp_path, "--jobs", "1")
+
+
+def test_a_bad_report_among_good_ones_is_left_out_and_named(tmp_path: Path, export: Path) -> None:
+    for rank in (0, 1):
+        shutil.copy(export, tmp_path / f"a_rank{rank}.sqlite")
+    (tmp_path / "a_rank2.sqlite").write_bytes(b"")
+    answer = ask("kernels", tmp_path, "--format", "csv")
+    assert "left out" in answer.stderr
+    assert "a_rank2.sqlite: is empty" in answer.stderr
+    assert "a_rank2.sqlite: is empty" in refused("kernels", tmp_path, "--on-error", "raise")
 
 
 # Outputs
@@ -101,14 +239,13 @@ def test_devices_and_pipes_are_written_to_as_they_are(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    wanted = ask("kernels", export, "--format", "csv").text
     ask("kernels", export, "--format", "csv", "-o", pipe, *force)
+    wanted = ask("kernels", export, "--format", "csv", "-o", "-").text
     assert os.read(reader, 1 << 16).decode() == wanted
     os.close(reader)
-    assert pipe.is_fifo()
-    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
     ask("kernels", export, "--format", "csv", "-o", os.devnull, *force)
     assert Path(os.devnull).is_char_device()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "parquet"])
@@ -120,18 +257,26 @@ def test_an_existing_output_is_kept_unless_forced(export: Path, tmp_path: Path, 
     assert out.read_text(encoding="utf-8") == "mine"
     ask("kernels", export, "--format", form, "-o", out, "--force")
     assert out.read_bytes() != b"mine"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_outputs_that_cannot_be_written(export: Path, tmp_path: Path) -> None:
+    assert failed("kernels", export, "-o", tmp_path)["file"] == str(tmp_path)
+    assert "cannot be written" in failed("kernels", export, "-o", tmp_path / "no" / "x")["what"]
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(export.read_bytes()[:5000])
+    failed("kernels", cut, "-o", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == [cut]
 
 
 def test_the_reports_themselves_are_never_overwritten(export: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(export, tmp_path / "a.sqlite"))
-    link = tmp_path / "link"
+    path, link = Path(shutil.copy(export, tmp_path / "a.sqlite")), tmp_path / "link"
     link.symlink_to(path)
     before = state(path)
     for given in (path, tmp_path, tmp_path / "*.sqlite"):
         for out in (path, link):
-            message = refused("kernels", given, "--format", "csv", "-o", out, "--force")
-            assert "is one of the reports" in message
+            error = failed("kernels", given, "-o", out, "--force")
+            assert (error["file"], error["what"]) == (str(out), "is one of the reports")
     assert state(path) == before
 
 
@@ -140,68 +285,11 @@ def test_no_half_written_output_stays(
 ) -> None:
     """The disk fills up at the last moment: neither the output nor a part of it is left."""
 
-    def full(self: Path, target: Path) -> Path:
+    def fails(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    def no_link(*arguments: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(Path, "replace", full)
-    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(Path, "replace", fails)
+    monkeypatch.setattr(os, "link", fails)
     message = refused("kernels", export, "--format", "csv", "-o", tmp_path / "out.csv")
     assert "No space left on device" in message
     assert not list(tmp_path.iterdir())
-
-
-def test_a_report_that_fails_leaves_no_output(export: Path, tmp_path: Path) -> None:
-    cut = tmp_path / "cut.sqlite"
-    cut.write_bytes(export.read_bytes()[:5000])
-    refused("kernels", cut, "--format", "csv", "-o", tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["cut.sqlite"]
-
-
-def test_dash_is_stdout(export: Path) -> None:
-    assert ask("api", export, "-o", "-").stdout == ask("api", export).stdout
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="no POSIX pipes")
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_a_reader_that_leaves_early_makes_no_noise(export: Path, form: str) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        command = [sys.executable, "-m", "nsightpy", "kernels", str(export), "--format", form]
-        done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
-        )
-    finally:
-        os.close(writing)
-    assert done.stderr == b""
-    assert done.returncode == 0
-
-
-def test_a_signal_keeps_its_exit_code(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.query import command
-
-    def terminate(*arguments: object, **options: object) -> None:
-        raise SystemExit(143)
-
-    monkeypatch.setattr(command.Request, "of", terminate)
-    with pytest.raises(SystemExit) as left:
-        run(["kernels", str(export)])
-    assert left.value.code == 143
-
-
-# Several reports
-
-
-def test_a_bad_report_among_good_ones_is_left_out_and_named(tmp_path: Path, export: Path) -> None:
-    shutil.copy(export, tmp_path / "a_rank0.sqlite")
-    shutil.copy(export, tmp_path / "a_rank1.sqlite")
-    (tmp_path / "a_rank2.sqlite").write_bytes(b"")
-    answer = ask("kernels", tmp_path, "--format", "csv")
-    assert "left out" in answer.stderr
-    assert "a_rank2.sqlite: is empty" in answer.stderr
-    message = refused("kernels", tmp_path, "--on-error", "raise")
-    assert "a_rank2.sqlite: is empty" in message

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from nsightpy.cli.main import run
 from nsightpy.command_table import COMMANDS
+from tests.support.reports import ROOT, ask
 
-ROOT = Path(__file__).parent.parent.parent
-TRAINING = str(ROOT / "sample_reports" / "training_4rank")
-SINGLE = str(ROOT / "sample_reports" / "single_process.sqlite")
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+SINGLE = ROOT / "sample_reports" / "single_process.sqlite"
 TIMES = "Time (%),Total Time (ns),{},Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 # What scripts rely on: these columns come first, in this order. By what a command is split, or
 # the columns that it has without.
 COLUMNS = {
-    "summarize": "finding,severity,rank,device,evidence,recoverable_ns,recoverable_share,"
-    "next_command,id,window,start_ns,duration_ns,gain_ns,gain_share,part_of",
-    "findings": "finding,severity,rank,device,evidence,recoverable_ns,recoverable_share,"
-    "next_command,id,window,start_ns,duration_ns,gain_ns,gain_share,part_of",
+    **dict.fromkeys(
+        ("summarize", "findings"),
+        "finding,severity,rank,device,evidence,recoverable_ns,recoverable_share,next_command,id,"
+        "window,start_ns,duration_ns,gain_ns,gain_share,part_of",
+    ),
     "info": "report,kind,rank,rank_source,host,gpu,devices,processes,tool_version,schema_version,"
     "start_utc,duration_ns,kernels,warnings",
     "compare": "name,before_ns,after_ns,delta_ns,ratio,before_n,after_n,verdict,section,ratio_low,"
@@ -79,11 +73,6 @@ COLUMNS = {
 }
 
 
-def output(capsysbinary: pytest.CaptureFixture[bytes], *arguments: str) -> str:
-    assert run(list(arguments)) == 0
-    return capsysbinary.readouterr().out.decode()
-
-
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_the_columns_of_the_contract_come_first(columns: str) -> None:
     layouts = COMMANDS[columns.split(maxsplit=1)[0]].load().layouts
@@ -97,21 +86,8 @@ def test_every_command_with_columns_has_a_contract() -> None:
     assert {name for name, each in COMMANDS.items() if each.load().layouts} == known
 
 
-@pytest.mark.parametrize("command", ["info", "kernels", "memory", "launches", "breakdown"])
-def test_csv_has_the_contract_columns_first(
-    command: str, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    text = output(capsysbinary, command, TRAINING, "--format", "csv")
-    header, *rows = list(csv.reader(io.StringIO(text)))
-    wanted = COLUMNS[command].split(",")
-    assert header[: len(wanted)] == wanted
-    assert rows
-    assert all(len(row) == len(header) for row in rows)
-    assert not any(re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", cell) for row in rows for cell in row)
-
-
-def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    document = json.loads(output(capsysbinary, "summarize", TRAINING, "--format", "json"))
+def test_summary_json_has_its_sections() -> None:
+    document = ask("summarize", TRAINING, "--format", "json").json
     sections = [
         "header", "ranks", "breakdown", "kernels", "collectives", "memory", "nvtx", "findings",
         "next_steps", "idle", "gaps", "categories",
@@ -122,41 +98,30 @@ def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes
     assert [row["rank"] for row in document["ranks"]] == [0, 1, 2, 3]
 
 
-@pytest.mark.slow
 def test_piped_output_is_whole_and_plain() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "nsightpy", "summarize", TRAINING],
-        capture_output=True,
-        check=True,
-    )
-    text = ran.stdout.decode()
-    assert "\x1b" not in text
-    assert "…" not in text
-    assert "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<" in text
-    assert ran.stderr == b""
+    answer = ask("summarize", TRAINING)
+    assert "\x1b" not in answer.text
+    assert "…" not in answer.text
+    assert "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<" in answer.text
+    assert answer.stderr == ""
 
 
 @pytest.mark.parametrize(
-    ("suffix", "format_"),
+    ("suffix", "given", "format_"),
     [
-        (".csv", "csv"),
-        (".json", "json"),
-        (".md", "markdown"),
-        (".MARKDOWN", "markdown"),
-        (".parquet", "parquet"),
-        (".txt", "table"),
+        (".csv", (), "csv"),
+        (".json", (), "json"),
+        (".md", (), "markdown"),
+        (".MARKDOWN", (), "markdown"),
+        (".parquet", (), "parquet"),
+        (".txt", (), "table"),
+        (".csv", ("--format", "json"), "json"),
     ],
 )
-def test_the_suffix_of_the_output_says_the_format(
-    tmp_path: Path, suffix: str, format_: str
+def test_the_suffix_of_the_output_says_the_format_unless_it_is_given(
+    tmp_path: Path, suffix: str, given: tuple[str, ...], format_: str
 ) -> None:
-    said, asked = tmp_path / f"said{suffix}", tmp_path / "asked"
-    assert run(["kernels", SINGLE, "-o", str(said)]) == 0
-    assert run(["kernels", SINGLE, "--format", format_, "-o", str(asked)]) == 0
-    assert said.read_bytes() == asked.read_bytes()
-
-
-def test_a_format_that_is_given_overrules_the_suffix(tmp_path: Path) -> None:
-    target = tmp_path / "kernels.csv"
-    assert run(["kernels", SINGLE, "-o", str(target), "--format", "json"]) == 0
-    assert json.loads(target.read_bytes())["schema"] == "nsightpy.kernels/1"
+    by_suffix, by_name = tmp_path / f"by_suffix{suffix}", tmp_path / "by_name"
+    ask("kernels", SINGLE, "-o", by_suffix, *given)
+    ask("kernels", SINGLE, "--format", format_, "-o", by_name)
+    assert by_suffix.read_bytes() == by_name.read_bytes()

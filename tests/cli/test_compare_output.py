@@ -56,7 +56,7 @@ def test_junit_is_for_compare_alone(tmp_path: Path) -> None:
     suites = ET.fromstring(ask("compare", "--format", "junit", FIRST, OTHER).stdout)
     assert suites.get("tests") == "1"
     assert "junit" in ask("kernels", "--format", "junit", FIRST, expect=2).stderr
-    said_of = {".xml": "give one of .csv", ".png": "kernels writes no .png; it writes .csv"}
+    said_of = {each: f"kernels writes no {each}; it writes .csv" for each in (".xml", ".png")}
     for suffix, words in said_of.items():
         path = tmp_path / f"kernels{suffix}"
         said = ask("kernels", FIRST, "-o", path, expect=2).stderr

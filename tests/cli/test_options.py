@@ -22,24 +22,14 @@ ARGUMENTS = (
     Argument.of("by", Annotated[str, Option("How.", choices=("gap", "call"))], "gap"),
     Argument.of("progress", Annotated[object, Option("Told.", typed="")], None),
 )
-NOTHING = {
-    "use_cache": True,
-    "calls": True,
-    "tree": False,
-    "fold": None,
-    "jobs": None,
-    "report": "a",
-    "words": (),
-    "by": "gap",
-}
+NOTHING = {a.name: a.default for a in ARGUMENTS if a.typed}
 
 
 def parsed(*words: str) -> dict[str, Any]:
-    taken: list[dict[str, Any]] = []
     options = [option for argument in ARGUMENTS if (option := option_of(argument))]
-    command = click.Command("x", params=options, callback=lambda **given: taken.append(given))
-    command.main(list(words), standalone_mode=False)
-    return taken[0]
+    command = click.Command("x", params=options, callback=lambda **given: given)
+    taken: dict[str, Any] = command.main(list(words), standalone_mode=False)
+    return taken
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
             by_rule = best.setdefault(launch, {})
             if rule not in by_rule or by_rule[rule].speedup_pct < speedup:
                 by_rule[rule] = estimate
-    return {
-        launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
-        for launch, by_rule in best.items()
-    }
+
+    def order(each: RuleEstimate) -> tuple[bool, float, str]:
+        return (each.scope == "local", -each.speedup_pct, each.rule)
+
+    return {n: tuple(sorted(by_rule.values(), key=order)) for n, by_rule in best.items()}

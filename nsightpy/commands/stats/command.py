@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from nsightpy.commands.stats import (
-    communication,
-    launches,
-    operations,
-    ranges,
-    unified_memory,
-)
+from nsightpy.commands.stats import communication, launches, operations, ranges, unified_memory
 from nsightpy.commands.stats.reports import OF_SEVERAL, Reports
 from nsightpy.errors import require_choice
 from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Question

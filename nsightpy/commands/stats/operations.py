@@ -189,11 +189,7 @@ def _api_calls(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
 
 
 # The frames of what nsys calls these.
-_FRAMES = {
-    "CUDA_KERNEL": "kernels",
-    "MEMORY_OPER": "memory_operations",
-    "CUDA_API": "api_calls",
-}
+_FRAMES = {"CUDA_KERNEL": "kernels", "MEMORY_OPER": "memory_operations", "CUDA_API": "api_calls"}
 _CATEGORIES = tuple(
     RowKey(kind, ("Operation",), only=("Category", category))
     for kind, category in zip((KERNEL, MEMORY, API), _FRAMES, strict=True)
@@ -220,10 +216,7 @@ OPERATIONS = Sum(
 )
 LIBRARIES = {
     "cuda": by_time(
-        partial(events, name="api_calls"),
-        "Num Calls",
-        identity=row_keys(API, "Name"),
-        on_host=True,
+        partial(events, name="api_calls"), "Num Calls", identity=row_keys(API, "Name"), on_host=True
     ),
     "mpi": _calls("mpi", "mpi_calls"),
     "cublas": _calls("cublas", library="cuBLAS"),

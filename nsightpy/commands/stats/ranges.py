@@ -17,15 +17,7 @@ from nsightpy.analysis.nvtx.projection import (
     launched,
     project,
 )
-from nsightpy.analysis.ranking import (
-    Column,
-    Ranking,
-    durations,
-    figure,
-    nsys_field,
-    part,
-    spread,
-)
+from nsightpy.analysis.ranking import Column, Ranking, durations, figure, nsys_field, part, spread
 from nsightpy.commands.stats.operations import kernel_names, named
 from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time, named_by
 from nsightpy.errors import TooMuchError

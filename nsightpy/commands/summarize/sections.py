@@ -193,7 +193,7 @@ def _ranks(parts: Sequence[tuple[str, Part]]) -> list[Row]:
     rows: list[Row] = []
     for path, part in parts:
         for device in part.facts.devices.values():
-            source = "; ".join(part.info.rank_sources) or None
+            source = part.info.rank_source or None
             rows.append((device.rank, path, part.info.host or None, device.device, source))
     return sorted(rows, key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
 
@@ -258,7 +258,7 @@ def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:
         "gpu": gpu_text(gpus) or None,
         "devices": sum(info.devices or 0 for info in infos),
         "processes": sum(info.processes or 0 for info in infos),
-        "ranks": sum(rank is not None for info in infos for rank in info.ranks),
+        "ranks": sum(rank is not None for info in infos for rank, _ in info.ranks),
         "hosts": ", ".join(hosts) or None,
         "tool_version": ", ".join(versions) or None,
         "start_utc": min(starts, default=None),
