@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -79,19 +78,10 @@ def test_tools_are_the_commands_that_answer() -> None:
 def test_a_tool_answers_as_the_library() -> None:
     failed, text = told("kernels", {"reports": ["training_4rank"], "top": 3, "rank": 2})
     assert not failed
-    expected = document_of(nsightpy.kernels(SAMPLES / "training_4rank", rank=2, top=3))
-    assert json.loads(text) == expected
-    failed, text = told("summarize", {"reports": str(SAMPLES / "single_process.sqlite")})
-    assert not failed
-    assert json.loads(text)["schema"] == "nsightpy.summarize/1"
-    failed, text = told(
-        "headroom", {"reports": "training_4rank", "ncu": ["training_4rank.ncu.csv"], "top": 1}
-    )
+    assert json.loads(text) == document_of(nsightpy.kernels(TRAINING, rank=2, top=3))
+    paths = {"reports": "training_4rank", "ncu": ["training_4rank.ncu.csv"]}
+    failed, text = told("headroom", {**paths, "top": 1})
     assert (failed, len(json.loads(text)["rows"])) == (False, 1)
-
-
-@needs_mcp
-def test_the_own_tools() -> None:
     assert told("skill", {}) == (False, guide())
     assert json.loads(told("schema", {"command": "ranks"})[1]) == nsightpy.ranks.schema
     listed = json.loads(told("list_reports", {}, SAMPLES)[1])
@@ -146,26 +136,14 @@ def jail(tmp_path: Path) -> Path:
     return inside
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "../outside/a.sqlite",
-        "../outside",
-        "*/../../outside/*.sqlite",
-        "link.sqlite",
-        "folder/a.sqlite",
-        "folder",
-        "folder/*",
-        "l*.sqlite",
-        "b.nsys-rep",
-        ".",
-        "",
-        "a.sqlite\0",
-        "/",
-        "~/x",
-        "*/a.sqlite",
-    ],
+OUTSIDE = (
+    *("../outside/a.sqlite", "../outside", "*/../../outside/*.sqlite", "link.sqlite", "b.nsys-rep"),
+    *("folder/a.sqlite", "folder", "folder/*", "l*.sqlite", ".", "", "a.sqlite\0", "/", "~/x"),
+    "*/a.sqlite",
 )
+
+
+@pytest.mark.parametrize("given", OUTSIDE)
 def test_nothing_outside_is_read(jail: Path, given: str) -> None:
     (jail / "link.sqlite").symlink_to(jail.parent / "outside" / "a.sqlite")
     (jail / "folder").symlink_to(jail.parent / "outside")
@@ -191,13 +169,6 @@ def test_what_lies_inside_is_read_wherever_it_is_named(jail: Path) -> None:
     assert refused("mcp", "--root", str(jail / "a.sqlite"), code=2)
 
 
-def test_an_answer_leaves_no_file(jail: Path) -> None:
-    before = state(jail / "a.sqlite"), sorted(jail.parent.rglob("*"))
-    answer = tools()["kernels"].answer({"reports": "."}, Roots.of([jail]), use_cache=False)
-    assert answer["rows"]
-    assert (state(jail / "a.sqlite"), sorted(jail.parent.rglob("*"))) == before
-
-
 @pytest.mark.parametrize("name", [name for name, each in COMMANDS.items() if each.answers])
 def test_every_parameter_has_a_type_that_is_checked(name: str) -> None:
     tool = Tool(COMMANDS[name].load())
@@ -208,10 +179,12 @@ def test_every_parameter_has_a_type_that_is_checked(name: str) -> None:
             tool.answer({given: {"a": 1}}, Roots(()))
 
 
-def test_rows_lists_and_texts_are_bounded() -> None:
+def test_rows_lists_and_texts_are_bounded_and_no_file_is_left() -> None:
     roots = Roots.of([SAMPLES])
     asked = {"reports": "single_process.sqlite", "report": "cuda_gpu_trace"}
-    trace = tools()["stats"].answer(asked, roots)
+    before = state(SAMPLES / "single_process.sqlite"), sorted(SAMPLES.rglob("*"))
+    trace = tools()["stats"].answer(asked, roots, use_cache=False)
+    assert (state(SAMPLES / "single_process.sqlite"), sorted(SAMPLES.rglob("*"))) == before
     assert (len(trace["rows"]), trace["truncated"]) == (50, True)
     everything = nsightpy.stats(SAMPLES / "single_process.sqlite", report="cuda_gpu_trace")
     assert trace["total_rows"] == len(everything)
@@ -228,49 +201,24 @@ def test_rows_lists_and_texts_are_bounded() -> None:
 
 @pytest.mark.slow
 @needs_mcp
-def test_over_stdio_nothing_but_the_protocol_is_on_stdout() -> None:
-    """The whole program, as an agent starts it."""
-    import anyio
-    from mcp import Client, StdioServerParameters
-
-    program = ["-m", "nsightpy", "mcp", "--root", str(SAMPLES), "--no-cache"]
-    server = StdioServerParameters(
-        command=sys.executable, args=program, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-
-    async def run() -> Any:
-        async with Client(server) as client:
-            return await client.call_tool("kernels", {"reports": "training_4rank", "top": 1})
-
-    made = anyio.run(run)
-    assert made.structured_content["rows"][0]["key"].startswith("kernel-")
-
-
-@pytest.mark.slow
-@needs_mcp
-def test_all_that_was_asked_is_answered_when_stdin_ends() -> None:
-    opening = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "0"},
-    }
+def test_over_stdio_all_that_was_asked_is_answered_and_nothing_else_printed() -> None:
+    client = {"name": "test", "version": "0"}
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     call = {"name": "info", "arguments": {"reports": "training_4rank"}}
     requests = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        *({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call} for n in (2, 3, 4)),
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4}},
+        {"id": 1, "method": "initialize", "params": opening},
+        {"method": "notifications/initialized"},
+        *({"id": n, "method": "tools/call", "params": call} for n in (2, 3, 4)),
+        {"method": "notifications/cancelled", "params": {"requestId": 4}},
     ]
-    lines = "".join(f"{json.dumps(request)}\n" for request in requests)
-    lines += "\nhello\n"
-    command = [sys.executable, "-m", "nsightpy", "mcp", "--root", str(SAMPLES)]
+    lines = "".join(f"{json.dumps({'jsonrpc': '2.0', **request})}\n" for request in requests)
+    command = [sys.executable, "-m", "nsightpy", "mcp", "--root", str(SAMPLES), "--no-cache"]
     ran = subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=60, check=True
+        command, input=f"{lines}\nhello\n", capture_output=True, text=True, timeout=60, check=True
     )
     answers = {made["id"]: made for made in map(json.loads, ran.stdout.splitlines())}
     assert answers.keys() >= {1, 2, 3}
-    rows = answers[3]["result"]["structuredContent"]["rows"]
-    assert len(rows) == 4
+    assert len(answers[3]["result"]["structuredContent"]["rows"]) == 4
 
 
 def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,40 +99,25 @@ def looked_at(
 
 def faults(command: str, lines: list[str], said: list[str], code: int) -> list[str]:
     """What is wrong with one answer."""
-    wide = [f"too wide: {line}" for line in (*lines, *said) if too_wide(line)]
-    odd = [f"odd: {line}" for line in lines if TINY.search(line) or WRONG.search(line)]
+    # what can be copied is never cut
+    wide = [x for x in (*lines, *said) if display_width(x) > WIDTH and not TYPED.search(x)]
+    found = [f"too wide: {line}" for line in wide]
     if code:
         helped = code == 1 and len(said) > 1 and said[0].startswith("nsightpy: ")
-        return wide + ([] if helped else [f"left with {code}: {said}"])
-    many = sum(line.startswith("note: ") for line in said) > 7
-    late = command not in SCREENS and lines != ["no rows"] and not answered(lines[:5])
-    alone = lines == ["no rows"] and not said
-    return [
-        *wide,
-        *odd,
-        *(["more notes than anybody reads"] if many else []),
-        *([f"no answer in the first five lines: {lines[:5]}"] if late else []),
-        *(["nothing, and no word why"] if alone else []),
-        *[f"one row like another: {line}" for line in repeated(command, lines)],
-    ]
-
-
-def too_wide(line: str) -> bool:
-    """What can be copied is never cut."""
-    return display_width(line) > WIDTH and not TYPED.search(line)
-
-
-def answered(lines: list[str]) -> bool:
-    """Whether headings end and rows begin there."""
-    rules = [place for place, line in enumerate(lines) if line.startswith("─")]
-    return bool(rules) and rules[0] < len(lines) - 1
-
-
-def repeated(command: str, lines: list[str]) -> list[str]:
-    """Rows that nobody can tell from the one before: their names were cut alike."""
-    if command in SCREENS or command in ("stats", "graphs", "launches"):
-        return []
-    return [line for before, line in itertools.pairwise(lines) if line and line == before]
+        return found + ([] if helped else [f"left with {code}: {said}"])
+    found += [f"odd: {line}" for line in lines if TINY.search(line) or WRONG.search(line)]
+    if sum(line.startswith("note: ") for line in said) > 7:
+        found.append("more notes than anybody reads")
+    rules = [number for number, line in enumerate(lines[:5]) if line.startswith("─")]
+    has_rows = bool(rules) and rules[0] < len(lines) - 1
+    if command not in SCREENS and lines != ["no rows"] and not has_rows:
+        found.append(f"no answer in the first five lines: {lines[:5]}")
+    if lines == ["no rows"] and not said:
+        found.append("nothing, and no word why")
+    if command not in (*SCREENS, "stats", "graphs", "launches"):  # names that were cut alike
+        pairs = itertools.pairwise(lines)
+        found += [f"one row like another: {b}" for a, b in pairs if b and a == b]
+    return found
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
 from nsightpy.render.roofline.plot import roofline_figure
 from nsightpy.results import Table, Value
 from nsightpy.results.rooflines import Roofline
-from tests.support.reports import NSYS, ROOT, ask, needs_reports
+from tests.support.reports import ROOT, ask
 
 SAMPLES = ROOT / "sample_reports"
 JOB, SINGLE = SAMPLES / "training_4rank", SAMPLES / "single_process.sqlite"
@@ -63,12 +63,8 @@ def test_the_bars_are_the_budget_and_the_causes() -> None:
         assert budget[0] == pytest.approx(row["compute_ns"])
         assert sum(causes) == pytest.approx(row["idle_ns"])
         assert causes[:2] == pytest.approx([row["launch_bound_ns"], row["host_gap_ns"]])
-
-
-def test_unknown_causes_are_no_bars() -> None:
-    table = nsightpy.breakdown(SINGLE)
-    causes = {field.name: None for field in CAUSES}
-    rows = tuple(tuple({**record, **causes}.values()) for record in table.records())
+    unknown = {field.name: None for field in CAUSES}
+    rows = tuple(tuple({**record, **unknown}.values()) for record in table.records())
     figure = breakdown_figure(replace(table, rows=rows))
     assert "causes are not known: the notes say why" in words(figure)
     assert widths(figure, 1) == []
@@ -108,17 +104,12 @@ def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
     assert drawn.shape == (64, 6)
     assert np.all(np.asarray(drawn)[63] > np.asarray(drawn)[62])
     assert len(iterations_figure(many_iterations(PANELS, 3)).axes) == PANELS
-
-
-def test_the_breakdown_shows_each_iteration_where_there_are_any() -> None:
-    figure = nsightpy.breakdown_figure(JOB)
-    rows = nsightpy.iterations(JOB).records()
-    means = [
-        np.mean([float(row["duration_ns"] or 0) for row in rows if row["iteration"] == number])
-        for number in range(8)
+    rows = nsightpy.iterations(JOB).records()  # which the breakdown shows below its bars
+    durations = [
+        [float(row["duration_ns"] or 0) for row in rows if row["iteration"] == n] for n in range(8)
     ]
-    bars = [patch.get_height() for patch in figure.axes[-1].patches]
-    assert sum(bars) * 1e6 == pytest.approx(sum(means))
+    bars = [patch.get_height() for patch in nsightpy.breakdown_figure(JOB).axes[-1].patches]
+    assert sum(bars) * 1e6 == pytest.approx(sum(map(np.mean, durations)))
 
 
 def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
@@ -274,9 +265,3 @@ def test_pictures_are_the_same_bytes_every_time(
     assert files[0].stat().st_size > 2_000
     assert sorted(tmp_path.iterdir()) == files
     ask(*typed, "-q", "-o", files[0], expect=1)  # not without --force
-
-
-@needs_reports
-def test_the_collectives_of_a_real_job() -> None:
-    figure = nsightpy.collectives_figure(NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite")
-    assert {"AllReduce", "Broadcast"} <= set(words(figure).split("\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from terminal import run_in_terminal
@@ -18,6 +19,7 @@ from tests.support.golden import check_golden
 from tests.support.reports import REPORTS, ask, needs_reports
 
 TRAINING = "sample_reports/training_4rank"
+SINGLE = "sample_reports/single_process.sqlite"
 
 
 @pytest.mark.parametrize(
@@ -53,30 +55,20 @@ def test_moments_share_a_unit_and_keep_microseconds() -> None:
     assert cells(field, [2_000_500, None]) == (("2.001", "-"), "ms")
 
 
-@pytest.mark.parametrize(
-    ("field", "words"),
-    [
-        (Field("duration_ns", "time"), "duration"),
-        (Field("Total Time (ns)", "time", heading="total"), "total"),
-        (Field("Duration (ns)", "time"), "Duration"),
-        (Field("some_new_ns", "time"), "some new"),
-        (Field("made_gb_per_s", "GB/s"), "made GB/s"),
-        (Field("idle_share", "share"), "idle %"),
-    ],
-    ids=lambda value: getattr(value, "name", value),
-)
-def test_headings(field: Field, words: str) -> None:
-    assert heading(field) == words
+def test_headings() -> None:
+    fields = (
+        *(Field("duration_ns", "time"), Field("Total Time (ns)", "time", heading="total")),
+        *(Field("Duration (ns)", "time"), Field("made_gb_per_s", "GB/s")),
+        Field("idle_share", "share"),
+    )
+    words = ["duration", "total", "Duration", "made GB/s", "idle %"]
+    assert list(map(heading, fields)) == words
 
 
-FSDP = [f"FSDP::pre_forward (transformer.layers.{n}.attention)" for n in range(12)]
-
-
-def test_names_that_differ_in_their_parameters_only_stay_apart() -> None:
-    """Both a kernel's parameters and what a range puts into parentheses tell them apart."""
-    for heading_ in ("range", "name"):
-        column = Shown(heading_, tuple(FSDP), True)
-        assert len(set(column.cut(30))) == len(FSDP)
+@pytest.mark.parametrize("title", ["range", "name"])
+def test_names_that_differ_in_their_parameters_only_stay_apart(title: str) -> None:
+    names = [f"FSDP::pre_forward (transformer.layers.{n}.attention)" for n in range(12)]
+    assert len(set(Shown(title, tuple(names), True).cut(30))) == len(names)
 
 
 def test_what_answers_stays_and_the_rest_is_one_line() -> None:
@@ -101,51 +93,53 @@ def text_of(table: Table, rows: int | None = None, width: int = 80) -> list[str]
     return stream.getvalue().splitlines()
 
 
-def test_a_table_without_rows_has_no_headings() -> None:
-    assert text_of(Table("kernels", (Field("Name", "name"),), ())) == ["no rows"]
-
-
-def test_a_terminal_shows_a_page_of_rows_and_says_how_many_there_are() -> None:
+def test_a_page_of_rows_and_how_many_there_are() -> None:
     fields = (Field("name", "name"), Field("count"))
+    assert text_of(Table("kernels", fields, ())) == ["no rows"]
     table = Table("launches", fields, tuple((f"kernel{n}", n) for n in range(1_000)))
     assert text_of(table, 25)[-1] == "and 975 more rows: --top 0 shows them"
     assert len(text_of(table)) == 1_002
     assert text_of(table.first(3))[-1] == "and 997 more rows: --top 0 shows them"
     assert text_of(table, 999)[-1] == "and 1 more row: --top 0 shows them"
-
-
-def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
-    fields = (Field("rank", "id"), Field("idle_ns", "time"))
-    rows = tuple((n, 1_000 * (n % 10)) for n in range(100))
-    table = Table("breakdown", fields, rows, view=View(worst="idle_ns"))
-    lines = text_of(table, 10)
-    assert [line.split()[0] for line in lines[2:-1]] == [str(n) for n in range(9, 100, 10)]
-    assert lines[-1] == "and 90 more rows: --top 0 shows them (shown: where idle is largest)"
+    worst = replace(table, view=View(worst="count"))
+    lines = text_of(worst, 2)
+    assert [line.split()[0] for line in lines[2:-1]] == ["kernel998", "kernel999"]
+    assert lines[-1] == "and 998 more rows: --top 0 shows them (shown: where count is largest)"
+    with pytest.raises(KeyError, match="no column 'Name'; there are name"):
+        table["Name"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["ranks", "collectives", "breakdown", "launches", "nvtx"])
-def test_tables_on_80_columns(command: str) -> None:
-    shown = run_in_terminal([command, TRAINING], 80, NO_COLOR="1")
+@pytest.mark.parametrize(
+    ("command", "report", "columns"),
+    [
+        *(("summarize", report, columns) for report in (TRAINING, SINGLE) for columns in (80, 160)),
+        *(
+            (name, TRAINING, 80)
+            for name in ("ranks", "collectives", "breakdown", "launches", "nvtx")
+        ),
+    ],
+)
+def test_golden_screens(command: str, report: str, columns: int) -> None:
+    shown = run_in_terminal([command, report], columns, NO_COLOR="1")
+    assert not re.search(r"\x1b\[(?:3|4|9)[0-9]", shown)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    check_golden(f"{command}_training_80.txt", plain)
-    assert max(map(display_width, plain.splitlines())) <= 80
+    check_golden(f"{command}_{report.split('/')[1].split('_', maxsplit=1)[0]}_{columns}.txt", plain)
+    # a command to copy is never cut
+    lines = [line for line in plain.splitlines() if "nsightpy " not in line]
+    assert max(map(display_width, lines)) <= columns
+
+
+@pytest.mark.parametrize("command", ["kernels", "breakdown", "memory", "launches"])
+def test_golden_csv(command: str) -> None:
+    check_golden(f"{command}_single.csv", ask(command, SINGLE, "--format", "csv").text)
 
 
 @pytest.mark.slow
-def test_top_zero_shows_every_row() -> None:
-    short, long = (
-        run_in_terminal(["launches", TRAINING, *more], 80) for more in ((), ("--top", "0"))
-    )
-    assert len(short.splitlines()) < 35
-    assert len(long.splitlines()) > 130
-
-
-def test_an_unknown_suffix_is_refused(tmp_path: object) -> None:
-    single = "sample_reports/single_process.sqlite"
-    answer = ask("kernels", single, "-o", f"{tmp_path}/k.xlsx", expect=2)
-    assert ".parquet" in answer.stderr
-    ask("kernels", single, "-o", f"{tmp_path}/k.txt")
+def test_colour_on_terminals_and_all_rows_on_request() -> None:
+    assert "\x1b[32m" in run_in_terminal(["summarize", TRAINING], 80)
+    assert len(run_in_terminal(["launches", TRAINING], 80).splitlines()) < 35
+    assert len(run_in_terminal(["launches", TRAINING, "--top", "0"], 80).splitlines()) > 130
 
 
 @needs_reports
@@ -168,15 +162,6 @@ def test_what_a_finding_says_is_not_said_again() -> None:
 
 
 def test_ranges_of_nsys_keep_their_names_on_a_narrow_screen() -> None:
-    table = nsightpy.stats(TRAINING, report="nvtx_sum")
-    out = io.StringIO()
-    print_table(table, console(out, 80))
-    assert "Range" in out.getvalue()
-    assert ":data_loading" in out.getvalue()
-
-
-def test_an_unknown_column_names_those_that_there_are() -> None:
-    table = Table("kernels", (Field("Name", "name"),), (("k",),))
-    assert table["Name"] == ["k"]
-    with pytest.raises(KeyError, match="no column 'name'; there are Name"):
-        table["name"]
+    shown = text_of(nsightpy.stats(TRAINING, report="nvtx_sum"))
+    assert "Range" in shown[0]
+    assert any(":data_loading" in line for line in shown)

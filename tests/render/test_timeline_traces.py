@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,21 +11,18 @@ import numpy as np
 import pytest
 
 import nsightpy
-from nsightpy.frames import Labels
 from nsightpy.render.timeline.chrome_trace import write_chrome_trace
+from nsightpy.render.timeline.perfetto import write_perfetto
 from nsightpy.results.tracks import (
     CATEGORIES,
     FINDING,
     ITERATION,
-    STREAM,
     Counter as TrackCounter,
-    Lane,
     Mark,
-    Owner,
     Timeline,
-    Track,
 )
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
+from tests.support.timelines import lane_of, timeline_of, written as made_file
 from tests.support.trace_checks import Trace, read_chrome, read_perfetto
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -98,17 +94,12 @@ def test_the_training_job(tmp_path: Path, suffix: str) -> None:
     assert any(one.details.startswith("grid ") for one in trace.slices)
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_without_calls_nothing_dangles(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize("suffix", FORMATS[::2])
+def test_without_calls_and_in_a_window_nothing_dangles(tmp_path: Path, suffix: str) -> None:
     trace = written(tmp_path, suffix, TRAINING / "train_rank0.sqlite", "--no-calls")
-    assert trace.categories["api"] == 0
-    assert trace.launches == []
-    assert trace.collectives == []
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_window_keeps_flows_whole(tmp_path: Path, suffix: str) -> None:
-    trace = written(tmp_path, suffix, TRAINING, "--from", "560ms", "--to", "562ms", "--rank", "1-2")
+    assert (trace.categories["api"], trace.launches, trace.collectives) == (0, [], [])
+    window = ("--from", "560ms", "--to", "562ms", "--rank", "1-2", "--force")
+    trace = written(tmp_path, suffix, TRAINING, *window)
     assert len(trace.processes) == 2
     assert trace.slices
     assert all(len(parts) >= 2 for parts in trace.collectives)
@@ -118,39 +109,25 @@ def crossing_timeline() -> Timeline:
     """One stream whose kernels cross, hold and touch each other, with hostile names."""
     starts = np.asarray([5, 10, 12, 30, 30, 40], dtype=np.int64)
     ends = np.asarray([20, 25, 14, 40, 40, 40], dtype=np.int64)
-    levels = np.asarray([0, 1, 2, 0, 1, 0], dtype=np.int16)
-    names = Labels.of([*HOSTILE, "plain", "plain"])
-    kinds = np.zeros(6, dtype=np.uint8)
-    lane = Lane(STREAM, "stream 7", 7, starts, ends, names, levels, kinds, details=names)
-    owner = Owner("r.sqlite", 'host"<', 1, None, 0)
+    lane = lane_of(starts, ends, [*HOSTILE, "plain", "plain"])
     held = TrackCounter("memory, live", "bytes", starts[:3], ends[:3])
     sampled = TrackCounter("SM active", "%", starts[:2], ends[:2])
-    track = Track(owner, (lane,), (held, sampled))
-    iterations = tuple(
-        Mark(ITERATION, f"iteration {number}", "steady", 10 * number, 10 * number + 15)
-        for number in range(3)
+    iterations = (
+        Mark(ITERATION, f"iteration {n}", "steady", 10 * n, 10 * n + 15) for n in range(3)
     )
+    owner = timeline_of(40, lane).owners[0]
     findings = (
         Mark(FINDING, HOSTILE[0], HOSTILE[1], 12, 12, owner),
         Mark(FINDING, "about all of it", ""),
     )
-    return Timeline(
-        *((owner,), 5, 40, "clock", lambda _: iter([track]), lambda: 5, ("r.sqlite",)),
-        marks=lambda: (*findings, *iterations),
-    )
+    marks = (*findings, *iterations)
+    return timeline_of(40, lane, start=5, counters=(held, sampled), marks=marks)
 
 
-@pytest.mark.parametrize("suffix", [FORMATS[0], FORMATS[2]])
+@pytest.mark.parametrize("suffix", FORMATS[::2])
 def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"t.{suffix}"
-    with path.open("wb") as file:
-        if suffix == "json":
-            write_chrome_trace(crossing_timeline(), file)
-        else:
-            from nsightpy.render.timeline.perfetto import write_perfetto
-
-            write_perfetto(crossing_timeline(), file)
-    trace = trace_of(path)
+    write = write_chrome_trace if suffix == "json" else write_perfetto
+    trace = trace_of(made_file(write, crossing_timeline(), tmp_path / f"t.{suffix}"))
     assert len(trace.slices) == 6
     assert sorted(trace.threads.values()) == [
         "GPU 0 stream 7",
@@ -172,17 +149,7 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
         (HOSTILE[0], 7, 7),
     ]
     assert {one.thread[0] for one in trace.marks} == {2}
-    assert sorted(trace.marks)[-1].details == f"pid 1 · GPU 0: {HOSTILE[1]}"
-
-
-@pytest.mark.slow
-def test_nanoseconds_survive(tmp_path: Path) -> None:
-    ask("timeline", TRAINING, "-o", tmp_path / "t.json")
-    text = (tmp_path / "t.json").read_text()
-    zero = json.loads(text)["otherData"]["zero_ns"]
-    report = nsightpy.open_report(TRAINING / "train_rank0.sqlite")
-    first = int(report.kernels["start_ns"].min()) - zero
-    assert f'"ts":{first // 1000}.{first % 1000:03d},' in text
+    assert sorted(trace.marks)[-1].details == f"rank 0 · GPU 0: {HOSTILE[1]}"
 
 
 def test_without_the_package_the_extra_is_named(
@@ -196,12 +163,9 @@ def test_without_the_package_the_extra_is_named(
 
 @exports
 @needs_reports
-@pytest.mark.parametrize("suffix", [FORMATS[0], FORMATS[2]])
-def test_every_real_export(path: Path, tmp_path: Path, suffix: str) -> None:
-    if path.stem.startswith("no_kernels"):
-        pytest.skip("nothing to draw")
-    trace = written(tmp_path, suffix, path)
-    assert trace.slices
+def test_every_real_export(path: Path, tmp_path: Path) -> None:
+    if not path.stem.startswith("no_kernels"):
+        assert written(tmp_path, "json", path).slices
 
 
 @needs_reports

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,11 +115,16 @@ class Browser:
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
-    def press(self, key: str) -> None:
-        for kind in ("keyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 else ""
-            )
+    def drag(self, start: tuple[float, float], end: tuple[float, float], **keys: int) -> None:
+        self.mouse("mousePressed", *start, button="left", clickCount=1, **keys)
+        self.mouse("mouseMoved", *end, button="left", buttons=1, **keys)
+        self.mouse("mouseReleased", *end, button="left", **keys)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            text = key if len(key) == 1 else ""
+            for kind in ("keyDown", "keyUp"):
+                self.call("Input.dispatchKeyEvent", type=kind, key=key, text=text)
 
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
@@ -159,3 +165,11 @@ def browser(width: int = 1500, height: int = 950) -> Iterator[Browser]:
             process.wait()
             os.close(write)
             os.close(read)
+
+
+def settled(page: Browser, condition: str) -> None:
+    """Wait until something holds in the page."""
+    end = time.monotonic() + 5
+    while not page.run(condition):
+        assert time.monotonic() < end, condition
+        time.sleep(0.02)

@@ -1,8 +1,11 @@
-"""A page as a reader without scripts finds it: elements, their attributes and their text."""
+"""A page as a reader without scripts finds it: elements, attributes, text, what it may load."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
@@ -25,10 +28,10 @@ class Element:
 
     def inside(self, wanted: str) -> bool:
         """Whether the element of that id, or one around it, is this one's."""
-        place: Element | None = self
-        while place is not None and place.attributes.get("id") != wanted:
-            place = place.parent
-        return place is not None
+        around: Element | None = self
+        while around is not None and around.attributes.get("id") != wanted:
+            around = around.parent
+        return around is not None
 
 
 class Document(HTMLParser):
@@ -77,3 +80,26 @@ class Document(HTMLParser):
         """The JSON inside the page."""
         document: dict[str, Any] = json.loads("".join(self.by_id("data").parts))
         return document
+
+
+def check_offline(document: Document) -> dict[str, str]:
+    """That a page can load and run nothing but its one script and style; returns its policy."""
+    (meta,) = [one for one in document.all("meta") if "http-equiv" in one.attributes]
+    parts = (rule.strip().split(" ", 1) for rule in meta.attributes["content"].split(";"))
+    rules = {rule[0]: rule[1] for rule in parts}
+    assert rules["default-src"] == "'none'"
+    assert set(rules) & {"connect-src", "font-src", "frame-src"} == set()
+    scripts = [one for one in document.all("script") if "type" not in one.attributes]
+    for elements, rule in ((scripts, "script-src"), (document.all("style"), "style-src")):
+        (code,) = elements
+        digest = hashlib.sha256("".join(code.parts).encode()).digest()
+        assert rules[rule] == f"'sha256-{base64.b64encode(digest).decode()}'"
+    for one in document.elements:
+        assert not {"style", "srcdoc", "action"} & set(one.attributes), one
+        assert ("src" in one.attributes) == (one.tag == "img"), one
+        assert not [name for name in one.attributes if name.startswith("on")], one
+        assert one.attributes.get("href", "#").startswith("#"), one
+    sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?:"
+    assert not re.search(sinks, "".join(scripts[0].parts))
+    assert not re.search(r"@import|url\(", "".join(document.all("style")[0].parts))
+    return rules

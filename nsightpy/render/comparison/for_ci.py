@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from nsightpy.names import readable
@@ -28,16 +28,26 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def comparison_markdown(result: Comparison) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
-    lines = [*_verdict(result), ""]
     if result.noise is not None:
+        floor = f"Noise floor: {sentences.noise_line(result.noise)}"
+        lines = [f"**{_words(floor)}**: {code(sentences.gate_options(result.noise))}", ""]
         lines.append(f"Runs: {code(sentences.noise_runs(result))}")
-    else:
-        parts, *others = sections(result)
-        lines += [*_table(parts), "", *_circumstances(result)]
-        for section in others:
-            lines += _folded(section.title, _table(section))
-        if result.notes:
-            lines += _folded("Notes", [f"- {_words(str(note))}" for note in result.notes])
+        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+    lines = [f"**{_words(sentences.answer(result))}**", ""]
+    lines += [f"{_words(sentences.confidence(result))}.", ""]
+    if result.gate is not None:
+        gate = _words(sentences.gate_line(result.gate))
+        lines += [f"Gate **{gate.replace(': ', '**: ', 1)}", ""]
+    parts, *others = sections(result)
+    lines += [*_table(parts), ""]
+    for label, side in (("Before", result.before), ("After", result.after)):
+        size = sentences.side_size(side, result.unit)
+        lines.append(f"- {label}: {code(sentences.side_name(side))}, {size}")
+    lines += [f"- {label}: {_words(text)}" for label, text in sentences.circumstances(result)]
+    folded = [(section.title, [*_table(section)]) for section in others]
+    notes = [f"- {_words(str(note))}" for note in result.notes]
+    for title, inside in (*folded, *([("Notes", notes)] if notes else [])):
+        lines += ["", f"<details><summary>{title}</summary>", "", *inside, "", "</details>"]
     return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -55,27 +65,6 @@ def _words(text: str) -> str:
     return markdown_text(text).replace("@", "@<!-- -->").replace("$", "&#36;")
 
 
-def _verdict(result: Comparison) -> Iterator[str]:
-    if result.noise is not None:
-        floor = f"Noise floor: {sentences.noise_line(result.noise)}"
-        yield f"**{_words(floor)}**: {code(sentences.gate_options(result.noise))}"
-        return
-    yield f"**{_words(sentences.answer(result))}**"
-    yield ""
-    yield f"{_words(sentences.confidence(result))}."
-    if result.gate is not None:
-        yield ""
-        yield f"Gate **{_words(sentences.gate_line(result.gate)).replace(': ', '**: ', 1)}"
-
-
-def _circumstances(result: Comparison) -> Iterator[str]:
-    for label, side in (("Before", result.before), ("After", result.after)):
-        size = sentences.side_size(side, result.unit)
-        yield f"- {label}: {code(sentences.side_name(side))}, {size}"
-    for label, text in sentences.circumstances(result):
-        yield f"- {label}: {_words(text)}"
-
-
 def _table(section: Section) -> Iterator[str]:
     """A pipe table of all its columns, names as code."""
     columns = section.filled
@@ -90,10 +79,6 @@ def _table(section: Section) -> Iterator[str]:
     for row in zip(*cells, strict=True):
         yield f"| {' | '.join(row)} |"
     yield from ("", _words(section.rest)) if section.rest else ()
-
-
-def _folded(title: str, lines: Iterable[str]) -> list[str]:
-    return ["", f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
 
 
 def comparison_junit(result: Comparison) -> bytes:

@@ -57,7 +57,17 @@ def comparison_figure(result: Comparison, *, title: str | None = None) -> Figure
         raise nothing_to_draw(result, f"{result.unit}s of both sides")
     heading = shorten(title or sentences.answer(result), 110)
     height = max(len(bars), LEAST_ROWS) * ROW + 1.4
-    figure = new_figure(heading, WIDTH, height, _footer(result))
+    gate = f"; gate {sentences.gate_line(result.gate)}" if result.gate else ""
+    different = "; ".join(sentences.differences(result))
+    sides = " against ".join(
+        f"{sentences.side_name(side)} ({sentences.side_size(side, result.unit)})"
+        for side in (result.before, result.after)
+    )
+    footer = (
+        f"{sentences.confidence(result)}{gate}",
+        f"{sides}; differs: {different}" if different else sides,
+    )
+    figure = new_figure(heading, WIDTH, height, "\n".join(shorten(line, 185) for line in footer))
     parts, spread = figure.subplots(1, 2, width_ratios=(3, 1))
     _waterfall(parts, result, bars)
     _spread(spread, result)
@@ -79,19 +89,6 @@ def waterfall(result: Comparison) -> list[Bar]:
     if abs(step.after_ns - reached) > least:
         bars.append(Bar("all others", reached, step.after_ns))
     return [*bars, Bar("after", 0, step.after_ns)]
-
-
-def _footer(result: Comparison) -> str:
-    """How sure the answer is, the gate, what was compared, and what differs."""
-    gate = f"; gate {sentences.gate_line(result.gate)}" if result.gate else ""
-    different = "; ".join(sentences.differences(result))
-    sides = " against ".join(
-        f"{sentences.side_name(side)} ({sentences.side_size(side, result.unit)})"
-        for side in (result.before, result.after)
-    )
-    first = sentences.confidence(result) + gate
-    second = sides + (f"; differs: {different}" if different else "")
-    return f"{shorten(first, 185)}\n{shorten(second, 185)}"
 
 
 def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:

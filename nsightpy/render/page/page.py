@@ -104,7 +104,16 @@ def page_data(page: Page) -> dict[str, Any]:
         "sections": [
             {
                 **{name: getattr(section, name) for name in _OF_SECTION},
-                "tables": [_table(table) for table in section.tables],
+                "tables": [
+                    {
+                        "id": shown.id,
+                        "title": shown.title,
+                        "columns": [{"name": f.name, "unit": f.kind} for f in shown.table.fields],
+                        "rows": [list(row) for row in shown.table.rows],
+                        "total": shown.table.total,
+                    }
+                    for shown in section.tables
+                ],
                 "notes": list(section.notes),
             }
             for section in page.sections
@@ -113,16 +122,6 @@ def page_data(page: Page) -> dict[str, Any]:
         "notes": list(page.notes),
     }
     return dict(_harmless(finite(document)))
-
-
-def _table(shown: PageTable) -> dict[str, Any]:
-    return {
-        "id": shown.id,
-        "title": shown.title,
-        "columns": [{"name": field.name, "unit": field.kind} for field in shown.table.fields],
-        "rows": [list(row) for row in shown.table.rows],
-        "total": shown.table.total,
-    }
 
 
 def _harmless(value: Any) -> Any:

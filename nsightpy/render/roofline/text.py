@@ -45,9 +45,8 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
         out.print(styled(f"{name}  {fact}".rstrip(), "bold"))
-        launch = variant.typical
-        for line in (variant.verdict, _rules(launch), _stalls(launch), _occupancy(launch)):
-            for text in wrapped(printable(line or ""), width - 2):
+        for line in (variant.verdict or "", *_about(variant.typical)):
+            for text in wrapped(printable(line), width - 2):
                 out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
         out.print(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim")
@@ -84,38 +83,29 @@ def _facts(variant: RooflineVariant, whole_ns: float) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _rules(launch: RooflineLaunch) -> str:
-    """ncu's estimates of the whole kernel beyond what its nearest roof leaves; each of its own."""
-    roof = launch.nearest_roof
+def _about(launch: RooflineLaunch) -> Iterator[str]:
+    """What ncu's rules estimate, why warps wait, and how many there are, where it is known."""
+    roof, speed = launch.nearest_roof, launch.speed
     left = _LEAST_PCT if roof is None else max(100 * roof.distance, _LEAST_PCT)
-    texts = [
+    rules = [
         f"{rule.title} {rule.speedup_pct:.0f} %"
         for rule in launch.rules
         if rule.speedup_pct > left and rule.scope != "local"
     ]
-    than = "" if roof is None else f" more than the {left:.0f} % that its nearest roof leaves"
-    return f"ncu's rules estimate{than}: {', '.join(texts[:MOST_RULES])}." if texts else ""
-
-
-def _stalls(launch: RooflineLaunch) -> str:
-    speed = launch.speed
-    if not speed.stalls or not speed.latency_cycles:
-        return ""
-    texts = [
-        f"{reason} {100 * cycles / speed.latency_cycles:.0f} %"
-        for reason, cycles in speed.stalls[:MOST_STALLS]
-    ]
-    cycles = significant(speed.latency_cycles)
-    return f"Of {cycles} cycles between two instructions a warp waits: {', '.join(texts)}."
-
-
-def _occupancy(launch: RooflineLaunch) -> str:
-    speed = launch.speed
-    if speed.theoretical_occupancy_pct is None:
-        return ""
-    text = f"{speed.theoretical_occupancy_pct:.0f} % possible"
-    if speed.achieved_occupancy_pct is not None:
-        text = f"{speed.achieved_occupancy_pct:.0f} % of {text}"
-    limited = speed.limiters and speed.theoretical_occupancy_pct < _ALL_PCT
-    by = f", limited by {' and '.join(speed.limiters)}" if limited else ""
-    return f"Occupancy: {text}{by}."
+    if rules:
+        more = f" more than the {left:.0f} % that its nearest roof leaves" if roof else ""
+        yield f"ncu's rules estimate{more}: {', '.join(rules[:MOST_RULES])}."
+    if speed.stalls and speed.latency_cycles:
+        stalls = (
+            f"{reason} {100 * cycles / speed.latency_cycles:.0f} %"
+            for reason, cycles in speed.stalls[:MOST_STALLS]
+        )
+        cycles = significant(speed.latency_cycles)
+        yield f"Of {cycles} cycles between two instructions a warp waits: {', '.join(stalls)}."
+    if speed.theoretical_occupancy_pct is not None:
+        text = f"{speed.theoretical_occupancy_pct:.0f} % possible"
+        if speed.achieved_occupancy_pct is not None:
+            text = f"{speed.achieved_occupancy_pct:.0f} % of {text}"
+        limited = speed.limiters and speed.theoretical_occupancy_pct < _ALL_PCT
+        by = f", limited by {' and '.join(speed.limiters)}" if limited else ""
+        yield f"Occupancy: {text}{by}."

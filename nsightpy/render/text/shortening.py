@@ -33,7 +33,11 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         for alike in (group for group in meant.values() if len(group) > 1):
             pairs = enumerate(zip(min(alike), max(alike), strict=False))
             agreement = next((n for n, pair in pairs if len(set(pair)) > 1), len(min(alike)))
-            position = _word_start(alike[0], agreement, width // 3 + 1)
+            # where the word begins, if that is near
+            text, nearest = alike[0], max(agreement - _NEAR, width // 3 + 1)
+            starts = range(agreement, nearest, -1)
+            begins = (at for at in starts if not (text[at - 1].isalnum() or text[at - 1] == "_"))
+            position = next(begins, agreement)
             short |= {name: _around(name, position, width) for name in alike}
     return [short[name] for name in names]
 
@@ -46,14 +50,6 @@ def short_name(name: str, width: int) -> str:
 def distinct_names(names: Sequence[str], width: int) -> list[str]:
     """Kernel names as people read them; those that would look alike show where they differ."""
     return short_names([printable(name) for name in readable_apart(names, width)], width)
-
-
-def _word_start(text: str, position: int, least: int) -> int:
-    """Where the word begins in which a place lies, if that is near and not before the least."""
-    for start in range(position, max(position - _NEAR, least), -1):
-        if not (text[start - 1].isalnum() or text[start - 1] == "_"):
-            return start
-    return position
 
 
 def _around(text: str, position: int, width: int) -> str:

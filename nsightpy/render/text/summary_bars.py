@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nsightpy.output.cells import cause_words
 from nsightpy.output.escape import printable
@@ -30,23 +30,15 @@ LEAST_CAUSE = 5.0
 MOST_OTHER = 0.5
 
 
-class Part(NamedTuple):
-    """A part of a window: its column, its name, glyph and colour."""
-
-    key: str
-    name: str
-    glyph: str
-    colour: str
-
-
 # How a window divides without overlap: CUDA graphs traced as a whole may hold anything.
-PARTS = (
-    Part("kernels_ns", "compute", "█", "green"),
-    Part("opaque_graph_ns", "graphs", "░", "green"),
-    Part("exposed_communication_ns", "comm", "▓", "magenta"),
-    Part("copy_only_ns", "copy", "▒", "cyan"),
-    Part("idle_ns", "idle", "·", "yellow"),
-)
+# Each by its column: its name, glyph and colour.
+PARTS = {
+    "kernels_ns": ("compute", "█", "green"),
+    "opaque_graph_ns": ("graphs", "░", "green"),
+    "exposed_communication_ns": ("comm", "▓", "magenta"),
+    "copy_only_ns": ("copy", "▒", "cyan"),
+    "idle_ns": ("idle", "·", "yellow"),
+}
 
 
 def report_names(ranks: Table) -> Mapping[Value, str]:
@@ -73,7 +65,7 @@ def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Te
         record | {"kernels_ns": ns_of(record, "compute_ns") - ns_of(record, "opaque_graph_ns")}
         for record in table.records()
     ]
-    parts = [part for part in PARTS if any(ns_of(record, part.key) for record in records)]
+    parts = [part for part in PARTS if any(ns_of(record, part) for record in records)]
     least = sorted(records, key=lambda r: percent(ns_of(r, "busy_ns"), ns_of(r, "window_ns")) or 0)
     kept = [record for record in records if record in least[:MOST_DEVICES]]
     margin = max([9, *(len(name) + 1 for name in names.values())])
@@ -84,9 +76,10 @@ def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[Te
         line = styled(f"  {_whose(record, names):<{margin}}")
         start, window, reached = len(line), ns_of(record, "window_ns"), 0
         for part in parts:  # one after the other
-            reached += ns_of(record, part.key)
+            reached += ns_of(record, part)
             end = round(cells * reached / window) if window else 0
-            line.append(part.glyph * (start + end - len(line)), style=part.colour)
+            _, glyph, colour = PARTS[part]
+            line.append(glyph * (start + end - len(line)), style=colour)
         lines.append(line.append(f" {text}"))
     return lines
 
@@ -164,12 +157,12 @@ def _whose(record: Record, names: Mapping[Value, str]) -> str:
     return names.get(record["rank"]) or f"rank {record['rank']}"
 
 
-def _shares(records: Sequence[Record], parts: Sequence[Part]) -> list[str]:
+def _shares(records: Sequence[Record], parts: Sequence[str]) -> list[str]:
     """The parts of each window in per cent, the same ones below each other."""
     columns = []
     for part in parts:
-        shares = [percent(ns_of(r, part.key), ns_of(r, "window_ns")) for r in records]
+        shares = [percent(ns_of(r, part), ns_of(r, "window_ns")) for r in records]
         texts = ["-" if s is None else f"{s:.{int(s < 9.95)}f}%" for s in shares]
         widest = max(map(len, texts))
-        columns.append([f"{part.name} {text:>{widest}}" for text in texts])
+        columns.append([f"{PARTS[part][0]} {text:>{widest}}" for text in texts])
     return ["  ".join(texts) for texts in zip(*columns, strict=True)]

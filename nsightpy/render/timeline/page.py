@@ -27,7 +27,6 @@ from nsightpy.results.tracks import (
     STREAM,
     Counter,
     Lane,
-    Mark,
     Owner,
     Timeline,
 )
@@ -156,7 +155,18 @@ class _Data:
             "names": self._names.texts,
             "short": _short(self._names),
             "details": self._details.texts,
-            "marks": [_mark(mark, shown) for mark in timeline.marks()],
+            "marks": [
+                {
+                    "kind": mark.kind,
+                    "label": printable(mark.label),
+                    "text": printable(mark.text),
+                    "start": mark.start_ns,
+                    "end": mark.end_ns,
+                    "track": shown.index(mark.owner) if mark.owner in shown else None,
+                    "severity": mark.severity,
+                }
+                for mark in timeline.marks()
+            ],
         }
         return Markup(script_json(head))
 
@@ -222,18 +232,6 @@ def _counter(counter: Counter, planes: _Planes) -> dict[str, Any]:
         "rows": len(counter.times),
         "base": int(counter.times[0]),
         "columns": [[name, planes.add(values)] for name, values in columns.items()],
-    }
-
-
-def _mark(mark: Mark, shown: list[Owner]) -> dict[str, Any]:
-    return {
-        "kind": mark.kind,
-        "label": printable(mark.label),
-        "text": printable(mark.text),
-        "start": mark.start_ns,
-        "end": mark.end_ns,
-        "track": shown.index(mark.owner) if mark.owner in shown else None,
-        "severity": mark.severity,
     }
 
 

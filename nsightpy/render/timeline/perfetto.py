@@ -64,7 +64,13 @@ class _Writer:
         self._buffer = bytearray()
         self._names: dict[str, int] = {}
         self._texts: dict[str, int] = {}
-        self._first()
+        first = self._packet(
+            trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_CLEARED, previous_packet_dropped=1
+        )
+        for iid, name in enumerate(CATEGORIES, start=1):
+            first.interned_data.event_categories.add(iid=iid, name=name)
+        first.interned_data.debug_annotation_names.add(iid=_DETAILS, name="details")
+        self._add(first)
 
     def flush(self) -> None:
         self._file.write(self._buffer)
@@ -82,17 +88,6 @@ class _Writer:
         self._buffer += data
         if len(self._buffer) > _FLUSH:
             self.flush()
-
-    def _first(self) -> None:
-        packet = self._packet(
-            trusted_packet_sequence_id=_SEQUENCE,
-            sequence_flags=_CLEARED,
-            previous_packet_dropped=1,
-        )
-        for iid, name in enumerate(CATEGORIES, start=1):
-            packet.interned_data.event_categories.add(iid=iid, name=name)
-        packet.interned_data.debug_annotation_names.add(iid=_DETAILS, name="details")
-        self._add(packet)
 
     def process(self, process: TraceProcess) -> None:
         packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)

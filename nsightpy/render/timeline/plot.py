@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -97,8 +97,21 @@ def draw(picture: Picture) -> Figure:
     axes.set(xlim=(picture.start_ns / scale, picture.end_ns / scale), ylim=(inner, 0))
     axes.set_xlabel(f"time ({unit})")
     _draw_bands(axes, picture, slots, scale)
-    _draw_joins(axes, picture, slots, scale)
-    _draw_path(axes, picture, slots, scale)
+    communication = {id(slot.row): slot for slot in slots if slot.band.kind == "communication"}
+    joins = []  # from each collective's end on one rank to its end on the next
+    for (upper, _, end), (lower, _, later) in chain.from_iterable(map(pairwise, picture.joins)):
+        first, second = (communication[id(picture.rows[row])] for row in (upper, lower))
+        joins.append([(end / scale, first.bottom), (later / scale, second.top)])
+    faint = LineCollection(joins, colors=INK, linewidths=0.5, alpha=0.45, zorder=0.5)
+    axes.add_collection(faint, autolim=False)
+    below = {slot.row.owner: slot.bottom + 0.03 for slot in slots}
+    for mark in picture.path:
+        start, end = (
+            max(mark.start_ns or 0, picture.start_ns),
+            min(mark.end_ns or 0, picture.end_ns),
+        )
+        if mark.owner in below and start < end:
+            axes.hlines(below[mark.owner], start / scale, end / scale, **PATH)
     _draw_labels(axes, picture, slots, inner)
     drawn = {
         slot.band.kind
@@ -187,28 +200,6 @@ def _draw_boxes(axes: Axes, picture: Picture, slot: _Slot, boxes: Boxes, scale: 
             va="center_baseline",
             clip_on=True,
         )
-
-
-def _draw_joins(axes: Axes, picture: Picture, slots: Sequence[_Slot], scale: int) -> None:
-    """Lines from each collective's end on one rank to its end on the next."""
-    own = {id(slot.row): slot for slot in slots if slot.band.kind == "communication"}
-    lines = []
-    for join in picture.joins:
-        for (upper, _, end), (lower, _, later) in pairwise(join):
-            first, second = own[id(picture.rows[upper])], own[id(picture.rows[lower])]
-            lines.append([(end / scale, first.bottom), (later / scale, second.top)])
-    faint = LineCollection(lines, colors=INK, linewidths=0.5, alpha=0.45, zorder=0.5)
-    axes.add_collection(faint, autolim=False)
-
-
-def _draw_path(axes: Axes, picture: Picture, slots: Sequence[_Slot], scale: int) -> None:
-    """The critical path as a line below the rows over whose work it runs."""
-    below = {slot.row.owner: slot.bottom + 0.03 for slot in slots}
-    for mark in picture.path:
-        start = max(mark.start_ns or 0, picture.start_ns)
-        end = min(mark.end_ns or 0, picture.end_ns)
-        if mark.owner in below and start < end:
-            axes.hlines(below[mark.owner], start / scale, end / scale, **PATH)
 
 
 def _draw_labels(axes: Axes, picture: Picture, slots: Sequence[_Slot], inner: float) -> None:
