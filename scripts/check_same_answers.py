@@ -24,27 +24,24 @@ from tests.support.rewritten import NUMBERINGS, rewritten
 
 Answers = dict[str, str]
 _ALONE = "--answers"
-# What is typed at least; the listings that nsys stats has, which pair and sort rows of their own.
+# What is typed at least.
 MORE = {
     "headroom": ("--ncu", str(ROOT / "sample_reports" / "training_4rank.ncu.csv")),
     "instances": ("--of", "*"),
     "stats": ("-r", "nvtx_sum"),
     "compare": (str(ROOT / "sample_reports" / "training_4rank"), "--"),
 }
-LISTINGS = (
-    *("cuda_gpu_trace", "cuda_api_trace", "cuda_kern_exec_trace", "nvtx_gpu_proj_trace"),
-    *("nvtx_pushpop_trace", "mpi_event_trace"),
+# Other sides of commands; the listings that nsys stats has pair and sort rows of their own.
+SIDES = (
+    *("stats -r cuda_gpu_trace", "stats -r cuda_api_trace", "stats -r cuda_kern_exec_trace"),
+    *("stats -r nvtx_gpu_proj_trace", "stats -r nvtx_pushpop_trace", "stats -r mpi_event_trace"),
+    *("ranks --by kernel", "ranks --by stage", "ranks --by call", "gaps --by cause"),
+    *("gaps --by call", "operators --by module", "nvtx --metrics", "launches --by stream"),
+    *("breakdown --bins 50", "instances --of * --bins 20"),
 )
-QUESTIONS = [
+QUESTIONS: list[tuple[str, ...]] = [
     *((name, *MORE.get(name, ())) for name, command in COMMANDS.items() if command.answers),
-    *(("stats", "-r", listing) for listing in LISTINGS),
-    *(("ranks", "--by", by) for by in ("kernel", "stage", "call")),
-    *(("gaps", "--by", by) for by in ("cause", "call")),
-    ("operators", "--by", "module"),
-    ("nvtx", "--metrics"),
-    ("launches", "--by", "stream"),
-    ("breakdown", "--bins", "50"),
-    ("instances", "--of", "*", "--bins", "20"),
+    *(tuple(side.split()) for side in SIDES),
 ]
 
 
@@ -63,16 +60,15 @@ def answers_of_process(folder: Path, number: int) -> Answers:
     """The answers of a process with this seed, on one processor where it is even."""
     processors = sorted(os.sched_getaffinity(0))[: 1 + number % 2]
     paths = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
-    made = subprocess.run(
+    text = subprocess.run(
         [sys.executable, __file__, _ALONE],
         cwd=folder,
         env={**os.environ, "PYTHONHASHSEED": str(number), "PYTHONPATH": paths},
         preexec_fn=lambda: os.sched_setaffinity(0, processors),
         stdout=subprocess.PIPE,
         check=True,
-    )
-    found: Answers = json.loads(made.stdout)
-    return found
+    ).stdout
+    return dict(json.loads(text))
 
 
 def differing(report: Path, times: int) -> dict[str, list[str]]:
@@ -98,14 +94,12 @@ def main() -> int:
     parser.add_argument("reports", nargs="+", type=Path)
     parser.add_argument("--times", type=int, default=12)
     options = parser.parse_args()
-    differences = 0
-    for report in options.reports:
-        odd = differing(report, options.times)
+    differences = {report: differing(report, options.times) for report in options.reports}
+    for report, odd in differences.items():
         print(f"{report}: {len(odd)} of {len(QUESTIONS)} answers differ in {options.times} times")
         for question, when in odd.items():
             print(f"  {question}: {', '.join(when)}")
-        differences += len(odd)
-    return 1 if differences else 0
+    return 1 if any(differences.values()) else 0
 
 
 if __name__ == "__main__":

@@ -26,37 +26,28 @@ def run_in_terminal(
 
 
 def terminal_session(
-    arguments: list[str], columns: int, folder: Path = ROOT, **environment: str
+    arguments: list[str], columns: int, folder: Path, **environment: str
 ) -> tuple[str, str, int]:
     """Stdout of `nsightpy ARGUMENTS` on a terminal, its stderr through a pipe, the exit code."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
     path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
+    line = [sys.executable, "-m", "nsightpy", *arguments]
+    variables = {**kept, "TERM": "xterm-256color", "PYTHONPATH": path, **environment}
+    nothing, chunks = subprocess.DEVNULL, []
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "nsightpy", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=slave,
-            stderr=errors,
-            cwd=folder,
-            env={**kept, "TERM": "xterm-256color", "PYTHONPATH": path, **environment},
+            line, stdin=nothing, stdout=slave, stderr=errors, cwd=folder, env=variables
         )
-        text = _all_of(master, process)
+        running = True
+        while running or select.select([master], [], [], 0.2)[0]:
+            # a slave that is closed at once may lose what is on its way
+            running = process.poll() is None
+            if select.select([master], [], [], 0.2)[0]:
+                chunks.append(os.read(master, 65_536))
         os.close(slave)
-        code = process.wait()
+        os.close(master)
         errors.seek(0)
-        return text.decode().replace("\r\n", "\n"), errors.read().decode(), code
-
-
-def _all_of(master: int, process: subprocess.Popen[bytes]) -> bytes:
-    """What the process writes until its end; a slave closed at once may lose what is on its way."""
-    chunks = []
-    while True:
-        running = process.poll() is None
-        if select.select([master], [], [], 0.2)[0]:
-            chunks.append(os.read(master, 65_536))
-        elif not running:
-            break
-    os.close(master)
-    return b"".join(chunks)
+        text = b"".join(chunks).decode().replace("\r\n", "\n")
+        return text, errors.read().decode(), process.returncode

@@ -1,8 +1,7 @@
 """A simulator of Nsight Systems SQLite exports for jobs whose truth is known exactly."""
 
 from simulator.export import Export, Launch, Process
-from simulator.job import TrainingJob
-from simulator.presets import PRESETS
+from simulator.presets import PRESETS, TrainingJob
 from simulator.run import Run
 from simulator.truth import truth
 

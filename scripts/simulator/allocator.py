@@ -54,87 +54,74 @@ class Allocator:
     events: list[dict[str, Any]] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     annotations: list[dict[str, Any]] = field(default_factory=list)
-    marks: list[int] = field(default_factory=list)
 
     def alloc(self, requested: int, place: str, frames: Sequence[Frame] = ()) -> int:
         """Memory for a tensor; returns its address. An empty place has no stack."""
         size = -(-requested // ROUND) * ROUND
-        found = self._fitting(size)
-        if found is None:
-            found = self._grow(size)
-        segment, at = found
+        segment, at = self._fitting(size)
         block = segment[at]
         if block.size > size:
             segment.insert(at + 1, Block(block.address + size, block.size - size))
         kept = frames if self.recording else ()
         name = (place if frames else NO_STACK) if self.recording else EARLIER
         segment[at] = Block(block.address, size, requested, name, kept)
-        self._event("alloc", block.address, requested, kept)
+        self._event("alloc", requested, kept, addr=block.address)
         return block.address
 
     def free(self, address: int, frames: Sequence[Frame] = ()) -> None:
         """Give memory back, as the last tensor that used it goes."""
         segment, at = next(
-            (blocks, place)
+            (blocks, at)
             for blocks in self.segments
-            for place, block in enumerate(blocks)
+            for at, block in enumerate(blocks)
             if block.address == address and block.place is not None
         )
         block = segment[at]
-        self._event("free_requested", address, block.requested, frames)
+        self._event("free_requested", block.requested, frames, addr=address)
         segment[at] = Block(address, block.size)
-        for place in (at, at - 1):
-            if 0 <= place < len(segment) - 1 and not (
-                segment[place].place or segment[place + 1].place
-            ):
-                segment[place].size += segment.pop(place + 1).size
-        self._event("free_completed", address, block.requested, frames)
+        for first in (at, at - 1):
+            both = segment[max(first, 0) : first + 2]
+            if len(both) == 2 and not any(block.place for block in both):
+                segment[first].size += segment.pop(first + 1).size
+        self._event("free_completed", block.requested, frames, addr=address)
 
     def fail(self, requested: int, free: int, frames: Sequence[Frame] = ()) -> None:
         """An allocation for which there is no memory."""
-        self._event("oom", None, requested, frames, device_free=free)
+        self._event("oom", requested, frames, device_free=free)
 
     def annotate(self, name: str, stage: str) -> None:
         """The start or the end of a range of the program."""
         self.clock_us += STEP_US
-        self.annotations.append(
-            {"name": name, "stage": stage, "device": self.device, "time_us": self.clock_us}
-        )
-        self.marks.append(len(self.states))
+        note = {"name": name, "stage": stage, "device": self.device, "time_us": self.clock_us}
+        self.annotations.append(note)
 
     @property
     def reserved(self) -> int:
         return sum(block.size for blocks in self.segments for block in blocks)
 
-    def _fitting(self, size: int) -> tuple[list[Block], int] | None:
+    def _fitting(self, size: int) -> tuple[list[Block], int]:
+        """The first block that is free and large enough, of a new segment if need be."""
         for blocks in self.segments:
-            for place, block in enumerate(blocks):
+            for at, block in enumerate(blocks):
                 if block.place is None and block.size >= size:
-                    return blocks, place
-        return None
-
-    def _grow(self, size: int) -> tuple[list[Block], int]:
+                    return blocks, at
         whole = max(SEGMENT, -(-size // 2**21) * 2**21)
         address = 0x7F00_0000_0000 + self.device * 2**40 + self.reserved
         self.segments.append([Block(address, whole)])
-        self._event("segment_alloc", address, whole, ())
+        self._event("segment_alloc", whole, (), addr=address)
         return self.segments[-1], 0
 
-    def _event(
-        self, action: str, address: int | None, size: int, frames: Sequence[Frame], **more: int
-    ) -> None:
+    def _event(self, action: str, size: int, frames: Sequence[Frame], **more: int) -> None:
         if not self.recording:
             return
         self.clock_us += STEP_US
         event = {"action": action, "size": size, "stream": 0, "time_us": self.clock_us}
-        event |= more if address is None else {"addr": address}
-        self.events.append({**event, "frames": frames})
+        self.events.append({**event, **more, "frames": frames})
         # a free that is only asked for changes nothing yet
         live = Counter[str]()
-        for blocks in self.segments:
-            for block in blocks:
-                if block.place is not None:
-                    live[block.place] += block.requested
+        for block in (block for blocks in self.segments for block in blocks):
+            if block.place is not None:
+                live[block.place] += block.requested
         self.states.append(State(self.clock_us, live, self.reserved))
 
     def traces(self) -> list[dict[str, Any]]:
@@ -145,7 +132,7 @@ class Allocator:
 def snapshot(allocators: Sequence[Allocator]) -> dict[str, Any]:
     """What torch.cuda.memory._snapshot() returns."""
     return {
-        "segments": [_segment(one, blocks) for one in allocators for blocks in one.segments],
+        "segments": [_segment(one.device, blocks) for one in allocators for blocks in one.segments],
         "device_traces": [one.traces() for one in allocators],
         "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "expandable_segments": False},
         "external_annotations": [note for one in allocators for note in one.annotations],
@@ -158,14 +145,15 @@ def write_snapshot(path: Path, allocators: Sequence[Allocator], protocol: int = 
     return path
 
 
-def _segment(one: Allocator, blocks: Sequence[Block]) -> dict[str, Any]:
+def _segment(device: int, blocks: Sequence[Block]) -> dict[str, Any]:
     used = [block for block in blocks if block.place is not None]
+    taken = sum(block.size for block in used)
     return {
-        "device": one.device,
+        "device": device,
         "address": blocks[0].address,
         "total_size": sum(block.size for block in blocks),
-        "allocated_size": sum(block.size for block in used),
-        "active_size": sum(block.size for block in used),
+        "allocated_size": taken,
+        "active_size": taken,
         "requested_size": sum(block.requested for block in used),
         "stream": 0,
         "segment_type": "large",

@@ -11,7 +11,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """One rank's clocks; times ns, drifts in parts per billion counted from session start.
+    """One rank's clocks; times ns, drift in parts per billion counted from session start.
 
     A report shows UTC as utcEpochNs + session time, so a GPU event's UTC is wrong by
     `offset_ns` + drift x (time since session start).
@@ -21,7 +21,6 @@ class Clock:
     utc_error_ns: int = 0
     drift_ppb: int = 0
     gpu_error_ns: int = 0
-    gpu_drift_ppb: int = 0
 
     @property
     def utc_epoch_ns(self) -> int:
@@ -33,11 +32,6 @@ class Clock:
         """Error of a GPU event's UTC at session start."""
         return self.utc_error_ns + self.gpu_error_ns
 
-    @property
-    def drift_ppm(self) -> float:
-        """Drift of GPU events against the true clock."""
-        return (self.drift_ppb + self.gpu_drift_ppb) / 1000
-
     def host(self, times: Sequence[int]) -> Times:
         """Session times of host events."""
         since = np.asarray(times, dtype=np.int64) - self.start
@@ -45,6 +39,4 @@ class Clock:
 
     def gpu(self, times: Sequence[int]) -> Times:
         """Session times of GPU events."""
-        since = np.asarray(times, dtype=np.int64) - self.start
-        drift = since * (self.drift_ppb + self.gpu_drift_ppb) // 10**9
-        return since + drift + self.gpu_error_ns
+        return self.host(times) + self.gpu_error_ns

@@ -45,12 +45,9 @@ class CollectiveJob:
     microbatches: int = 2
     world_sums: bool = False
     payload: bool = True
-    hostnames: bool = True
-    system_clocks: bool = False
     jitter_ns: float = 500.0
     host_error_ns: int = 4_000_000
     process_error_ns: int = 5_000
-    drift_ppb: int = 0
 
     @property
     def ranks(self) -> int:
@@ -235,10 +232,9 @@ def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
     hosts = int(host.max()) + 1
     host_error = random.integers(-job.host_error_ns, job.host_error_ns + 1, hosts)
     own_error = random.integers(-job.process_error_ns, job.process_error_ns + 1, job.ranks)
-    drift = random.integers(-job.drift_ppb, job.drift_ppb + 1, hosts)[host] * 1e-9
     begun = random.integers(0, 50_000_000, job.ranks)
     error = host_error[host] + own_error
-    error, drift = error - error[0], drift - drift[0]
+    error -= error[0]
     columns = [np.concatenate(column) for column in zip(*run.rows, strict=True)]
     middle = int((columns[2].min() + columns[3].max()) // 2)
     order = np.lexsort((columns[2], columns[0]))
@@ -247,18 +243,15 @@ def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
     names, clocks, logs = list(run.names), [], []
     for rank in range(job.ranks):
         own, ahead = slice(int(edges[rank]), int(edges[rank + 1])), int(begun[rank])
-        times = np.stack((start[own], end[own]))
-        off = error[rank] + drift[rank] * (times - middle)
-        starts, ends = np.rint(times + off).astype(np.int64) - ahead
+        shift = int(error[rank]) - ahead
+        starts, ends = (column[own].astype(np.int64) + shift for column in (start, end))
         present, codes = np.unique(code[own], return_inverse=True)
         kinds = tuple(run.kind(rank, names[name]) for name in present.tolist())
         sequences = sequence[own].astype(np.int64) if job.payload else None
         shown = np.ones(len(codes), dtype=np.bool_)
         logs.append(CollectiveLog(kinds, codes.astype(np.int32), starts, ends, sequences, shown))
-        name = f"node{host[rank]}" if job.hostnames else ""
-        system = ahead + 10**12 + int(host[rank]) * 10**13 if job.system_clocks else None
-        utc = UTC_NS + ahead
-        clocks.append(Clock(f"r{rank}", 100 + rank, rank, name, utc, system, 0, f"s{rank}"))
+        name, utc = f"node{host[rank]}", UTC_NS + ahead
+        clocks.append(Clock(f"r{rank}", 100 + rank, rank, name, utc, None, 0, f"s{rank}"))
     truth = {
         tuple(np.flatnonzero(own == group).tolist())
         for own in run.groups.values()

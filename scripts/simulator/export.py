@@ -61,7 +61,7 @@ class Export(Host):
         row |= {"launchType": 1, "cacheConfig": 1, "gridId": number, "graphNodeId": graph_node}
         row |= {"sharedMemoryExecuted": 32768, "sharedMemoryLimitConfig": 0, "graphId": graph}
         row |= {"tensorSizeMinusOneElements": "[]", "registersPerThread": registers}
-        return self._operation("CUPTI_ACTIVITY_KIND_KERNEL", (start, end, number), on, row)
+        return self._operation("CUPTI_ACTIVITY_KIND_KERNEL", start, end, number, on, row)
 
     def memcpy(
         self,
@@ -81,13 +81,13 @@ class Export(Host):
         row: dict[str, object] = {"bytes": size, "copyKind": code, "copyCount": 1}
         row["srcKind"] = MEMORY_KINDS[source or ends[0]]
         row["dstKind"] = MEMORY_KINDS[target or ends[1]]
-        return self._operation("CUPTI_ACTIVITY_KIND_MEMCPY", (start, end, number), on, row)
+        return self._operation("CUPTI_ACTIVITY_KIND_MEMCPY", start, end, number, on, row)
 
     def memset(self, start: int, end: int, size: int, **on: Any) -> int:
         """A fill of `size` bytes. Returns its correlation id."""
         number = self._launched("cudaMemsetAsync_v3020", on)
         row = {"bytes": size, "memKind": MEMORY_KINDS["Device"]}
-        return self._operation("CUPTI_ACTIVITY_KIND_MEMSET", (start, end, number), on, row)
+        return self._operation("CUPTI_ACTIVITY_KIND_MEMSET", start, end, number, on, row)
 
     def graph_trace(
         self, start: int, end: int, graph: int = 1, graph_exec: int = 2, **on: Any
@@ -95,7 +95,7 @@ class Export(Host):
         """One launch of a CUDA graph traced as a whole. Returns its correlation id."""
         number = self._launched("cudaGraphLaunch_v10000", on)
         row = {"graphId": graph, "graphExecId": graph_exec}
-        return self._operation("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", (start, end, number), on, row)
+        return self._operation("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", start, end, number, on, row)
 
     def sync(
         self,
@@ -113,13 +113,13 @@ class Export(Host):
             on["stream"] = INVALID
         row = {"syncType": SYNC_KINDS[kind], "eventId": event, "eventSyncId": event_sync}
         table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-        return self._operation(table, (start, end, number), on, row)
+        return self._operation(table, start, end, number, on, row)
 
     def cuda_event(self, event: int, event_sync: int, **on: Any) -> int:
         """An event recorded on a stream; waits name the same `event_sync`. Returns it."""
         number = self._launched("cudaEventRecord_v3020", on)
         row = {"timestamp": 0, "eventId": event, "eventSyncId": event_sync}
-        self._operation("CUPTI_ACTIVITY_KIND_CUDA_EVENT", (0, 0, number), on, row)
+        self._operation("CUPTI_ACTIVITY_KIND_CUDA_EVENT", 0, 0, number, on, row)
         return event_sync
 
     def _launched(self, name: Text, on: dict[str, Any]) -> int:
@@ -133,15 +133,15 @@ class Export(Host):
         return self.api(start, end, called or name, tid, process=process, correlation=number)
 
     def _operation(
-        self, table: str, when: tuple[int, int, int], on: dict[str, Any], row: dict[str, Any]
+        self, table: str, start: int, end: int, number: int, on: dict[str, Any], row: dict[str, Any]
     ) -> int:
-        """Add the row of what a GPU did: start, end, correlation id. Returns the last."""
-        row |= zip(("start", "end", "correlationId"), when, strict=True)
+        """Add the row of what a GPU did. Returns its correlation id."""
+        row |= {"start": start, "end": end, "correlationId": number}
         for name, usual in (("device", 0), ("stream", 7), ("context", 1)):
             row[f"{name}Id"] = on.pop(name, usual)
         row["globalPid"] = self._process(on.pop("process", None)).global_pid
         self.add(table, on, **row)
-        return when[2]
+        return number
 
     def memory_usage(
         self,

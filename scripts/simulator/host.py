@@ -28,14 +28,14 @@ class Host(Session):
         kind, name = ("graph", "cudaStreamEndCapture_v10000")
         if graph_exec is not None:
             kind, name = ("graph_exec", "cudaGraphInstantiateWithFlags_v11040")
-        ids = {"graphId": graph, "graphExecId": graph_exec}
-        self._call("CUDA_GRAPH_EVENTS", (start, start), name, kind, on, ids)
+        on |= {"graphId": graph, "graphExecId": graph_exec}
+        self._call("CUDA_GRAPH_EVENTS", start, start, name, kind, on)
 
     def graph_node(self, start: int, node: int, *, original: int | None = None, **on: Any) -> None:
         """Creation of a node of a graph."""
-        ids = {"graphNodeId": node, "originalGraphNodeId": original}
+        on |= {"graphNodeId": node, "originalGraphNodeId": original}
         name = "cudaLaunchKernel_v7000"
-        self._call("CUDA_GRAPH_NODE_EVENTS", (start, start), name, "graph_node", on, ids)
+        self._call("CUDA_GRAPH_NODE_EVENTS", start, start, name, "graph_node", on)
 
     def api(
         self,
@@ -50,38 +50,30 @@ class Host(Session):
     ) -> int:
         """A CUDA API call. Returns its correlation id."""
         number = self.correlation(on.get("process")) if correlation is None else correlation
-        on["tid"] = tid
-        table, ids = "CUPTI_ACTIVITY_KIND_RUNTIME", {"correlationId": number}
-        self._call(table, (start, end), name, event_class, on, ids)
+        on |= {"tid": tid, "correlationId": number}
+        self._call("CUPTI_ACTIVITY_KIND_RUNTIME", start, end, name, event_class, on)
         return number
 
     def library(
         self, table: str, start: int, end: int, name: Text, process: Process | None = None
     ) -> None:
         """A call into cuBLAS, cuDNN or the OS runtime: CUBLAS_EVENTS, CUDNN_EVENTS, OSRT_API."""
-        self._call(table, (start, end), name, LIBRARIES[table], {"process": process}, {})
+        self._call(table, start, end, name, LIBRARIES[table], {"process": process})
 
     def _call(
-        self,
-        table: str,
-        when: tuple[int, int],
-        name: Text,
-        event_class: int | str,
-        on: dict[str, Any],
-        ids: Mapping[str, object],
+        self, table: str, start: int, end: int, name: Text, kind: int | str, on: dict[str, Any]
     ) -> None:
         """Add the row of a call of a thread."""
-        kind = EVENT_CLASSES[event_class] if isinstance(event_class, str) else event_class
+        number = EVENT_CLASSES[kind] if isinstance(kind, str) else kind
         thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))
-        row = {"start": when[0], "end": when[1], "eventClass": kind, "globalTid": thread}
-        self.add(table, on, **row, **ids, nameId=self.string(name))
+        row = {"start": start, "end": end, "eventClass": number, "globalTid": thread}
+        self.add(table, on, **row, nameId=self.string(name))
 
     def nvtx_domain(self, name: Text, *, start: int = 0, process: Process | None = None) -> int:
         """A domain of a process. Returns its id, 1 and up."""
         owner = self._process(process)
         number = self._domains[owner.pid] = self._domains.get(owner.pid, 0) + 1
-        on = {"process": owner, "domain": number}
-        self._nvtx(NVTX_DOMAIN, (start, None), name, None, on)
+        self._nvtx(NVTX_DOMAIN, start, None, name, {"process": owner, "domain": number})
         return number
 
     def nvtx_push_pop(
@@ -98,40 +90,34 @@ class Host(Session):
         if payload is not None:
             plain = isinstance(payload, str)
             on["jsonText"] = payload if plain else json.dumps(payload, separators=(",", ":"))
-        self._nvtx(NVTX_PUSH_POP, (start, end), text, tid, on)
+        self._nvtx(NVTX_PUSH_POP, start, end, text, {**on, "tid": tid})
 
     def nvtx_start_end(
         self, start: int, end: int | None, text: Text | None, tid: int | None = None, **on: Any
     ) -> None:
         """A range that may end on another thread or not at all."""
         on["rangeId"] = len(self._rows.get("NVTX_EVENTS", ())) + 1
-        self._nvtx(NVTX_START_END, (start, end), text, tid, on)
+        self._nvtx(NVTX_START_END, start, end, text, {**on, "tid": tid})
 
     def mark(self, time: int, text: Text | None, tid: int | None = None, **on: Any) -> None:
         """A moment; its end is NULL."""
-        self._nvtx(NVTX_MARK, (time, None), text, tid, on)
+        self._nvtx(NVTX_MARK, time, None, text, {**on, "tid": tid})
 
     def nvtx_thread_name(
         self, text: Text, tid: int | None = None, *, process: Process | None = None
     ) -> None:
         """A thread named through NVTX, as MPI ranks are: `MPI Rank 3`."""
-        self._nvtx(NVTX_THREAD, (0, None), text, tid, {"process": process})
+        self._nvtx(NVTX_THREAD, 0, None, text, {"process": process, "tid": tid})
 
     def _nvtx(
-        self,
-        kind: int,
-        when: tuple[int, int | None],
-        text: Text | None,
-        tid: int | None,
-        on: dict[str, Any],
+        self, kind: int, start: int, end: int | None, text: Text | None, on: dict[str, Any]
     ) -> None:
-        thread = self._process(on.pop("process", None)).thread(tid)
-        row: dict[str, Any] = {"start": when[0], "end": when[1], "eventType": kind}
-        if on.pop("registered", False):
-            row["textId"] = None if text is None else self.string(text)
-        else:
-            row["text"] = text
-        self.add("NVTX_EVENTS", on, **row, globalTid=thread, domainId=on.pop("domain", 0))
+        thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))
+        interned = on.pop("registered", False) and text is not None
+        label = {"textId": self.string(text or "")} if interned else {"text": text}
+        domain = on.pop("domain", 0)
+        row: dict[str, Any] = {"start": start, "end": end, "eventType": kind, **label}
+        self.add("NVTX_EVENTS", on, **row, globalTid=thread, domainId=domain)
 
     def mpi_rank(self, rank: int, process: Process | None = None) -> None:
         """The world rank of a process."""
@@ -167,7 +153,7 @@ class Host(Session):
         """An MPI collective on the host; sizes in bytes as the profiler estimates them."""
         row = {"commHandle": communicator, "rootRank": root, "size": size}
         row["recvSize"] = size if received is None else received
-        self._mpi("MPI_COLLECTIVES_EVENTS", (start, end), name, process, row)
+        self._mpi("MPI_COLLECTIVES_EVENTS", start, end, name, process, **row)
 
     def mpi_message(
         self,
@@ -183,27 +169,20 @@ class Host(Session):
     ) -> None:
         """A send or a receive, to or from rank `peer` of the communicator."""
         row = {"commHandle": communicator, "tag": tag, "remoteRank": peer, "size": size}
-        self._mpi("MPI_P2P_EVENTS", (start, end), name, process, row)
+        self._mpi("MPI_P2P_EVENTS", start, end, name, process, **row)
 
     def mpi_wait(
         self, start: int, end: int, name: Text, request: int, process: Process | None = None
     ) -> None:
         """A wait for a request."""
-        row = {"requestHandle": request}
-        self._mpi("MPI_START_WAIT_EVENTS", (start, end), name, process, row)
+        self._mpi("MPI_START_WAIT_EVENTS", start, end, name, process, requestHandle=request)
 
     def mpi_other(self, start: int, end: int, name: Text, process: Process | None = None) -> None:
         """Another MPI call, such as MPI_Init."""
-        self._mpi("MPI_OTHER_EVENTS", (start, end), name, process, {})
+        self._mpi("MPI_OTHER_EVENTS", start, end, name, process)
 
-    def _mpi(
-        self,
-        table: str,
-        when: tuple[int, int],
-        name: Text,
-        process: Process | None,
-        row: Mapping[str, object],
-    ) -> None:
-        thread = self._process(process).thread()
-        text = self.string(name)
-        self.add(table, row, start=when[0], end=when[1], globalTid=thread, textId=text)
+    def _mpi(self, table: str, *call: Any, **row: object) -> None:
+        """Add the row of an MPI call: its start, end, name and process."""
+        start, end, name, process = call
+        thread, text = self._process(process).thread(), self.string(name)
+        self.add(table, row, start=start, end=end, globalTid=thread, textId=text)

@@ -16,8 +16,8 @@ from simulator.catalogue import KernelSpec
 from simulator.collective import Communicator
 from simulator.emit import write_reports
 from simulator.program import WORLD_STREAM, Program
-from simulator.rank import COMPUTE_STREAM, Post, Rank, Record
-from simulator.run import Run, simulate
+from simulator.rank import COMPUTE_STREAM, Post, Record
+from simulator.run import simulate
 from simulator.settings import Settings
 
 KERNELS_PER_ITERATION = 2_000
@@ -126,27 +126,19 @@ def write_large(folder: Path, reports: int, kernels: int, seed: int) -> list[Pat
     if job.kernels * iterations != kernels:
         raise SystemExit(f"{kernels} kernels do not divide into {iterations} iterations")
     run = simulate(job, Iteration)
+    begins = [next(each.start for each in rank.ranges if each.text == STEP) for rank in run.ranks]
+    ends = [operation.end for rank in run.ranks for operation in rank.operations]
+    length = max(ends) - min(begins) + BETWEEN_NS
     paths = write_reports(run, folder)
-    for path, rank in zip(paths, run.ranks, strict=True):
+    for path, rank, begin in zip(paths, run.ranks, begins, strict=True):
         with closing(connect(path, isolation_level=None)) as connection:
-            for pragma in ("journal_mode = OFF", "synchronous = OFF"):
-                connection.execute(f"PRAGMA {pragma}")
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
             connection.execute("BEGIN")
-            (first,) = job.clock(rank.index).host([_begin(rank)])
-            _repeat(connection, iterations, _length(run), int(first))
+            (first,) = job.clock(rank.index).host([begin])
+            _repeat(connection, iterations, length, int(first))
             connection.execute("COMMIT")
     return paths
-
-
-def _begin(rank: Rank) -> int:
-    """When a rank's iteration begins."""
-    return next(each.start for each in rank.ranges if each.text == STEP)
-
-
-def _length(run: Run) -> int:
-    """From one iteration to the next, on all ranks."""
-    ends = [operation.end for rank in run.ranks for operation in rank.operations]
-    return max(ends) - min(map(_begin, run.ranks)) + BETWEEN_NS
 
 
 def _repeat(connection: Connection, iterations: int, length: int, first: int) -> None:

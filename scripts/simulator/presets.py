@@ -1,9 +1,27 @@
-"""Named jobs: what tests, benchmarks and the sample reports are made from."""
+"""Training jobs, and those with names: what tests, benchmarks and samples are made from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from simulator.job import TrainingJob
-from simulator.settings import MIB
+from simulator.emit import write_reports
+from simulator.run import Run, simulate
+from simulator.settings import MIB, Settings
+from simulator.truth import truth
+
+
+@dataclass(frozen=True)
+class TrainingJob(Settings):
+    """Settings that can be run."""
+
+    def run(self) -> Run:
+        """Simulate the job on the true clock."""
+        return simulate(self)
+
+    def write(self, directory: str | Path) -> tuple[list[Path], dict[str, object]]:
+        """Simulate, write one report per rank or node, and return their paths and the truth."""
+        run = self.run()
+        return write_reports(run, Path(directory)), truth(run)
+
 
 TRAINING_4RANK = TrainingJob(
     name="train",

@@ -5,15 +5,18 @@ Times are ns of the true global clock; reports map them to their own clocks late
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
 from simulator.catalogue import LAUNCH_DRIVER, KernelSpec, nccl
 from simulator.collective import Arrival, Communicator
+from simulator.settings import TRUE_START_NS, Settings, cycle
 
+FIRST_PID = 21_000
 COMPUTE_STREAM, COPY_STREAM = 7, 13
 STREAM_GAP_NS = 900
+# How much the durations of a kernel differ.
+NOISE = 0.02
 LAUNCH_LATENCY_NS = 3_200
 COPY_BYTES_PER_NS = {"Pinned": 52, "Pageable": 11}
 
@@ -81,38 +84,28 @@ class Record(NamedTuple):
     time: int
 
 
-@dataclass
 class Rank:
-    """The machine of one rank.
+    """The machine of one rank: `slowdown` stretches compute, `host_cost` every call."""
 
-    `slowdown` stretches compute, `host_cost` every call, `copies` what copies take.
-    """
-
-    index: int
-    local: int
-    pid: int
-    seed: int
-    clock: int
-    slowdown: float = 1.0
-    host_cost: float = 1.0
-    noise: float = 0.02
-    copies: float = 1.0
-    calls: list[Call] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-    ranges: list[Range] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
-    # by launch of an all-to-all the communicator, and what was sent to each of its ranks
-    sent: dict[int, tuple[Communicator, list[int]]] = field(default_factory=dict)
-    graphs: list[tuple[int, int, int]] = field(default_factory=list)
-    allocations: list[tuple[int, int, int, int]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.random = Random(self.seed * 7919 + self.index)
+    def __init__(self, job: Settings, index: int) -> None:
+        self.index, self.local = index, index % job.ranks_per_node
+        self.pid = self.tid = FIRST_PID + 10 * self.local
+        self.clock = TRUE_START_NS + 500_000_000 + cycle(job.start_skew_ns, index)
+        self.slowdown = job.straggler_slowdown if index == job.straggler else 1.0
+        if job.run_noise:
+            self.slowdown *= 1.0 + job.run_noise * Random(job.seed * 6_700_417 + 3).gauss(0.0, 1.0)
+        self.host_cost, self.copies = job.launches, job.copies
+        self.random = Random(job.seed * 7919 + index)
+        self.calls: list[Call] = []
+        self.operations: list[Operation] = []
+        self.ranges: list[Range] = []
+        self.waits: list[Wait] = []
+        self.records: list[Record] = []
+        # by launch of an all-to-all the communicator, and what was sent to each of its ranks
+        self.sent: dict[int, tuple[Communicator, list[int]]] = {}
+        self.graphs: list[tuple[int, int, int]] = []
+        self.allocations: list[tuple[int, int, int, int]] = []
         self.free: dict[int, int] = {}
-        self.tid = self.pid
-        self._correlation = 0
-        self._events = 0
 
     def normal(self) -> float:
         """A bell-shaped number of deviation 1, the same on every platform."""
@@ -124,10 +117,9 @@ class Rank:
     ) -> Call:
         """One API call, after which the thread does a little work; `cost` replaces host_cost."""
         scale = self.host_cost if cost is None else cost
-        self._correlation += 1
-        start = self.clock
+        start, number = self.clock, len(self.calls) + 1
         lasted = int(cost_ns * scale * (1.0 + 0.15 * abs(self.normal())))
-        call = Call(start, start + lasted, name, self.tid, self._correlation, event_class)
+        call = Call(start, start + lasted, name, self.tid, number, event_class)
         self.calls.append(call)
         self.clock = call.end + int(2_400 * scale * (1.0 + 0.2 * abs(self.normal())))
         return call
@@ -139,7 +131,7 @@ class Rank:
         return max(arrived, self.free.get(stream, 0) + gap)
 
     def _duration(self, base_ns: float) -> int:
-        return max(800, int(base_ns * self.slowdown * (1.0 + self.noise * self.normal())))
+        return max(800, int(base_ns * self.slowdown * (1.0 + NOISE * self.normal())))
 
     def launch(self, spec: KernelSpec, stream: int = COMPUTE_STREAM, scale: float = 1.0) -> None:
         """One compute kernel."""
@@ -190,10 +182,10 @@ class Rank:
     def record(self, stream: int) -> Record:
         """An event recorded on a stream; ids are used again, the sync id is not."""
         call = self.call("cudaEventRecord_v3020", 1_500)
-        self._events += 1
-        event = 4 + self._events % 61
+        number = len(self.records) + 1
+        event = 4 + number % 61
         done = self.free.get(stream, 0)
-        self.records.append(Record(stream, event, self._events, call.correlation, done))
+        self.records.append(Record(stream, event, number, call.correlation, done))
         return self.records[-1]
 
     def wait(self, stream: int, record: Record) -> None:

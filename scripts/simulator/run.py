@@ -2,14 +2,11 @@
 
 from collections import deque
 from dataclasses import dataclass
-from random import Random
 
 from simulator.collective import Communicator, Instance, Rendezvous
 from simulator.program import Program, groups_of
 from simulator.rank import Post, Rank
-from simulator.settings import TRUE_START_NS, Settings, cycle
-
-FIRST_PID = 21_000
+from simulator.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ def simulate(job: Settings, program: type[Program] = Program) -> Run:
     """Run every rank until it waits for others, and let complete groups go on."""
     groups = tuple(job.groups())
     rendezvous = Rendezvous(job.jitter_ns, job.seed)
-    ranks = tuple(_rank(job, index) for index in range(job.world))
+    ranks = tuple(Rank(job, index) for index in range(job.world))
     programs: dict[int, Post] = {}
     for rank in ranks:
         programs[rank.index] = program(job, rank, groups_of(rank.index, groups)).everything()
@@ -54,13 +51,3 @@ def simulate(job: Settings, program: type[Program] = Program) -> Run:
     if running:
         raise RuntimeError(f"{running} ranks wait for a collective that nobody completes")
     return Run(job, ranks, groups, tuple(rendezvous.instances))
-
-
-def _rank(job: Settings, index: int) -> Rank:
-    local = index % job.ranks_per_node
-    slow = job.straggler_slowdown if index == job.straggler else 1.0
-    if job.run_noise:
-        slow *= 1.0 + job.run_noise * Random(job.seed * 6_700_417 + 3).gauss(0.0, 1.0)
-    begin = TRUE_START_NS + 500_000_000 + cycle(job.start_skew_ns, index)
-    pid = FIRST_PID + 10 * local
-    return Rank(index, local, pid, job.seed, begin, slow, job.launches, copies=job.copies)

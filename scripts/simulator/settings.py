@@ -82,7 +82,6 @@ class Settings:
     utc_error_ns: tuple[int, ...] = (0,)  # per node
     drift_ppb: tuple[int, ...] = (0,)  # per node
     gpu_error_ns: tuple[int, ...] = (0,)  # per rank
-    gpu_drift_ppb: tuple[int, ...] = (0,)  # per rank
     # What the report shows
     generation: str = schema.NEW
     payload: str | None = "json"
@@ -94,10 +93,6 @@ class Settings:
     autograd_thread: bool = False
     orphan_kernels: int = 0
     memory_usage: bool = False
-
-    def __post_init__(self) -> None:
-        if self.graph_mode == "graph" and self.generation != schema.NEW:
-            raise ValueError(f"generation {self.generation!r} cannot show whole graph launches")
 
     @property
     def world(self) -> int:
@@ -121,25 +116,27 @@ class Settings:
             cycle(self.utc_error_ns, node),
             cycle(self.drift_ppb, node),
             cycle(self.gpu_error_ns, rank),
-            cycle(self.gpu_drift_ppb, rank),
         )
 
     def groups(self) -> Iterator[Communicator]:
         """Every communicator of the job, the world first."""
         numbers = Random(self.seed * 15_485_863 + 5)
-        if self.world > 1:
-            yield self._group("world", tuple(range(self.world)), numbers)
         cube = self.tensor * self.data
-        for start in range(0, self.world, self.tensor):
-            if self.tensor > 1:
-                yield self._group("tensor", tuple(range(start, start + self.tensor)), numbers)
-        for stage in range(self.pipeline):
-            for place in range(self.tensor if self.data > 1 else 0):
-                first = stage * cube + place
-                members = range(first, first + cube, self.tensor)
-                yield self._group("data", tuple(members), numbers)
-        for first in range(self.world - cube if self.pipeline > 1 else 0):
-            yield self._group("pipeline", (first, first + cube), numbers)
+        stages = range(0, self.world, cube)
+        members = {
+            "world": [range(self.world)],
+            "tensor": [range(n, n + self.tensor) for n in range(0, self.world, self.tensor)],
+            "data": [
+                range(stage + place, stage + place + cube, self.tensor)
+                for stage in stages
+                for place in range(self.tensor)
+            ],
+            "pipeline": [range(n, n + 2 * cube, cube) for n in range(self.world - cube)],
+        }
+        for kind, groups in members.items():
+            for ranks in groups:
+                if len(ranks) > 1:
+                    yield self._group(kind, tuple(ranks), numbers)
 
     def _group(self, kind: str, ranks: tuple[int, ...], numbers: Random) -> Communicator:
         inside = len({self.node(rank) for rank in ranks}) == 1

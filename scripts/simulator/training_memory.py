@@ -39,45 +39,37 @@ class Training:
     def run(self, device: int = 0) -> Allocator:
         """The allocator after the run; recording begins once the weights are there."""
         memory = Allocator(device, self.most)
-        weights = [memory.alloc(WEIGHT + device, "weights") for _ in range(LAYERS)]
+        for _ in range(LAYERS):
+            memory.alloc(WEIGHT + device, "weights")
         memory.recording = True
-        optimizer: list[int] = []
         gradients: list[int] = []
         for number in range(self.iterations):
             for gradient in gradients:
                 memory.free(gradient, [_MAIN])
-            kept = self._forward(memory, number)
-            gradients = self._backward(memory, kept, len(weights))
+            gradients = _forward_and_backward(memory, number)
             memory.alloc(LEAK, "trainer/log.py:9 keep", stack(9, "keep", "log.py"))
             memory.annotate("Optimizer.step#AdamW.step", "START")
-            if not optimizer:
-                optimizer = [self._state(memory) for _ in weights]
+            for _ in range(0 if number else LAYERS):
+                frames = [_MACHINERY, _OPTIMIZER, frame(f"{_HOME}/train.py", 64, "main")]
+                memory.alloc(2 * WEIGHT, "trainer/train.py:64 main", frames)
             memory.annotate("Optimizer.step#AdamW.step", "END")
         if self.fails:
             memory.fail(2**36, 12_345_678, stack(40, "attend"))
         return memory
 
-    def _forward(self, memory: Allocator, number: int) -> list[int]:
-        kept: list[int] = []
-        for layer in range(LAYERS):
-            size = ACTIVATION + 1000 * layer + 16 * number
-            kept.append(memory.alloc(size, "trainer/model.py:40 attend", stack(40, "attend")))
-            scratch = memory.alloc(
-                2 * ACTIVATION, "trainer/model.py:55 feed_forward", stack(55, "feed_forward")
-            )
-            memory.free(scratch, [_MAIN])
-        return kept
 
-    def _backward(self, memory: Allocator, kept: list[int], weights: int) -> list[int]:
-        gradients = []
-        for activation in reversed(kept):
-            gradients.append(memory.alloc(GRADIENT, ""))
-            memory.free(activation)
-        return gradients[:weights]
-
-    def _state(self, memory: Allocator) -> int:
-        frames = [_MACHINERY, _OPTIMIZER, frame(f"{_HOME}/train.py", 64, "main")]
-        return memory.alloc(2 * WEIGHT, "trainer/train.py:64 main", frames)
+def _forward_and_backward(memory: Allocator, number: int) -> list[int]:
+    """Activations are kept until their gradients are there, which are returned."""
+    activations, gradients = [], []
+    for layer in range(LAYERS):
+        size = ACTIVATION + 1000 * layer + 16 * number
+        activations.append(memory.alloc(size, "trainer/model.py:40 attend", stack(40, "attend")))
+        place = "trainer/model.py:55 feed_forward"
+        memory.free(memory.alloc(2 * ACTIVATION, place, stack(55, "feed_forward")), [_MAIN])
+    for activation in reversed(activations):
+        gradients.append(memory.alloc(GRADIENT, ""))
+        memory.free(activation)
+    return gradients
 
 
 def truth(memory: Allocator) -> dict[str, Any]:

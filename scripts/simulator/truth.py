@@ -67,7 +67,7 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
             "utc_error_ns": clock.utc_error_ns,
             "gpu_error_ns": clock.gpu_error_ns,
             "offset_ns": clock.offset_ns,
-            "drift_ppm": clock.drift_ppm,
+            "drift_ppm": clock.drift_ppb / 1000,
         },
         "budget": budget((op.start, op.end, _CLASS[op.role]) for op in placed),
         "idle": _stream_waits(job, clock, rank, placed),
