@@ -37,6 +37,7 @@ LEAST_SECONDS = 10.0
 BYTES_PER_SECOND = 2_000_000
 # SQLite asks this often (in steps of its machine) whether to go on.
 STEPS_BETWEEN = 50_000
+NO_TIME = -(2**63)
 # What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
 GREATEST_TIME = 2**61
 # Lengths and sizes of one table add up to less, so that sums of many reports fit int64.
@@ -102,6 +103,38 @@ def summable(values: Ints) -> NDArray[np.bool_] | None:
         return None
     fine: NDArray[np.bool_] = values <= GREATEST_SUM // rows
     return fine
+
+
+CHECKED = ("start_ns", "end_ns", "bytes")
+
+
+def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """The rows with a time and a size that can be, and how many lack what."""
+    kept = np.ones(frame.rows, dtype=np.bool_)
+    lacks: dict[str, int] = {}
+
+    def leave_out(rows: NDArray[np.bool_], lack: str) -> None:
+        if lost := int(np.count_nonzero(kept & rows)):
+            lacks[lack] = lost
+            kept[rows] = False
+
+    def leave_out_beyond(lengths: Ints, lack: str) -> None:
+        fine = summable(np.where(kept, lengths, 0))
+        if fine is not None:
+            leave_out(~fine, lack)
+
+    given = {name: frame.ints(name) for name in CHECKED if name in frame}
+    for name, values in given.items():
+        what = name.removesuffix("_ns")
+        leave_out(values == NO_TIME, f"no {what}")
+        leave_out((values < -GREATEST_TIME) | (values > GREATEST_TIME), f"no possible {what}")
+    if {"start_ns", "end_ns"} <= given.keys():
+        leave_out(given["end_ns"] < given["start_ns"], "an end before their start")
+        leave_out_beyond(given["end_ns"] - given["start_ns"], "no possible length")
+    if "bytes" in given:
+        leave_out(given["bytes"] < 0, "a size below 0")
+        leave_out_beyond(given["bytes"], "no possible size")
+    return kept, lacks
 
 
 def clock_reading(value: int | None) -> int | None:

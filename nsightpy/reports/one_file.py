@@ -100,19 +100,21 @@ class MemorySnapshot(OneFile):
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
-        read = read_snapshot(self.path)
-        # they are asked for again when the frames have been let go
-        self.notes = _notes(read["allocator_events"])
-        return read
+        return read_snapshot(self.path)
 
     def close(self) -> None:
-        """Let go of the frames; what is asked next reads the file again."""
-        self.__dict__.pop("_frames", None)
+        """Let go of the frames, not of the notes; what is asked next reads the file again."""
+        if "_frames" in self.__dict__:
+            self.notes  # noqa: B018 - made once
+            del self._frames
 
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of any figure of this snapshot must know."""
-        return _notes(self.frame("allocator_events"))
+        events = self.frame("allocator_events")
+        if not events.rows:
+            return [NO_HISTORY]
+        return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
 
     @property
     def facts(self) -> dict[str, list[str]]:
@@ -138,12 +140,6 @@ class MemorySnapshot(OneFile):
     memory_blocks = DataFrameOf(frames.MEMORY_BLOCKS)
     stack_frames = DataFrameOf(frames.STACK_FRAMES)
     snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
-
-
-def _notes(events: Frame) -> list[str]:
-    if not events.rows:
-        return [NO_HISTORY]
-    return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
 
 
 # The last is that of the first releases, before 2020.

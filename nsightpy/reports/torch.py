@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from nsightpy.frames import Frame, Schema, blank
+from nsightpy.frames import EVERY_SCHEMA, Frame, Schema, blank
 from nsightpy.readers.activity import HostCalls
 from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.torch.trace import (
-    TRACE_SCHEMAS,
     Trace,
     read_trace,
 )
@@ -62,7 +61,7 @@ class TorchTrace(SystemReport):
         return self._source_of(name) if name in self.capture.frames else None
 
     def _source_of(self, name: str) -> FrameSource:
-        return FrameSource(TRACE_SCHEMAS[name], partial(self._imported, TRACE_SCHEMAS[name]))
+        return FrameSource(EVERY_SCHEMA[name], partial(self._imported, EVERY_SCHEMA[name]))
 
     def _imported(self, schema: Schema, columns: Sequence[str]) -> Imported:
         whole = self._read().frames[schema.name]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, sort_key, taken
+from nsightpy.frames import ColumnData, Frame, Ints, Schema, sort_key
 from nsightpy.frames.order import time_order
 from nsightpy.store.cache import alone, delete, made_folder, mark_used, publish, trim_cache
 from nsightpy.store.column_file import (
@@ -195,17 +195,16 @@ class Store:
             return raw[name]
 
         columns: dict[str, Column] = {}
-        rows: ColumnData | None
-        if not first:
-            rows = self._column(name, _ROWS).data() if _ROWS in self._held[name] else None
-        else:
+        rows = None
+        if first:
             rows = _rows(source, counted, column)
-            if rows is not None:
-                columns[_ROWS] = narrow(rows)
+            columns |= {} if rows is None else {_ROWS: narrow(rows)}
+        elif _ROWS in self._held[name]:
+            rows = Frame({_ROWS: self._column(name, _ROWS).data()}).ints(_ROWS)
         for each in list(raw):
-            data = raw.pop(each)  # one after the other, so that no two orders of all are held
+            part = Frame({each: raw.pop(each)})  # one after the other: no two orders of all
             if each not in self._held[name]:
-                columns[each] = narrow(_taken(data, rows))
+                columns[each] = narrow((part if rows is None else part.take(rows))[each])
         return columns, {c: n for c, n in notes.items() if c in columns or (first and not c)}
 
     def _keep(
@@ -333,13 +332,7 @@ def _rows(
         return sort_key(name, column(name), chosen if rows is None else rows[chosen])
 
     names = sorted(source.schema.names, key=lambda name: name != "end_ns")
-    times = Frame({"times": _taken(column(source.order), rows)}).ints("times")
-    order = time_order(times, (partial(key, name=name) for name in names))
+    times = Frame({source.order: column(source.order)})
+    starts = (times if rows is None else times.take(rows)).ints(source.order)
+    order = time_order(starts, (partial(key, name=name) for name in names))
     return rows if order is None else order if rows is None else rows[order]
-
-
-def _taken(data: ColumnData, rows: ColumnData | None) -> ColumnData:
-    if rows is None:
-        return data
-    assert not isinstance(rows, Labels)
-    return data.take(rows) if isinstance(data, Labels) else taken(data, rows)

@@ -73,20 +73,16 @@ def attempt(function: Callable[[R], T], report: R, *, with_facts: bool = False) 
     except NsightpyError:
         raise
     except Exception as error:
-        if not _is_own(function):
+        inner: Any = function
+        while isinstance(inner, partial):
+            inner = inner.keywords.get("function", inner.func)
+        if str(getattr(inner, "__module__", "")).split(".")[0] != __name__.split(".")[0]:
             raise
         LOG.info("%s: where it happened:", report.path, exc_info=error)
         return unforeseen(report.path, error, since)
     finally:
         report.close()
         LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
-
-
-def _is_own(function: Callable[..., object]) -> bool:
-    inner: Any = function
-    while isinstance(inner, partial):
-        inner = inner.keywords.get("function", inner.func)
-    return str(getattr(inner, "__module__", "")).split(".")[0] == __name__.split(".")[0]
 
 
 def attempt_elsewhere(

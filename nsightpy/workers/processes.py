@@ -99,13 +99,13 @@ def _begin(caller: Connection) -> None:
     # Ctrl-C reaches the workers, too; their caller informs the user
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what libraries print must not mix with what the program writes
-    threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
 
+    def end_with_caller() -> None:
+        """End this worker, and what it runs, once its caller is gone or waits no more."""
+        caller.poll(None)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-def _end_with(caller: Connection) -> None:
-    """End this worker, and what it runs, once its caller is gone or waits no more."""
-    caller.poll(None)
-    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=end_with_caller, daemon=True).start()
 
 
 def _work(function: Callable[[R], T], report: R, threads: int) -> Outcome[T]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import Labels, is_constant, joined
-from nsightpy.readers import arrow, limits, sqlite
+from nsightpy.readers import arrow, limits
 from nsightpy.readers.arrow import NotIntegersError, columns_of_batches, columns_of_rows
 from nsightpy.readers.sqlite import SqliteFile
 
@@ -83,32 +80,19 @@ def test_tables_with_row_numbers_far_apart_are_read_whole(tmp_path: Path, step: 
         assert list(reader.arrays(query, split=table)["n"]) == expected
 
 
-@pytest.mark.parametrize(("left", "threads"), [(90, 0), (105, 1), (2_000, 4)])
+@pytest.mark.parametrize(("left", "threads"), [(97, 0), (98, 1), (130, 2), (2_000, 4), (None, 4)])
 def test_the_driver_is_not_asked_where_it_would_die(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, threads: int
+    monkeypatch: pytest.MonkeyPatch, left: int | None, threads: int
 ) -> None:
-    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as made, made:
-        made.execute("CREATE TABLE t (n INTEGER)")
-        made.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(9_000)))
-    for name, value in (("PARALLEL_ROWS", 1), ("FEW_ROWS", 0)):
-        monkeypatch.setattr(sqlite, name, value)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8))
-    monkeypatch.setattr(limits, "memory_left", lambda: left * 2**20)
-    monkeypatch.setattr(arrow, "_LIBRARIES_BYTES", 80 * 2**20)
-    monkeypatch.delitem(sys.modules, "pyarrow")
-    asked: list[int] = []
-
-    def in_turn(work: Callable[[int], None], parts: range, _seconds: float) -> None:
-        asked.append(len(parts))
-        for part in parts:
-            work(part)
-
-    monkeypatch.setattr(sqlite, "in_threads", in_turn)
-    file = SqliteFile(tmp_path / "a.sqlite", 4)
-    table = file.tables["t"]
-    if not threads:
-        with pytest.raises(ReportError, match=r"needs 98 MiB of memory .* leave 90 MiB"):
-            file.arrays(sa.select(table.c.n), split=table)
+    monkeypatch.setattr(limits, "memory_left", lambda: None if left is None else left * 2**20)
+    needed = (80 * 2**20, 18 * 2**20)
+    if threads:
+        assert limits.threads_in_memory("a.sqlite", 4, *needed) == threads
         return
-    assert file.arrays(sa.select(table.c.n), split=table)["n"].tolist() == list(range(9_000))
-    assert asked == [threads]
+    with pytest.raises(ReportError, match=r"needs 98 MiB of memory .* leave 97 MiB"):
+        limits.threads_in_memory("a.sqlite", 4, *needed)
+
+
+def test_memory_of_the_driver_grows_with_the_columns() -> None:
+    (_, none), (_, number), (_, text) = (arrow.driver_memory(*n) for n in ((0, 0), (1, 0), (0, 1)))
+    assert 0 < none < number < text

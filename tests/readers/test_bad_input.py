@@ -204,9 +204,8 @@ def test_symbolic_links(tmp_path: Path, export: Path) -> None:
 
 
 STRANGE = [
-    *("100% %41%00", "what?mode=rw", "anchor#1", "ünïcödé 日本語 🙂", "it's", '"q"', "a;b&c:d"),
-    *("[1-2]", "star*", "$HOME", "back\\slash", "-dash", "two\nlines\tab", "~", "x.nsys-rep"),
-    *("esc\x1b[31m", "right\u202eleft", "{brace}"),
+    *("100% %41%00", "what?mode=rw#1", "ünïcödé 日本語 🙂", 'it\'s "q"', "[1-2]*", "$HOME;a&b"),
+    *("back\\slash", "-dash", "two\nlines\tab", "~", "x.nsys-rep", "esc\x1b[31m\u202eleft"),
 ]
 
 

@@ -10,8 +10,6 @@ import pytest
 from nsightpy.readers.nsys.tables import Strings
 from nsightpy.readers.sqlite import SqliteFile
 from tests.support.full_export import changed, full
-from tests.support.reports import ask
-from tests.support.rewritten import NUMBERINGS, rewritten
 
 FEW, MANY = 10, 11_000
 
@@ -40,14 +38,3 @@ def test_a_name_is_the_same_whichever_was_asked_for_before(
     assert list(held.labels(ids[::-1])) == expected[::-1]
     if first > 0:
         assert list(held.labels(np.asarray([0]))) == [""], "0 is none where it names nothing"
-
-
-@pytest.mark.parametrize("numbering", NUMBERINGS)
-def test_what_has_no_name_takes_none_from_the_export(tmp_path: Path, numbering: str) -> None:
-    export = full(tmp_path / "full.sqlite")
-    export.nvtx_push_pop(20, 40, "", tid=7)
-    whole = export.write()
-    other = rewritten(whole, tmp_path / "other.sqlite", numbering, 1)
-    for command in ("nvtx", "kernels", "api"):
-        expected = ask(command, whole, "--format", "csv").stdout
-        assert ask(command, other, "--format", "csv").stdout == expected

@@ -150,24 +150,6 @@ def is_alive(process: int) -> bool:
     return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_workers_end_nsys_when_their_caller_was_killed(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STAND_IN_NSYS_FAULT", "hang")
-    other = bench.report.with_name("train.rank1.nsys-rep")
-    other.write_bytes(bench.report.read_bytes())
-    program = bench.start("import nsightpy; nsightpy.kernels(report.parent, jobs=2)")
-    bench.wait_for_export(2)
-    program.kill()
-    program.wait()
-    end = time.monotonic() + 20
-    while bench.listing(bench.cache) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert bench.listing(bench.cache) == []
-    assert not any(map(is_alive, bench.processes()))
-
-
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 7)],

@@ -180,28 +180,6 @@ def test_a_released_lock_is_free_and_gone(tmp_path: Path) -> None:
         assert not path.exists()
 
 
-@POSIX
-def test_a_lock_file_replaced_while_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever opened a lock file that its holder then removed must take the new one."""
-    path = tmp_path / "lock"
-    real, tries = pytest.importorskip("fcntl").flock, []
-
-    def meanwhile_removed(descriptor: int, operation: int) -> None:
-        if not tries:
-            path.unlink()
-            path.touch()
-        tries.append(descriptor)
-        real(descriptor, operation)
-
-    monkeypatch.setattr("fcntl.flock", meanwhile_removed)
-    with locked(path, lambda: None):
-        assert len(tries) == 2
-        assert is_locked(path)
-    assert not path.exists()
-
-
 def test_who_waits_says_so_once(tmp_path: Path) -> None:
     path, waits = tmp_path / "lock", list[str]()
 

@@ -143,12 +143,6 @@ def test_a_full_disk(path: Path, expected: Expected, mounted: Callable[..., None
             assert answer.everything.count(NOT_KEPT) <= 1
 
 
-@reports
-def test_a_read_only_disk(path: Path, expected: Expected, mounted: Callable[..., None]) -> None:
-    mounted("size=1m", "ro")
-    assert_one_note(path, expected, "Read-only")
-
-
 def test_what_a_read_only_disk_holds_is_used(
     expected: Expected, mounted: Callable[..., None]
 ) -> None:

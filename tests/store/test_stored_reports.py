@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from nsightpy.frames import SCHEMAS
+from nsightpy.reports import system
+from nsightpy.reports.system import LEAST_BYTES
 from nsightpy.store.cache import cache_folder
 from nsightpy.units import format_bytes
 from tests.support.hostile_export import SECRET, hostile_report
@@ -102,10 +104,9 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
 
 
 def test_small_reports_are_not_kept(exports: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(exports[0].parent / "cache"))
+    monkeypatch.setattr(system, "LEAST_BYTES", LEAST_BYTES)
     for path in (exports[0], TRACES[0]):
-        assert path.stat().st_size < 256 * 1024
+        assert path.stat().st_size < LEAST_BYTES
         everything(path)
     assert not cache_folder().exists()
 

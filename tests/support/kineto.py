@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.torch.columns import whole
 
 Event = dict[str, Any]
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}
 KERNELS = {"kernel", "Kernel"}
 CALLS = {"cuda_runtime", "cuda_driver", "Runtime"}
-MEMORY_KINDS = ("source_memory", "target_memory")
 PID = 1
 
 
@@ -48,81 +48,49 @@ def load(path: Path, *, rounded: bool, any_stream: bool = False) -> Trace:
     """
     with gzip.open(path) as file:
         events = [e for e in json.load(file)["traceEvents"] if e.get("ph") == "X"]
-    times = _rounded_ns if rounded and _is_fractional(events) else _exact_ns
+    rounded = rounded and any(isinstance(e["ts"], float) and e["ts"] % 1 for e in events)
+
+    def times(event: Event) -> tuple[int, int]:
+        start, end = event["ts"], event["ts"] + event["dur"]
+        if rounded:
+            return 1000 * math.ceil(start), 1000 * math.floor(end)
+        return round(start * 1000), round(start * 1000) + round(event["dur"] * 1000)
+
     calls = [e for e in events if e.get("cat") in CALLS and "correlation" in e.get("args", {})]
-    last = _last_step_end(events)
-    launching = {e["args"]["correlation"] for e in calls if last is None or e["ts"] <= last}
+    steps = [e for e in events if e.get("cat") in ("user_annotation", "cpu_op")]
+    steps = [e for e in steps if e["name"].startswith("ProfilerStep#")]
     gpu = [e for e in events if e.get("cat") in MEMORY | KERNELS]
-    if last is not None:
+    if len({e["name"] for e in steps}) > 1:
+        last = max(e["ts"] + e["dur"] for e in steps)
+        launching = {e["args"]["correlation"] for e in calls if e["ts"] <= last}
         gpu = [e for e in gpu if e["args"]["correlation"] in launching]
     if any_stream:
         gpu += [e for e in events if e.get("cat") == "cpu_op" and "stream" in e.get("args", {})]
-    gpu.sort(key=times)
     kernels = [e for e in gpu if e["cat"] not in MEMORY]
     copies = [e for e in gpu if e["cat"] in MEMORY]
+    operations = (e["cat"].lower().removeprefix("gpu_") for e in sorted(copies, key=times))
+    named = Labels.of(f"[CUDA {operation}]" for operation in operations)
+    nowhere = Labels.constant("", len(copies))
+    memory = {"operation": named, "source_memory": nowhere, "target_memory": nowhere}
     return Trace(
-        Frame({**_placed(kernels, times), "name": Labels.of(e["name"] for e in kernels)}),
-        Frame(
-            {
-                **_placed(copies, times),
-                "operation": Labels.of(_operation(e) for e in copies),
-                "bytes": np.zeros(len(copies), dtype=np.int64),
-                **{name: Labels.constant("", len(copies)) for name in MEMORY_KINDS},
-            }
-        ),
-        Frame(_placed([], times)),
-        _calls(calls, times),
+        _frame(kernels, times),
+        Frame({**_frame(copies, times), **memory}),
+        _frame([], times),
+        _frame(calls, times),
     )
 
 
-def _operation(event: Event) -> str:
-    return "[CUDA memset]" if event["cat"].lower().endswith("memset") else "[CUDA memcpy]"
-
-
-def _is_fractional(events: Sequence[Event]) -> bool:
-    return any(isinstance(e["ts"], float) and e["ts"] % 1 for e in events)
-
-
-def _exact_ns(event: Event) -> tuple[int, int]:
-    start = round(event["ts"] * 1000)
-    return start, start + round(event["dur"] * 1000)
-
-
-def _rounded_ns(event: Event) -> tuple[int, int]:
-    return 1000 * math.ceil(event["ts"]), 1000 * math.floor(event["ts"] + event["dur"])
-
-
-def _last_step_end(events: Sequence[Event]) -> float | None:
-    """The end of the last profiler step; None where there are fewer than two of them."""
-    hosts = (e for e in events if e.get("cat") in {"user_annotation", "cpu_op"})
-    steps = [e for e in hosts if e["name"].startswith("ProfilerStep#")]
-    if len({e["name"] for e in steps}) < 2:
-        return None
-    return max(float(e["ts"] + e["dur"]) for e in steps)
-
-
-def _placed(events: list[Event], times: Callable[[Event], tuple[int, int]]) -> dict[str, Any]:
-    placed = [(*times(e), e["args"]) for e in events]
+def _frame(events: Sequence[Event], times: Callable[[Event], tuple[int, int]]) -> Frame:
+    ordered = sorted(events, key=times)
+    args = [e["args"] for e in ordered]
     columns: dict[str, list[int]] = {
-        "start_ns": [start for start, _, _ in placed],
-        "end_ns": [end for _, end, _ in placed],
-        "pid": [PID] * len(placed),
-        "device": [0] * len(placed),
-        "context": [int(args.get("context", 0)) for _, _, args in placed],
-        "stream": [int(args["stream"]) for _, _, args in placed],
-        "correlation_id": [int(args.get("correlation", 0)) for _, _, args in placed],
-    }
-    return {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
-
-
-def _calls(events: list[Event], times: Callable[[Event], tuple[int, int]]) -> Frame:
-    placed = sorted((*times(e), int(e["args"]["correlation"])) for e in events)
-    columns = {
-        "start_ns": [start for start, _, _ in placed],
-        "end_ns": [end for _, end, _ in placed],
-        "pid": [PID] * len(placed),
-        "tid": [PID] * len(placed),
-        "correlation_id": [number for _, _, number in placed],
+        "start_ns": [times(e)[0] for e in ordered],
+        "end_ns": [times(e)[1] for e in ordered],
+        **{name: [PID] * len(ordered) for name in ("pid", "tid")},
+        **{name: [0] * len(ordered) for name in ("device", "bytes")},
+        "context": [whole(each.get("context")) for each in args],
+        "stream": [whole(each.get("stream")) for each in args],
+        "correlation_id": [whole(each.get("correlation")) for each in args],
     }
     numbers = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
-    return Frame({**numbers, "name": Labels.constant("cudaLaunchKernel", len(placed))})
+    return Frame({**numbers, "name": Labels.of(e["name"] for e in ordered)})

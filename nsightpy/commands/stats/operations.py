@@ -174,7 +174,8 @@ def _correlations(report: SystemReport, frame: Frame) -> Ints:
 
 
 def _api_calls(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
-    threads, unknown = report.capture.threads, (None, None)
+    named, unknown = report.capture.threads.items(), (None, None)
+    threads = {(key >> 24, key & 0xFFFFFF): names for key, names in named}
     for stretch in in_time_order(report, {"api_calls": _CALLS}, scope):
         calls = stretch["api_calls"].ordered()
         ids = ("pid", "tid")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TypeAlias
 
 import numpy as np
 
@@ -148,44 +147,31 @@ def diagnostic_notes(diagnostics: Frame, pids: Sequence[int]) -> list[Note]:
 
 def _of_nsys(severity: str, line: str) -> Note:
     """What nsys said, and what it means for figures."""
-    if _UNSUPPORTED.search(line):
-        return _note(severity, line, notes.UNSUPPORTED)
     wrong = not _OF_NO_FIGURE.search(line) and (
         bool(_LOST.search(line)) or (severity == "error" and bool(_OF_CUDA.search(line)))
     )
     kinds = (notes.LOST, notes.LOST_RANGES) if wrong else (notes.PARTIAL, notes.PARTIAL_RANGES)
-    if _MAY_LACK.search(line):
+    if _UNSUPPORTED.search(line):
+        kind = notes.UNSUPPORTED
+    elif _MAY_LACK.search(line):
         kind = kinds[1] if _OF_RANGES.search(line) else kinds[0]
     else:
         kind = notes.FAILED if wrong else notes.DIAGNOSTIC
-    return _note(severity, line, kind)
-
-
-def _note(severity: str, line: str, kind: str) -> Note:
     shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
     return Note(f"nsys {severity}: {shown}", kind=kind)
 
 
-# Priority and name by process and thread.
-ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]
-
-
-def thread_names(export: NsysExport) -> ThreadNames:
-    """Priority and name by process and thread; of a thread that was renamed, the first by name."""
+def _threads(export: NsysExport) -> dict[int, tuple[int | None, str | None]]:
+    """Priority and name by global id; of a thread that was renamed, the first by name."""
     stored = export.file.values("ThreadNames", ("globalTid", "nameId", "priority"))
     rows = [row for row in stored if row[0] is not None]
     ids = [UNNAMED if name is None else name for _, name, _ in rows]
     names = export.strings.labels(np.asarray(ids, dtype=np.int64))
-    threads: ThreadNames = {}
+    threads: dict[int, tuple[int | None, str | None]] = {}
     named = [(not name, name, row[2] or 0, row) for name, row in zip(names, rows, strict=True)]
     for _, name, _, (thread, _, importance) in sorted(named, key=itemgetter(0, 1, 2)):
-        key = ((thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF)
-        threads.setdefault(key, (importance, name or None))
+        threads.setdefault(thread & 0xFFFFFFFFFFFF, (importance, name or None))
     return threads
-
-
-# Priority and name of a thread of a process.
-_Thread = tuple[int, int, int | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -194,7 +180,8 @@ class Capture:
 
     `ranks`: of its processes, `launched`: of itself, strongest first. `pids`: the processes with
     GPU work; without any, with CUDA calls, or those of the host. `notes`: what a reader of any
-    figure must know. `thread_names`: process, thread, priority, name. `frames`: those of a trace.
+    figure must know. `threads`: priority and name, by process (bits 24 to 47) and thread. `frames`:
+    those of a trace.
     """
 
     session: Session
@@ -205,13 +192,8 @@ class Capture:
     pids: list[int]
     processes: dict[int, str]
     notes: list[Note]
-    thread_names: list[_Thread] = field(default_factory=list)
+    threads: dict[int, tuple[int | None, str | None]] = field(default_factory=dict)
     frames: tuple[str, ...] = ()
-
-    @property
-    def threads(self) -> ThreadNames:
-        """Priority and name by process and thread."""
-        return {(pid, tid): (priority, name) for pid, tid, priority, name in self.thread_names}
 
 
 def capture(export: NsysExport, diagnostics: Frame, pids: list[int]) -> Capture:
@@ -227,5 +209,5 @@ def capture(export: NsysExport, diagnostics: Frame, pids: list[int]) -> Capture:
         pids,
         names,
         capture_notes(export, diagnostics, pids),
-        [(*thread, *named) for thread, named in thread_names(export).items()],
+        _threads(export),
     )

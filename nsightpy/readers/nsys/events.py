@@ -23,43 +23,20 @@ MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
+# Names of operations and kinds of memory by the number that the export has.
 _COPY_KINDS = (
-    "Unknown",
-    "Host-to-Device",
-    "Device-to-Host",
-    "Host-to-Array",
-    "Array-to-Host",
-    "Array-to-Array",
-    "Array-to-Device",
-    "Device-to-Array",
-    "Device-to-Device",
-    "Host-to-Host",
-    "Peer-to-Peer",
-    "Unified Host-to-Device",
-    "Unified Device-to-Host",
+    *("Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host"),
+    *("Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host"),
+    *("Peer-to-Peer", "Unified Host-to-Device", "Unified Device-to-Host"),
     "Unified Device-to-Device",
 )
-_MEMORY_KINDS = (
-    "Pageable",
-    "Pinned",
-    "Device",
-    "Array",
-    "Managed",
-    "Device Static",
-    "Managed Static",
-    "Unknown",
-)
-# Names of operations and kinds of memory by the number that the export has.
 COPY_OPERATIONS = {n: f"[CUDA memcpy {kind}]" for n, kind in enumerate(_COPY_KINDS)}
-MEMORY_KINDS = dict(enumerate(_MEMORY_KINDS))
+_MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed")
+MEMORY_KINDS = dict(enumerate((*_MEMORY_KINDS, "Device Static", "Managed Static", "Unknown")))
 
 SPAN: dict[str, Stored] = {"start_ns": "start", "end_ns": "end"}
-PLACE: dict[str, Stored] = {
-    "device": "deviceId",
-    "context": "contextId",
-    "stream": "streamId",
-    "correlation_id": "correlationId",
-}
+PLACE: dict[str, Stored] = {"device": "deviceId", "context": "contextId", "stream": "streamId"}
+PLACE["correlation_id"] = "correlationId"
 OF_PROCESS = {"pid": "globalPid"}
 OF_THREAD = {"pid": "globalTid", "tid": "globalTid"}
 
@@ -103,12 +80,7 @@ _KERNELS = Source(
 )
 _GRAPH_LAUNCHES = Source(
     GRAPH_TRACE,
-    {
-        **SPAN,
-        **PLACE,
-        "graph_id": "graphId",
-        "graph_exec_id": "graphExecId",
-    },
+    {**SPAN, **PLACE, "graph_id": "graphId", "graph_exec_id": "graphExecId"},
     ids=OF_PROCESS,
 )
 _API_CALLS = Source(
@@ -126,10 +98,10 @@ _API_CALLS = Source(
 _OPERATION: dict[str, Stored] = {
     **SPAN,
     **PLACE,
+    **_GREEN,
     "bytes": "bytes",
     "graph_node_id": "graphNodeId",
     "address": "virtualAddress",
-    **_GREEN,
 }
 _COPIES = Source(
     MEMCPY,
@@ -150,11 +122,8 @@ _SETS = Source(
 )
 
 # Up to schema 3.7.2 CUDA_GRAPH_EVENTS held these events; it is known by its columns.
-_NODE_COLUMNS: dict[str, Stored] = {
-    **SPAN,
-    "graph_node_id": "graphNodeId",
-    "original_node_id": "originalGraphNodeId",
-}
+_NODE_COLUMNS: dict[str, Stored] = {**SPAN, "graph_node_id": "graphNodeId"}
+_NODE_COLUMNS["original_node_id"] = "originalGraphNodeId"
 _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 
 
@@ -231,30 +200,18 @@ _USAGE = Source(
 )
 
 
+_FAULT: dict[str, Stored] = {"start_ns": "start", "address": "address"}
 # Those of processors first.
 page_faults = reader(
     frames.PAGE_FAULTS,
     Source(
         "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
-        {
-            "start_ns": "start",
-            "end_ns": "start",
-            "address": "address",
-            "device": -1,
-            "faults": 1,
-            "instruction": "originalFaultPc",
-        },
+        {**_FAULT, "end_ns": "start", "device": -1, "faults": 1, "instruction": "originalFaultPc"},
         ids=OF_PROCESS,
     ),
     Source(
         "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
-        {
-            **SPAN,
-            "address": "address",
-            "device": "deviceId",
-            "faults": "numberOfPageFaults",
-            "instruction": 0,
-        },
+        {**_FAULT, **SPAN, "device": "deviceId", "faults": "numberOfPageFaults", "instruction": 0},
         ids=OF_PROCESS,
     ),
 )

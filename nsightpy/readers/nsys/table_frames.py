@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, distinct
-from nsightpy.readers.limits import check_places
+from nsightpy.readers.limits import CHECKED, check_places, countable_rows
 from nsightpy.readers.nsys.columns import (
-    CHECKED,
     NO_END,
-    countable_rows,
     literal,
     number,
     text,

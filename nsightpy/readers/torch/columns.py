@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 
 from nsightpy.frames import Floats, Ints, Labels
+from nsightpy.readers.limits import NO_TIME
 
 _LARGEST = 2**63
-NO_TIME = -(2**63)
 # Below, float64 numbers lie closer together than 0.001: each is one number of three decimals.
 _EXACT_US = 2.0**43
 _LATEST_US = 9_000_000_000_000_000

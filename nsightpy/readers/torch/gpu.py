@@ -66,15 +66,11 @@ def kernels(table: Frame, pid: Ints) -> Frame:
     sizes: dict[str, ColumnData] = {}
     for shape in ("grid", "block"):
         texts = table.labels(shape)
-        known = np.asarray([_sizes(text) for text in texts.values], dtype=np.int64).reshape(-1, 3)
+        lists = (_list(text) for text in texts.values)
+        rows = [integers(three)[0] if len(three) == 3 else (0, 0, 0) for three in lists]
+        known = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
         sizes |= {f"{shape}_{axis}": known[texts.codes, n] for n, axis in enumerate("xyz")}
     return Frame({**_placed(table, pid), **sizes, "name": names, "base_name": plain})
-
-
-def _sizes(text: str) -> list[int]:
-    """The three sizes of a grid or block; zeros where they are unknown."""
-    sizes = _list(text)
-    return integers(sizes)[0].tolist() if len(sizes) == 3 else [0, 0, 0]
 
 
 def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Frame:
@@ -125,9 +121,10 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     chosen = np.flatnonzero(mask)
     arguments = np.full(kernels.rows, -1, dtype=np.int64)
     arguments[table.ints("kernel")] = np.arange(table.rows)
+    said = list(table.tuples(*table)) if table.rows else []
     rows = [
-        _collective(names[row], _operation_fields(table, int(arguments[row])), rank)
-        for row in chosen.tolist()
+        _collective(names[row], dict(zip(table, said[at], strict=True)) if at >= 0 else {}, rank)
+        for row, at in zip(chosen.tolist(), arguments[chosen].tolist(), strict=True)
     ]
     columns: dict[str, ColumnData] = dict(kernels.select(PLACED).take(chosen))
     for column in frames.COLLECTIVES.columns:
@@ -137,15 +134,6 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
                 Labels.of(map(str, values)) if column.kind == "label" else integers(values)[0]
             )
     return Frame(columns)
-
-
-def _operation_fields(table: Frame, row: int) -> dict[str, str | int]:
-    if row < 0:
-        return {}
-    return {
-        name: column[row] if isinstance(column, Labels) else int(column[row])
-        for name, column in table.items()
-    }
 
 
 def _collective(
@@ -163,12 +151,14 @@ def _collective(
     data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
     members = _whole_numbers(str(arguments["group_ranks"]))
+    group_ranks = str(arguments["group_ranks"]).strip('"').replace(" ", "")
+    named_group = f"{arguments['group']}{group_ranks}"
     collective: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
         "data_type": data_type,
-        "communicator": _communicator(str(arguments["group"]), str(arguments["group_ranks"]))
-        or str(arguments["communicator"]),
+        # one name on all its ranks: its own name, and its members where known
+        "communicator": named_group or str(arguments["communicator"]),
         "group_size": arguments["group_size"] or len(members),
         "sequence": arguments["sequence"],
         "calls": 1,
@@ -211,12 +201,6 @@ def _peer(number: int, members: list[int], rank: int | None) -> int:
     index = members.index(rank) if rank in members else -1
     as_group = number if 0 <= number < len(members) and number != index else -1
     return max(as_job, as_group) if -1 in (as_job, as_group) else -1
-
-
-def _communicator(group: str, ranks: str) -> str:
-    """One name for a process group on all its ranks: its own name, and its members where known."""
-    members = ranks.strip('"').replace(" ", "")
-    return f"{group}{members}" if group or members else ""
 
 
 def _whole_numbers(text: str) -> list[int]:

@@ -27,16 +27,8 @@ NONE = -1
 _OOM = "oom"
 # What the unpickler and these functions raise on files that are not what they should be.
 BROKEN = (
-    pickle.UnpicklingError,
-    EOFError,
-    ArithmeticError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    RecursionError,
-    SystemError,
-    TypeError,
-    ValueError,
+    *(pickle.UnpicklingError, EOFError, ArithmeticError, AttributeError, ImportError),
+    *(LookupError, RecursionError, SystemError, TypeError, ValueError),
 )
 
 
@@ -238,14 +230,6 @@ def requested_of(block: dict[str, Any], size: int) -> tuple[int, object]:
     return block.get("requested_size", real), history[0].get("frames")
 
 
-def add_annotations(columns: Columns, annotations: list[dict[str, Any]]) -> None:
-    """Ranges of the program (record_function, optimizer steps), each as its start and its end."""
-    columns.add("annotation_time_us", values(annotations, "time_us", NONE))
-    columns.add("annotation_device", values(annotations, "device", NONE))
-    columns.add_texts("annotation_stage", values(annotations, "stage", ""))
-    columns.add_texts("annotation_name", values(annotations, "name", ""))
-
-
 def columns_of(snapshot: object, most: int) -> Columns:
     """The columns of a decoded snapshot; raises ShapeError where it is none.
 
@@ -266,7 +250,12 @@ def columns_of(snapshot: object, most: int) -> Columns:
     add_segments(columns, segments, blocks, stacks)
     for device, trace in enumerate(given):
         add_events(columns, device, rows_of(trace, "device_traces"), stacks)
-    add_annotations(columns, rows_of(snapshot.get("external_annotations"), "annotations"))
+    # ranges of the program (record_function, optimizer steps), each as its start and its end
+    annotations = rows_of(snapshot.get("external_annotations"), "annotations")
+    columns.add("annotation_time_us", values(annotations, "time_us", NONE))
+    columns.add("annotation_device", values(annotations, "device", NONE))
+    columns.add_texts("annotation_stage", values(annotations, "stage", ""))
+    columns.add_texts("annotation_name", values(annotations, "name", ""))
     ends, end = array("q", [0]), 0
     for stack in stacks.known:
         end += len(stack)

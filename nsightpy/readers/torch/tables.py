@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
-from nsightpy.readers.limits import GREATEST_TIME, summable
-from nsightpy.readers.torch.columns import NO_TIME, ids, integers, labels, nanoseconds, text_of
+from nsightpy.readers.limits import NO_TIME, countable_rows
+from nsightpy.readers.torch.columns import ids, integers, labels, nanoseconds, text_of
 from nsightpy.readers.torch.decode import decoded_arguments
 from nsightpy.readers.torch.events import (
     ARGUMENTS,
@@ -111,8 +111,8 @@ class TraceTables:
 
     def _add(self, kind: str, events: list[Event]) -> None:
         start, end = _times(kind, events)
-        timed = start != NO_TIME
-        if not timed.all():
+        timed, lacks = countable_rows(Frame({"start_ns": start, "end_ns": end}))
+        if lacks:
             self.left_out += int(np.count_nonzero(~timed))
             events = list(itertools.compress(events, timed.tolist()))
         part = Frame(
@@ -179,16 +179,9 @@ class TraceTables:
 
 
 def _times(kind: str, events: Sequence[Event]) -> tuple[Ints, Ints]:
-    """Start and end of events in ns; NO_TIME where an event has none that can be."""
+    """Start and end of events in ns."""
     start = nanoseconds([event.ts for event in events])
     if kind == MEMORY:  # a moment
-        lasted = np.zeros(len(start), dtype=np.int64)
-    else:
-        lasted = nanoseconds([event.dur for event in events])
-    good = (start >= -GREATEST_TIME) & (start <= GREATEST_TIME)
-    good &= (lasted >= 0) & (lasted <= GREATEST_TIME)
-    lasted = np.where(good, lasted, 0)
-    if (fine := summable(lasted)) is not None:
-        good &= fine
-    start = np.where(good, start, NO_TIME)
-    return start, start + lasted
+        return start, start
+    lasted = nanoseconds([event.dur for event in events])
+    return start, np.where(lasted == NO_TIME, NO_TIME, start + lasted)

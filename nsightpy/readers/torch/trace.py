@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints, constant, distinct, time_order
+from nsightpy.frames import Frame, Ints, constant, distinct, distinct_pairs, time_order
 from nsightpy.readers.limits import check_places, clock_reading
 from nsightpy.readers.nsys.capture import TORCH_PROFILER, Capture, CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, is_rank
@@ -45,14 +45,6 @@ _HOST = (CALL, OPERATOR, RANGE, PYTHON)
 _GPU_WORK = (KERNEL, COPY, SET)
 _AT_ANY_TIME = (PYTHON, MEMORY)
 _BEGINNING = tuple(kind for kind in TIMED if kind not in (*_AT_ANY_TIME, SYNC, RECORD))
-TRACE_SCHEMAS = {
-    schema.name: schema
-    for schema in (
-        *(frames.KERNELS, frames.MEMORY_OPERATIONS, frames.API_CALLS, frames.NVTX_RANGES),
-        *(frames.COLLECTIVES, frames.SYNCHRONIZATIONS, frames.CUDA_EVENTS, frames.MEMORY_USAGE),
-        *(frames.OPERATORS, frames.PYTHON_FUNCTIONS, frames.DEVICES),
-    )
-}
 _PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 
@@ -99,25 +91,16 @@ def _no_trace(path: Path, pieces: Pieces, decoder: EventDecoder) -> ReportError:
 def _trace(
     path: Path, tables: TraceTables, raw: dict[str, Frame], header: Header, notes: list[Note]
 ) -> Trace:
-    zero = _zero(raw)
+    starts = {kind: int(raw[kind].ints("start_ns").min()) for kind in TIMED if raw[kind].rows}
+    # Python functions may have begun long before the trace
+    beginnings = [starts[kind] for kind in _BEGINNING if kind in starts]
+    zero = min(beginnings or starts.values())
     for kind, table in raw.items():
         moved = {name: table.ints(name) - zero for name in ("start_ns", "end_ns")}
         raw[kind] = Frame({**table, **moved})
     owner = _owner(path, tables, raw)
     pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (*_GPU_WORK, SYNC, RECORD)}
-    kernels = gpu.kernels(raw[KERNEL], pids[KERNEL])
-    by_name = {
-        "kernels": kernels,
-        "memory_operations": gpu.memory_operations(raw[COPY], raw[SET], (pids[COPY], pids[SET])),
-        "api_calls": host.api_calls(raw[CALL]),
-        "nvtx_ranges": host.nvtx_ranges(raw[RANGE]),
-        "collectives": gpu.collectives(kernels, tables.table(COLLECTIVE), header.rank),
-        "synchronizations": host.synchronizations(raw[SYNC], pids[SYNC]),
-        "cuda_events": host.cuda_events(raw[RECORD], raw[SYNC], (pids[RECORD], pids[SYNC])),
-        "memory_usage": host.memory_usage(raw[MEMORY]),
-        "operators": host.operators(raw[OPERATOR]),
-        "python_functions": raw[PYTHON],
-    }
+    by_name = _frames(tables, raw, pids, header.rank)
     for name in ("kernels", "memory_operations"):
         check_places(path, by_name[name])
         if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
@@ -157,11 +140,23 @@ def _trace(
     return Trace(by_name, capture)
 
 
-def _zero(raw: dict[str, Frame]) -> int:
-    """The start of the first event; Python functions may have begun long before the trace."""
-    starts = {kind: int(raw[kind].ints("start_ns").min()) for kind in TIMED if raw[kind].rows}
-    beginnings = [starts[kind] for kind in _BEGINNING if kind in starts]
-    return min(beginnings or [starts[kind] for kind in _AT_ANY_TIME if kind in starts])
+def _frames(
+    tables: TraceTables, raw: dict[str, Frame], pids: dict[str, Ints], rank: int | None
+) -> dict[str, Frame]:
+    """The frames of events by name, their rows in the order of the file."""
+    kernels = gpu.kernels(raw[KERNEL], pids[KERNEL])
+    return {
+        "kernels": kernels,
+        "memory_operations": gpu.memory_operations(raw[COPY], raw[SET], (pids[COPY], pids[SET])),
+        "api_calls": host.api_calls(raw[CALL]),
+        "nvtx_ranges": host.nvtx_ranges(raw[RANGE]),
+        "collectives": gpu.collectives(kernels, tables.table(COLLECTIVE), rank),
+        "synchronizations": host.synchronizations(raw[SYNC], pids[SYNC]),
+        "cuda_events": host.cuda_events(raw[RECORD], raw[SYNC], (pids[RECORD], pids[SYNC])),
+        "memory_usage": host.memory_usage(raw[MEMORY]),
+        "operators": host.operators(raw[OPERATOR]),
+        "python_functions": raw[PYTHON],
+    }
 
 
 NO_WORK = Note(
@@ -180,7 +175,7 @@ _FIRST_DAY_NS = 10**18
 def _ordered(name: str, frame: Frame) -> Frame:
     """What a frame holds of its schema, by start; of one start as in the trace, where what encloses
     comes first."""
-    held = frame.select(column for column in TRACE_SCHEMAS[name].names if column in frame)
+    held = frame.select(column for column in frames.EVERY_SCHEMA[name].names if column in frame)
     rows = time_order(held.ints("start_ns"), ()) if "start_ns" in held else None
     return held if rows is None else held.take(rows)
 
@@ -230,11 +225,9 @@ def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[Note]:
 
 def _is_merged(calls: Frame) -> bool:
     """Whether processes share correlation ids: which of them launched is not known then."""
-    if len(distinct(calls.ints("pid"))[0]) <= 1:
-        return False
-    pairs = np.unique(np.stack([calls.ints("correlation_id"), calls.ints("pid")]), axis=1)
-    shared = pairs[0][1:] == pairs[0][:-1]
-    return bool((shared & (pairs[0][1:] != 0)).any())
+    pairs, _ = distinct_pairs(calls.ints("correlation_id"), calls.ints("pid"))
+    ids = [correlation for correlation, _ in pairs if correlation]
+    return len(set(ids)) < len(ids)
 
 
 def _damage_notes(
