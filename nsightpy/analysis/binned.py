@@ -63,10 +63,10 @@ def _before(starts: Ints, ends: Ints, values: Floats, times: Ints) -> Floats:
         return np.zeros(len(times))
     lengths = ends - starts
     whole = np.concatenate([[0.0], np.cumsum(values * lengths)])
-    place = np.searchsorted(starts, times, side="right")
-    last = np.maximum(place - 1, 0)
+    index = np.searchsorted(starts, times, side="right")
+    last = np.maximum(index - 1, 0)
     beyond = np.maximum(ends[last] - times, 0) * values[last]
-    return np.asarray(np.where(place > 0, whole[place] - beyond, 0.0), dtype=np.float64)
+    return np.asarray(np.where(index > 0, whole[index] - beyond, 0.0), dtype=np.float64)
 
 
 def _ratio(part: Floats, whole: Ints | Floats) -> Floats:

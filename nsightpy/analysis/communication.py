@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
@@ -34,7 +35,6 @@ _HINT = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast_kernel_p2p",
     re.IGNORECASE,
 )
-MATERIAL_SHARE = 0.01
 
 
 def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.bool_]:
@@ -45,14 +45,7 @@ def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.boo
             re.compile(pattern)
     except re.error as error:
         raise UsageError(f"a communication pattern is no regular expression: {error}") from None
-    return _communicating(names.values, patterns)[names.codes]
-
-
-@lru_cache(16)
-def _communicating(names: tuple[str, ...], extra: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which of the names of a report are communication: many questions about it ask."""
-    # one more, for reports without names and without rows
-    return np.asarray([*(communicates(name, extra) for name in names), False], dtype=np.bool_)
+    return names.where(lambda name: communicates(name, patterns))
 
 
 @lru_cache(1 << 14)
@@ -70,7 +63,7 @@ def doubtful_names(kernels: Frame, extra: Iterable[str] = ()) -> list[str]:
     work = np.bincount(names.codes, length, len(names.values))
     each = Labels(np.arange(len(names.values), dtype=np.int32), names.values)
     compute = ~is_communication(each, extra)
-    material = compute & (work >= MATERIAL_SHARE * work[compute].sum())
+    material = compute & (work >= MATERIAL * work[compute].sum())
     shown = (names.values[code] for code in np.flatnonzero(material).tolist())
     return [name for name in shown if _HINT.search(name)]
 

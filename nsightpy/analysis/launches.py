@@ -47,9 +47,7 @@ def api_calls(calls: Frame) -> Frame:
 
 def graph_calls(calls: Frame) -> Frame:
     """The calls that launch CUDA graphs."""
-    named = calls.labels("name")
-    codes = [code for code, name in enumerate(named.values) if GRAPH_LAUNCH in name]
-    return calls.take(np.isin(named.codes, codes))
+    return calls.take(calls.labels("name").where(lambda name: GRAPH_LAUNCH in name))
 
 
 def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> NDArray[Number]:

@@ -106,12 +106,7 @@ def tally(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Tally:
 
     Groups without rows are left out.
     """
-    packed = _packed(codes, values, keys)
-    if packed is None:
-        return _counted(codes, values, np.ones(len(values), dtype=np.uint8), keys)
-    packed.sort()
-    starts = _starts(packed[1:] != packed[:-1], len(packed))
-    return _from_sorted(*_unpacked(packed[starts]), np.diff(np.append(starts, len(packed))), keys)
+    return _counted(codes, values, None, keys)
 
 
 def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[float]]:
@@ -119,8 +114,8 @@ def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[flo
     sums: dict[Key, list[float]] = {}
     for part in parts:
         for key, figures in part.items():
-            known = sums.setdefault(key, [0] * len(figures))
-            sums[key] = [a + b for a, b in zip(known, figures, strict=True)]
+            sums_so_far = sums.setdefault(key, [0] * len(figures))
+            sums[key] = [a + b for a, b in zip(sums_so_far, figures, strict=True)]
     return sums
 
 
@@ -133,77 +128,50 @@ def merge(tallies: Sequence[Tally]) -> Tally:
         parts = range(0, len(tallies), AT_ONCE)
         return merge([merge(tallies[part : part + AT_ONCE]) for part in parts])
     places: dict[Key, int] = {}
+    none = np.empty(0, dtype=np.int64)
     codes = [
-        np.repeat(
-            np.asarray([places.setdefault(key, len(places)) for key in part.keys], dtype=np.int32),
-            np.diff(part.bounds),
-        )
+        np.repeat([places.setdefault(key, len(places)) for key in part.keys], np.diff(part.bounds))
         for part in tallies
     ]
-    keys = tuple(places)
-    if not keys:
-        return tally(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), ())
-    values = [part.values for part in tallies]
-    counts = np.concatenate([part.counts for part in tallies])
-    # of many reports they are large: packed one by one, and nothing is held twice
-    packed = [_packed(*columns, keys) for columns in zip(codes, values, strict=True)]
-    known = [numbers for numbers in packed if numbers is not None]
-    if len(known) < len(packed):
-        return _counted(np.concatenate(codes), np.concatenate(values), counts, keys)
-    whole = np.concatenate(known)
-    del codes, packed, known
-    order = np.argsort(whole)
-    whole = whole[order]
-    starts = _starts(whole[1:] != whole[:-1], len(whole))
-    sums, whole = _sums(counts, order, starts), whole[starts]
-    del order, starts, counts
-    return _from_sorted(*_unpacked(whole), sums, keys)
+    values = np.concatenate([none, *(part.values for part in tallies)])
+    counts = np.concatenate([none.astype(np.uint8), *(part.counts for part in tallies)])
+    return _counted(np.concatenate([none, *codes]).astype(np.int32), values, counts, tuple(places))
 
 
 def _counted(
-    codes: NDArray[np.int32], values: Ints, counts: NDArray[np.integer], keys: Sequence[Key]
+    codes: NDArray[np.int32], values: Ints, counts: NDArray[np.integer] | None, keys: Sequence[Key]
 ) -> Tally:
-    """A tally of values that cannot be packed."""
-    order = np.lexsort((values, codes))
-    codes, values = codes[order], values[order]
-    starts = _starts((codes[1:] != codes[:-1]) | (values[1:] != values[:-1]), len(codes))
-    return _from_sorted(codes[starts], values[starts], _sums(counts, order, starts), keys)
-
-
-def _sums(counts: NDArray[np.integer], order: Ints, starts: Ints) -> Ints:
-    """The counts, in an order, added up between starts."""
-    return np.add.reduceat(counts[order], starts, dtype=np.int64) if len(starts) else starts
-
-
-def _packed(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Ints | None:
-    """The place of each row's group above its value, as one number; None where that is too much."""
+    """The tally of rows that count so often, once if nothing is said."""
+    rows, order = len(codes), np.empty(0, dtype=np.int64)
     least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    if least < 0 or most >= 1 << _VALUE_BITS or len(keys) >= 1 << (63 - _VALUE_BITS):
-        return None
-    packed = codes.astype(np.int64)
-    packed <<= _VALUE_BITS
-    packed |= values
-    return packed
-
-
-def _unpacked(packed: Ints) -> tuple[NDArray[np.int32], Ints]:
-    return (packed >> _VALUE_BITS).astype(np.int32), packed & ((1 << _VALUE_BITS) - 1)
+    if least >= 0 and most < 1 << _VALUE_BITS and len(keys) < 1 << (63 - _VALUE_BITS):
+        # the group above the value, as one number
+        packed = codes.astype(np.int64)
+        packed <<= _VALUE_BITS
+        packed |= values
+        if counts is None:
+            packed.sort()
+        else:
+            order = np.argsort(packed)
+            packed = packed[order]
+        starts = _starts(packed[1:] != packed[:-1], len(packed))
+        packed = packed[starts]
+        codes = (packed >> _VALUE_BITS).astype(np.int32)
+        values = packed & ((1 << _VALUE_BITS) - 1)
+    else:
+        order = np.lexsort((values, codes))
+        codes, values = codes[order], values[order]
+        starts = _starts((codes[1:] != codes[:-1]) | (values[1:] != values[:-1]), len(codes))
+        codes, values = codes[starts], values[starts]
+    sums = np.diff(starts, append=rows)
+    if counts is not None and len(starts):
+        sums = np.add.reduceat(counts[order], starts, dtype=np.int64)
+    bounds = _starts(codes[1:] != codes[:-1], len(codes))
+    small = next((t for t in _COUNTS if sums.max(initial=0) <= np.iinfo(t).max), np.int64)
+    present = tuple(keys[code] for code in codes[bounds].tolist())
+    return Tally(present, np.append(bounds, len(codes)), values, sums.astype(small))
 
 
 def _starts(changes: NDArray[np.bool_], rows: int) -> Ints:
     """Where sorted rows begin to differ from those before, the first one among them."""
     return np.flatnonzero(np.concatenate([[True], changes])) if rows else np.empty(0, np.int64)
-
-
-def _from_sorted(
-    codes: NDArray[np.int32], values: Ints, counts: Ints, keys: Sequence[Key]
-) -> Tally:
-    bounds = _starts(codes[1:] != codes[:-1], len(codes))
-    most = int(counts.max()) if len(counts) else 0
-    small = next((t for t in _COUNTS if most <= np.iinfo(t).max), np.int64)
-    return Tally(
-        tuple(keys[code] for code in codes[bounds].tolist()),
-        np.append(bounds, len(codes)),
-        values,
-        counts.astype(small),
-    )

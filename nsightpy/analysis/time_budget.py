@@ -16,9 +16,6 @@ from nsightpy.analysis import intervals
 from nsightpy.analysis.communication import is_communication
 from nsightpy.frames import Frame, distinct_pairs
 
-# A device that was busy for less than this part of the busiest one is not used.
-UNUSED = 0.01
-
 
 @dataclass(frozen=True, slots=True)
 class Activity:
@@ -109,7 +106,7 @@ def activity(
     opaque = intervals.spans_of(graphs)
     compute = intervals.union(starts[~communication], ends[~communication])
     return Activity(
-        compute | opaque if len(opaque) else compute,
+        compute | opaque,
         intervals.union(starts[communication], ends[communication]),
         intervals.spans_of(operations),
         opaque,

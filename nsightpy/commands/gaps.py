@@ -271,10 +271,12 @@ def sync_costs(
     calls = calls.take((after > window.starts[0]) & (before < window.ends[-1]))
     costs = []
     for api in sorted(set(calls.labels("name"))):
-        mine = calls.take(calls.labels("name").equals([api]))
-        length = mine.ints("end_ns") - mine.ints("start_ns")
+        own_calls = calls.take(calls.labels("name").equals([api]))
+        length = own_calls.ints("end_ns") - own_calls.ints("start_ns")
         lengths = (int(length.sum()), float(np.median(length)), int(length.max()))
-        costs.append((api, len(length), *lengths, overlap_total(spans_of(mine), idle & window)))
+        costs.append(
+            (api, len(length), *lengths, overlap_total(spans_of(own_calls), idle & window))
+        )
     return costs
 
 

@@ -208,12 +208,12 @@ def _by_rank(rows: Sequence[Row]) -> Iterator[Row]:
 
 def _rows(report: SystemReport, events: Frame, kind: str, clock: CommonClock) -> Iterator[Row]:
     for pid in np.unique(events.ints("pid")).tolist():
-        mine, rank = events.at(pid=pid), report.rank_of(pid)[0]
-        start, end = mine.ints("start_ns"), mine.ints("end_ns")
+        own, rank = events.at(pid=pid), report.rank_of(pid)[0]
+        start, end = own.ints("start_ns"), own.ints("end_ns")
         figures = (clock.aligned(str(report.path), pid, start), end - start)
-        numbers = map(mine.ints, ("iteration", "instance", "device"))
+        numbers = map(own.ints, ("iteration", "instance", "device"))
         columns = (each.tolist() for each in (*figures, *numbers))
-        for begin, length, *known, name in zip(*columns, mine.labels("name"), strict=True):
+        for begin, length, *known, name in zip(*columns, own.labels("name"), strict=True):
             iteration, instance, device = (None if n < 0 else n for n in known)
             yield rank, iteration, instance, begin, length, name, device, kind
 

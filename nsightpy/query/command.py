@@ -223,14 +223,14 @@ class Command(Generic[A]):
         """What it asks with these of its own arguments."""
         own = self._checked(own)
         cut = own.pop("top", None) if "top" not in self._parameters else None
-        made: Question[A] = self.function(**own)
-        return replace(made, presented=self.presented, top=cut)
+        result: Question[A] = self.function(**own)
+        return replace(result, presented=self.presented, top=cut)
 
     def __call__(self, *reports: Any, **given: Any) -> A:
         given = self._checked(given)
         if not self.asks:
-            made: A = self.presented(self.function(*reports, **given))
-            return made
+            result: A = self.presented(self.function(*reports, **given))
+            return result
         if len(reports) > 1 or (not reports and "reports" not in given):
             raise TypeError(f"{self.__name__}() takes reports, several as a list")
         own = {name: given.pop(name) for name in list(given) if name in self.own}
@@ -260,16 +260,16 @@ class Command(Generic[A]):
     def figure(self, *reports: Any, **given: Any) -> Any:
         """Its answer as a matplotlib Figure."""
         title = {"title": given.pop("title")} if given.get("title") is not None else {}
-        made = self.with_beside(*reports, **given) if self.asks else [self(*reports, **given)]
-        return resolve_name(self.picture)(*made, **title)
+        result = self.with_beside(*reports, **given) if self.asks else [self(*reports, **given)]
+        return resolve_name(self.picture)(*result, **title)
 
-    def presented(self, made: Any) -> Any:
+    def presented(self, result: Any) -> Any:
         """A table with what is known of its rows: what they are about, how they are shown."""
-        if not isinstance(made, Table):
-            return made
-        identity = self.keys if made.identity is None else made.identity
-        view = self.view if made.view is None else made.view
-        return replace(made, identity=identity, view=view)
+        if not isinstance(result, Table):
+            return result
+        identity = self.keys if result.identity is None else result.identity
+        view = self.view if result.view is None else result.view
+        return replace(result, identity=identity, view=view)
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments, with a number of rows that is larger than any for a top of 0.

@@ -102,12 +102,12 @@ def launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched]
     if not report.calls.recorded:
         return None
     calls = report.calls.launching(whole=True)
-    done = launched(operations, calls)
-    if len(done.rows) < operations.rows:
+    launches = launched(operations, calls)
+    if len(launches.rows) < operations.rows:
         others = report.calls.launching(others=True, whole=True)
         calls = Frame.concatenate([calls, others.select(calls)]).ordered()
-        done = launched(operations, calls)
-    return calls, done
+        launches = launched(operations, calls)
+    return calls, launches
 
 
 def memory_events(report: SystemReport, scope: Scope) -> Frame:

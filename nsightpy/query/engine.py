@@ -94,21 +94,21 @@ def answers(request: Request, questions: Sequence[Question[Any]]) -> list[Any]:
             parts = [error] * len(waiting)
         further: dict[int, Question[Any]] = {}
         for (number, question), part in zip(waiting.items(), parts, strict=True):
-            made = _combined(question, part, questions[number])
-            if isinstance(made, Question):
-                further[number] = made
-            elif isinstance(made, NsightpyError) and len(questions) == 1:
-                raise made
+            result = _combined(question, part, questions[number])
+            if isinstance(result, Question):
+                further[number] = result
+            elif isinstance(result, NsightpyError) and len(questions) == 1:
+                raise result
             else:
-                answered[number] = made
+                answered[number] = result
         waiting = further
     return [answered[number] for number in range(len(questions))]
 
 
 def answer(request: Request, question: Question[A]) -> A:
     """What the question says. Raises ReportError, and what its work and combining raise."""
-    made: A = answers(request, [question])[0]
-    return made
+    result: A = answers(request, [question])[0]
+    return result
 
 
 def answer_each(requests: Sequence[Request], question: Question[A]) -> list[A]:
@@ -122,8 +122,8 @@ def answer_each(requests: Sequence[Request], question: Question[A]) -> list[A]:
     work = partial(ask, scope=replace(scope, own_bounds=bounds))
     jobs = [request.ranks for request in requests]
     mapped = map_runs(jobs, work, ranked=question.ranked or scope.ranks is not None)
-    made: list[Any] = list(map(question.combine, map(Parts, requests, mapped)))
-    return made
+    result: list[Any] = list(map(question.combine, map(Parts, requests, mapped)))
+    return result
 
 
 def _combined(
@@ -133,12 +133,12 @@ def _combined(
     if isinstance(parts, ReportError):
         return parts
     try:
-        made = question.combine(parts)
+        result = question.combine(parts)
     except NsightpyError as error:
         return error
-    if not isinstance(made, Table):
-        return made
-    table = made if first.presented is None else first.presented(made)
+    if not isinstance(result, Table):
+        return result
+    table = result if first.presented is None else first.presented(result)
     table = parts.request.finish(table, *(error.left_out for error in parts.failures))
     return table.first(first.top, of_each=question.of_each)
 

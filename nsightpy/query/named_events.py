@@ -5,7 +5,7 @@ The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import GPU_FRAMES, Frame, Labels, constant
+from nsightpy.frames import GPU_FRAMES, Frame, Ints, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.device_time import rank_budgets, read_work
@@ -38,10 +38,8 @@ MEASURED: Mapping[str, Said] = {
     IDLE: "The capture holds no stretch in which a device was idle.",
     LAUNCH_DELAY: not_recorded("The capture holds no API calls that launch kernels."),
 }
-KINDS = ("kernel", "collective", "range", "projection", IDLE, LAUNCH_DELAY)
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
 _ON_HOST = -1
-_NOTHING = Frame({**dict.fromkeys(COLUMNS[:4], constant(0, 0)), "name": Labels.of(())})
 
 
 def named_events(
@@ -52,24 +50,23 @@ def named_events(
     A kernel may be called by its demangled, base or mangled name, a collective by its operation or
     with its size, a range as RANGE[@DOMAIN]. `name` says which name of a kernel the rows carry.
     """
-    events = _READERS[kind](report, scope, of, name)
-    return events.ordered()
+    if kind == "kernel":
+        return _kernels(report, scope, of, NAME_COLUMNS[name]).ordered()
+    if kind in MEASURED and of is not None and not alike(Labels.constant(kind, 1), of)[0]:
+        return _events([])
+    return _READERS[kind](report, scope, of).ordered()
 
 
-def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> Frame:
-    label = NAME_COLUMNS[name]
-    names = tuple(NAME_COLUMNS.values()) if of is not None else (label,)
+def _kernels(report: SystemReport, scope: Scope, of: str | None, label: str) -> Frame:
+    names = (label,) if of is None else tuple(NAME_COLUMNS.values())
     frame = scope.read(report, "kernels", ("pid", "device", *names))
     if of is not None:
-        hits = np.zeros(frame.rows, dtype=np.bool_)
-        for column in names:
-            hits |= alike(frame.labels(column), of)
-        functions = frame.labels("name").renamed(function_name)
-        frame = frame.take(hits | alike(functions, of))
-    return _framed(frame, frame.labels(label))
+        called = [*map(frame.labels, names), frame.labels("name").renamed(function_name)]
+        frame = frame.take(np.any([alike(labels, of) for labels in called], axis=0))
+    return Frame({**frame.select(COLUMNS[:4]), "name": frame[label]})
 
 
-def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+def _collectives(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     frame = scope.read(report, "collectives", ("pid", "device", "operation", "bytes"))
     groups = group_by(frame, ("operation", "bytes"))
     sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
@@ -80,93 +77,83 @@ def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
             for operation, size in sizes
         ),
     ).merged()
+    events = Frame({**frame.select(COLUMNS[:4]), "name": texts})
+    if of is None:
+        return events
+    return events.take(alike(frame.labels("operation"), of) | alike(texts, of))
+
+
+def _ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:
+    """The ranges, on the host: without a device."""
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
     if of is not None:
-        hits = alike(frame.labels("operation"), of) | alike(texts, of)
-        return _framed(frame.take(hits), texts.take(hits))
-    return _framed(frame, texts)
+        meant = named(of, ranges)
+        none = np.zeros(ranges.rows, dtype=np.bool_)
+        ranges = ranges.take(none if meant is None else meant.matches(ranges))
+    host, names = np.full(ranges.rows, _ON_HOST, dtype=np.int64), folded(ranges.labels("name"))
+    return Frame({**ranges, "device": host, "name": names})
 
 
-def _ranges(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
-    ranges = _chosen_ranges(report, scope, of)
-    host = np.full(ranges.rows, _ON_HOST, dtype=np.int64)
-    return _framed(Frame({**ranges, "device": host}), folded(ranges.labels("name")))
-
-
-def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+def _projections(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     """The intervals in which what a range launched ran, a row for each range and device."""
-    ranges = _chosen_ranges(report, scope, of)
+    ranges = _ranges(report, scope, of)
     parts = [scope.read(report, kind, OPERATION_COLUMNS) for kind in GPU_FRAMES]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
-    projected = [_NOTHING]
+    projected = []
     for pid, device in places_of(operations):
-        done = project(ranges, launched(operations.at(pid=pid, device=device), calls))
-        some = done.found & (ranges.ints("pid") == pid)
-        columns = {
-            "start_ns": done.start[some],
-            "end_ns": done.end[some],
-            "pid": np.full(int(some.sum()), pid, dtype=np.int64),
-            "device": np.full(int(some.sum()), device, dtype=np.int64),
-        }
-        projected.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
-    return Frame.concatenate(projected)
+        own = project(ranges, launched(operations.at(pid=pid, device=device), calls))
+        rows = own.found & (ranges.ints("pid") == pid)
+        names = ranges.labels("name").take(rows)
+        projected.append((own.start[rows], own.end[rows], pid, device, names))
+    return _events(projected)
 
 
-def _idle(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+def _idle(report: SystemReport, scope: Scope, _: str | None) -> Frame:
     """The stretches in which a device did nothing inside its window."""
-    found = [_NOTHING.select(COLUMNS[:4])]
-    if _is_called(IDLE, of):
-        work = read_work(report, scope)
-        for row in rank_budgets(report, scope, work):
-            ran = union_of(spans_of(frame.at(pid=row.pid, device=row.device)) for frame in work)
-            idle = difference(row.budget.window, ran)
-            place = (constant(row.pid, len(idle)), constant(row.device, len(idle)))
-            found.append(Frame(dict(zip(COLUMNS, (idle.starts, idle.ends, *place), strict=False))))
-    frame = Frame.concatenate(found)
-    return _framed(frame, Labels.constant(IDLE, frame.rows))
+    work, found = read_work(report, scope), []
+    for row in rank_budgets(report, scope, work):
+        ran = union_of(spans_of(frame.at(pid=row.pid, device=row.device)) for frame in work)
+        idle = difference(row.budget.window, ran)
+        names = Labels.constant(IDLE, len(idle))
+        found.append((idle.starts, idle.ends, row.pid, row.device, names))
+    return _events(found)
 
 
-def _launch_delays(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
+def _events(parts: Iterable[tuple[Ints, Ints, int, int, Labels]]) -> Frame:
+    """Starts, ends and names of processes and devices in one."""
+    none: Ints = np.empty(0, dtype=np.int64)
+    frames = [
+        Frame(
+            {
+                "start_ns": start,
+                "end_ns": end,
+                "name": names,
+                "pid": constant(pid, len(start)),
+                "device": constant(device, len(start)),
+            }
+        )
+        for start, end, pid, device, names in ((none, none, 0, 0, Labels.of(())), *parts)
+    ]
+    return Frame.concatenate(frames)
+
+
+def _launch_delays(report: SystemReport, scope: Scope, _: str | None) -> Frame:
     """From the begin of a launching call to that of the first kernel it launched, by the call."""
-    kernels = scope.read(report, "kernels", ("pid", "device", "correlation_id"))
-    if not _is_called(LAUNCH_DELAY, of):
-        kernels = kernels.take(_none(kernels))
-    kernels = kernels.ordered()
+    kernels = scope.read(report, "kernels", ("pid", "device", "correlation_id")).ordered()
     calls = report.frame("api_calls", (*CALL_COLUMNS, "name", "event_class"))
     launches, first = np.unique(launch_rows(kernels, calls), return_index=True)
     known = launches != NO_LAUNCH
     call, kernels = calls.take(launches[known]), kernels.take(first[known])
     begun = call.ints("start_ns")
     ended = np.maximum(kernels.ints("start_ns"), begun)
-    return _framed(Frame({**kernels, "start_ns": begun, "end_ns": ended}), call.labels("name"))
+    return Frame({**kernels, "start_ns": begun, "end_ns": ended, "name": call["name"]})
 
 
-def _is_called(name: str, of: str | None) -> bool:
-    return of is None or bool(alike(Labels.constant(name, 1), of)[0])
-
-
-def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:
-    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
-    if of is None:
-        return ranges
-    meant = named(of, ranges)
-    return ranges.take(_none(ranges) if meant is None else meant.matches(ranges))
-
-
-def _none(frame: Frame) -> np.typing.NDArray[np.bool_]:
-    return np.zeros(frame.rows, dtype=np.bool_)
-
-
-def _framed(frame: Frame, names: Labels) -> Frame:
-    columns = {name: frame[name] for name in COLUMNS[:4] if name in frame}
-    columns.setdefault("device", np.full(frame.rows, _ON_HOST, dtype=np.int64))
-    return Frame({**columns, "name": names})
-
-
-_READERS: dict[str, Callable[[SystemReport, Scope, str | None, str], Frame]] = {
-    "kernel": _kernels,
+_READERS: dict[str, Callable[[SystemReport, Scope, str | None], Frame]] = {
     "collective": _collectives,
     "range": _ranges,
     "projection": _projections,
     IDLE: _idle,
     LAUNCH_DELAY: _launch_delays,
 }
+KINDS = ("kernel", *_READERS)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.nvtx import membership
 from nsightpy.analysis.nvtx.attribution import as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import windows
@@ -93,8 +93,7 @@ class NamedRanges:
             return membership.inside(frame, self.ranges)
         if "device" in frame:
             return _overlapping(frame, union_of(self.windows.values()))
-        spans = spans_of(self.ranges)
-        return _overlapping(frame, spans)
+        return _overlapping(frame, spans_of(self.ranges))
 
     def _say(self, what: str) -> None:
         self.notes.append(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
@@ -147,11 +146,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
 
 def _overlapping(frame: Frame, time: Spans) -> NDArray[np.bool_]:
     """Mask of the rows that share a moment with a set of time."""
-    starts, ends = frame.ints("start_ns"), frame.ints("end_ns")
-    after = np.searchsorted(time.ends, starts, side="right")
-    if len(time) == 0:
-        return np.zeros(frame.rows, dtype=np.bool_)
-    hits: NDArray[np.bool_] = (after < len(time)) & (
-        time.starts[np.minimum(after, len(time) - 1)] < np.maximum(ends, starts + 1)
-    )
+    starts = frame.ints("start_ns")
+    ends = np.maximum(frame.ints("end_ns"), starts + 1)
+    hits: NDArray[np.bool_] = measure_before(time, ends) > measure_before(time, starts)
     return hits

@@ -81,6 +81,12 @@ def _by_rank(
     return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
 
 
+def _mpi_calls(results: Iterable[tuple[SystemReport, RankPart]]) -> tuple[MpiCalls, list[Clock]]:
+    """The MPI calls of all clocks, and these."""
+    clocks, _, logs = _by_rank(results)
+    return mpi_calls_of(clocks, logs, [0] * len(clocks)), clocks
+
+
 def aligned_calls(
     results: Iterable[tuple[SystemReport, RankPart]], alignment: Alignment
 ) -> tuple[MpiCalls, Ints, Ints]:
@@ -88,8 +94,7 @@ def aligned_calls(
 
     Columns that the parts add stay.
     """
-    clocks, _, logs = _by_rank(results)
-    mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    mpi = _mpi_calls(results)[0]
     starts, ends = (np.array(mpi.calls.ints(name)) for name in ("start_ns", "end_ns"))
     for place, fit in enumerate(alignment.fits):
         rows = mpi.clock == place
@@ -99,8 +104,7 @@ def aligned_calls(
 
 def host_meetings(results: Iterable[tuple[SystemReport, RankPart]]) -> Frame:
     """The MPI calls of all reports that wait for each other (work_graph.job_work)."""
-    clocks, _, logs = _by_rank(results)
-    mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    mpi, clocks = _mpi_calls(results)
     matched, row = mpi.matched, mpi.matched.row
     report = Labels.of(clocks[clock].report for clock in mpi.clock[row].tolist())
     calls = (mpi.calls.ints("pid")[row], mpi.calls.ints("start_ns")[row])
@@ -133,20 +137,9 @@ def collective_part(report: SystemReport, _scope: Scope | None = None) -> RankPa
 
 def clocks_in(report: SystemReport) -> list[Clock]:
     """What each process of a report says of its clock."""
-    session = report.session
-    return [
-        Clock(
-            str(report.path),
-            pid,
-            None,
-            session.host,
-            session.utc_ns,
-            session.system_clock_ns,
-            session.shift_ns,
-            session.uuid,
-        )
-        for pid in report.pids
-    ]
+    own = report.session
+    times = (own.utc_ns, own.system_clock_ns, own.shift_ns)
+    return [Clock(str(report.path), pid, None, own.host, *times, own.uuid) for pid in report.pids]
 
 
 @dataclass(frozen=True)

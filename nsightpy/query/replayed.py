@@ -12,6 +12,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.findings.rule import percent_text
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.work_graph.critical_path import (
     CriticalPath,
     Trust,
@@ -37,8 +38,8 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.units import listed
 
 A = TypeVar("A")
-# Shares of the critical path: what is named, and when it is a rank's as a whole.
-LEAST_PATH, LEAST_WHOLE = 0.01, 0.9
+# From this share of the critical path on it is a rank's as a whole.
+LEAST_WHOLE = 0.9
 NO_GAINS = "What mending would gain is not known, so that bounds give the order: {}."
 REASONS = {
     "identity": "a replay of the recorded work is off by {identity:.1%}",
@@ -132,7 +133,7 @@ class Replayed:
         shares = [
             f"{name} {percent_text(time / path.length_ns)}"
             for name, time in path.totals.items()
-            if time >= LEAST_PATH * path.length_ns
+            if time >= MATERIAL * path.length_ns
         ]
         ranks = {unit: rank for (rank, _), unit in self.units.items() if rank is not None}
         spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])

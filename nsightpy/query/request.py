@@ -124,14 +124,14 @@ def reading_options(common: Common) -> Reading:
     return {"rank_regex": common.get("rank_regex"), **running_options(common)}
 
 
-def captures(some: int, of: int) -> str:
+def captures(count: int, of: int) -> str:
     """Which captures a note is about: the only one, or so many of all."""
-    return "The capture" if of == 1 else f"{some} of {of} captures"
+    return "The capture" if of == 1 else f"{count} of {of} captures"
 
 
-def without_calls(what: str, some: int, of: int) -> Note:
+def without_calls(figures: str, count: int, of: int) -> Note:
     """The note of captures without API calls, and what is not known of them."""
-    reason = f"{captures(some, of)} recorded no CUDA API calls: {what} are not known."
+    reason = f"{captures(count, of)} recorded no CUDA API calls: {figures} are not known."
     return not_recorded(reason)
 
 
@@ -150,13 +150,13 @@ def _require(
     what: str, wanted: frozenset[int], there: Iterable[int | None], missing: str, none: str
 ) -> None:
     """Raise NsightpyError, with what there is instead, when none of the wanted numbers is there."""
-    known = sorted(number for number in there if number is not None)
-    if wanted & set(known):
+    numbers = sorted(number for number in there if number is not None)
+    if wanted & set(numbers):
         return
-    some = f"there is {what}" if len(known) == 1 else f"there are {what}s"
-    instead = f"{some} {listed(map(str, known))}" if known else none
-    asked = listed(map(str, sorted(wanted)))
-    raise NsightpyError(f"--{what} {asked}: {missing}; {instead}. See nsightpy info.")
+    there_are = f"there is {what}" if len(numbers) == 1 else f"there are {what}s"
+    instead = f"{there_are} {listed(map(str, numbers))}" if numbers else none
+    typed = listed(map(str, sorted(wanted)))
+    raise NsightpyError(f"--{what} {typed}: {missing}; {instead}. See nsightpy info.")
 
 
 def _devices(report: SystemReport) -> set[int]:
@@ -173,9 +173,9 @@ def _noted(
 
 def _missed(spans: list[Span | None]) -> list[Note]:
     """The note on a stretch of time that holds GPU work of no report."""
-    known = [span for span in spans if span is not None]
-    if not known or len(known) < len(spans):
+    extents = [span for span in spans if span is not None]
+    if not extents or len(extents) < len(spans):
         return []
-    first, last = min(start for start, _ in known), max(end for _, end in known)
+    first, last = min(start for start, _ in extents), max(end for _, end in extents)
     between = f"between {format_time(first)} and {format_time(last)}"
     return [Note(f"No GPU work is in the wanted stretch of time: all is {between}.")]

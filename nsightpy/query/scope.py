@@ -21,7 +21,8 @@ from nsightpy.analysis.iterations.steady import (
     steady_state,
 )
 from nsightpy.analysis.ranking import durations
-from nsightpy.analysis.time_budget import UNUSED, places_of
+from nsightpy.analysis.thresholds import MATERIAL
+from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.work_graph.launched_work import Work
 from nsightpy.errors import UsageError
 from nsightpy.frames import EVERY_SCHEMA, Frame
@@ -213,7 +214,9 @@ class Scope:
             pid: sum(int(durations(frame.at(pid=pid)).sum()) for frame in work) for pid, _ in places
         }
         busiest = max(busy, key=lambda pid: busy[pid])
-        if any(spent >= UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in states):
+        if any(
+            spent >= MATERIAL * busy[busiest] for pid, spent in busy.items() if pid not in states
+        ):
             return None
         return {place: states.get(place[0], states[busiest]) for place in places}
 

@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, rows_before
 from nsightpy.frames import Frame, Labels, last_before
-
-
-@pytest.mark.parametrize("threads", [[7, 7], [7, 8]])
-def test_a_name_that_no_row_has_is_no_group(threads: list[int]) -> None:
-    """A frame that was taken of another one keeps the other's names."""
-    names = Labels(np.asarray([2, 2], dtype=np.int32), ("forward", "layer", "step"))
-    groups = group_by(Frame({"tid": np.asarray(threads), "name": names}), ("tid", "name"))
-    assert groups.keys == tuple((thread, "step") for thread in dict.fromkeys(threads))
 
 
 @pytest.mark.parametrize("numbering", [(0, 1), (1, 0)])
@@ -33,6 +25,59 @@ def test_no_rows_are_no_group() -> None:
     frame = Frame({"tid": np.empty(0, dtype=np.int64), "name": Labels.constant("", 0)})
     assert group_by(frame, ("tid", "name")).keys == ()
     assert group_by(frame, ("name",)).keys == ()
+
+
+table = st.lists(
+    st.tuples(
+        st.sampled_from(["gemm", "", "softmax", "gem"]),
+        st.sampled_from([0, 1, -1, 7, 2**40]),
+        st.sampled_from(["a", "b"]),
+    ),
+    max_size=30,
+)
+
+
+@given(table, st.lists(st.sampled_from(["name", "device", "api"]), max_size=3, unique=True))
+def test_grouping_by_several_columns(rows: list[tuple[str, int, str]], by: list[str]) -> None:
+    frame = Frame(
+        {
+            "name": Labels.of([*(name for name, _, _ in rows), "no row"]).take(
+                np.arange(len(rows))
+            ),
+            "device": np.asarray([device for _, device, _ in rows], dtype=np.int64),
+            "api": Labels.of(api for _, _, api in rows),
+        }
+    )
+    places = [("name", "device", "api").index(column) for column in by]
+    found = group_by(frame, by)
+    assert [found.keys[code] for code in found.codes] == [
+        tuple(row[place] for place in places) for row in rows
+    ]
+    assert len(found.keys) == len(set(found.keys))
+    assert not by or len(found.keys) == len(set(found.codes.tolist()))
+
+
+def test_different_ids_with_one_text_are_one_group() -> None:
+    names = Labels(np.array([0, 1, 2, 0], dtype=np.int32), ("gemm", "copy", "gemm"))
+    found = group_by(Frame({"name": names, "n": np.array([5, 5, 5, 5])}), ("name", "n"))
+    assert [found.keys[code] for code in found.codes] == [
+        ("gemm", 5),
+        ("copy", 5),
+        ("gemm", 5),
+        ("gemm", 5),
+    ]
+    assert len(found.keys) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 3) | st.just(1 << 17), st.booleans())))
+def test_rows_of_a_group_before_each(rows: list[tuple[int, bool]]) -> None:
+    codes = np.asarray([code for code, _ in rows], dtype=np.int64)
+    counted = np.asarray([of_those for _, of_those in rows], dtype=np.bool_)
+    for mask in (None, counted):
+        assert rows_before(codes, mask).tolist() == [
+            sum(code == rows[at][0] and (mask is None or one) for code, one in rows[:at])
+            for at in range(len(rows))
+        ]
 
 
 moments = st.lists(

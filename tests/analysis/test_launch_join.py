@@ -1,6 +1,7 @@
 """Kernels joined to the calls that launched them, by process and correlation id."""
 
 import statistics
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -25,33 +26,8 @@ def ints(values: list[int]) -> np.ndarray:
     return np.asarray(values, dtype=np.int64)
 
 
-def kernels_of(rows: list[Kernel]) -> Frame:
-    return Frame(
-        {"pid": ints([pid for pid, _ in rows]), "correlation_id": ints([i for _, i in rows])}
-    )
-
-
-def calls_of(rows: list[Call]) -> Frame:
-    return Frame(
-        {
-            "pid": ints([pid for pid, _, _ in rows]),
-            "correlation_id": ints([number for _, number, _ in rows]),
-            "event_class": ints([kind for _, _, kind in rows]),
-        }
-    )
-
-
-def joined(kernels: list[Kernel], calls: list[Call]) -> list[int]:
-    return launch_rows(kernels_of(kernels), calls_of(calls)).tolist()
-
-
-def modelled(kernels: list[Kernel], calls: list[Call]) -> list[int]:
-    """The same join, one dictionary entry at a time."""
-    first: dict[Kernel, int] = {}
-    for row, (pid, number, kind) in enumerate(calls):
-        if kind in (0, 1) and number > 0:
-            first.setdefault((pid, number), row)
-    return [first.get(kernel, NO_LAUNCH) for kernel in kernels]
+def columns(rows: Sequence[tuple[int, ...]], *names: str) -> dict[str, np.ndarray]:
+    return {name: ints([row[place] for row in rows]) for place, name in enumerate(names)}
 
 
 def join_cases(ids: tuple[int, ...]) -> st.SearchStrategy[tuple[list[Kernel], list[Call]]]:
@@ -67,7 +43,13 @@ def join_cases(ids: tuple[int, ...]) -> st.SearchStrategy[tuple[list[Kernel], li
 @given(join_cases(DENSE) | join_cases(SPARSE))
 def test_the_join_is_that_of_a_dictionary(case: tuple[list[Kernel], list[Call]]) -> None:
     kernels, calls = case
-    assert joined(kernels, calls) == modelled(kernels, calls)
+    first: dict[Kernel, int] = {}
+    for row, (pid, number, kind) in enumerate(calls):
+        if kind in (0, 1) and number > 0:
+            first.setdefault((pid, number), row)
+    launched = Frame(columns(kernels, "pid", "correlation_id"))
+    found = launch_rows(launched, Frame(columns(calls, "pid", "correlation_id", "event_class")))
+    assert found.tolist() == [first.get(kernel, NO_LAUNCH) for kernel in kernels]
 
 
 pair = st.tuples(st.sampled_from([1, 2]), st.sampled_from([*SPARSE, -1]) | st.sampled_from(DENSE))
@@ -81,23 +63,15 @@ def test_values_under_a_process_and_an_id(keys: list[Kernel], wanted: list[Kerne
         if key[1] > 0:
             first.setdefault(key, 100 + row)
 
-    def columns(rows: list[Kernel]) -> tuple[np.ndarray, np.ndarray]:
-        return ints([pid for pid, _ in rows]), ints([number for _, number in rows])
-
     values = 100 + np.arange(len(keys))
-    found = matched(columns(keys), values, columns(wanted), -7)
+    held, asked = (tuple(columns(rows, "pid", "id").values()) for rows in (keys, wanted))
+    found = matched(held, values, asked, -7)
     assert found.tolist() == [first.get(key, -7) for key in wanted]
-    # a process that is one value for all rows takes no memory, and changes nothing
-    for pid in (1, 2):
-        alike = np.broadcast_to(np.int64(pid), len(wanted))
-        found = matched(columns(keys), values, (alike, columns(wanted)[1]), -7)
-        assert found.tolist() == [first.get((pid, number), -7) for _, number in wanted]
 
 
 def timed(rows: list[tuple[int, int, int, int]], **names: list[str]) -> Frame:
     """Rows of pid, correlation id, start, end, and label columns."""
-    columns = ("pid", "correlation_id", "start_ns", "end_ns")
-    made = {name: ints([row[place] for row in rows]) for place, name in enumerate(columns)}
+    made = columns(rows, "pid", "correlation_id", "start_ns", "end_ns")
     labels = {name: Labels.of(values) for name, values in names.items()}
     return Frame({**made, **labels, "event_class": ints([0] * len(rows))})
 

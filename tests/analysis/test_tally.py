@@ -1,4 +1,4 @@
-"""Tallies and grouping against plain Python and the statistics module."""
+"""Tallies against plain Python and the statistics module."""
 
 import math
 import statistics
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Statistics, Tally, merge, tally
-from nsightpy.frames import Frame, Labels
 
 Rows = list[tuple[int, int]]
 
@@ -51,23 +49,16 @@ def check(found: Statistics, groups: dict[tuple[str, int], list[int]]) -> None:
         assert math.isclose(found.deviation[place], wanted, rel_tol=1e-9, abs_tol=1e-6)
 
 
-def same(a: Tally, b: Tally) -> None:
-    """Equal but for the order of the groups."""
-
-    def contents(one: Tally) -> dict[object, tuple[list[int], list[int]]]:
-        edges = one.bounds.tolist()
-        return {
-            key: (one.values[low:high].tolist(), one.counts[low:high].tolist())
-            for key, low, high in zip(one.keys, edges, edges[1:], strict=False)
-        }
-
-    assert contents(a) == contents(b)
-    assert len(a.keys) == len(b.keys)
+def contents(one: Tally) -> list[object]:
+    """Distinct values and counts by group, whatever their order."""
+    parts = [np.split(column, one.bounds[1:-1]) for column in (one.values, one.counts)]
+    columns = ([part.tolist() for part in column] for column in parts)
+    return sorted(zip(one.keys, *columns, strict=False))
 
 
 @properties
-@given(unusual_rows)
-def test_statistics_beyond_the_packed_path(rows: Rows) -> None:
+@given(rows_of | unusual_rows)
+def test_statistics_of_durations_and_of_what_is_not_packed(rows: Rows) -> None:
     check(tallied(rows).statistics(), by_key(rows))
 
 
@@ -76,8 +67,7 @@ def test_statistics_beyond_the_packed_path(rows: Rows) -> None:
 def test_merging_is_tallying_everything_at_once(parts: list[Rows]) -> None:
     merged = merge([tallied(part) for part in parts])
     together = tallied([row for part in parts for row in part])
-    same(merged, together)
-    same(merge([merged]), merged)
+    assert contents(merged) == contents(together) == contents(merge([merged]))
     check(merged.statistics(), by_key([row for part in parts for row in part]))
 
 
@@ -111,46 +101,6 @@ def test_many_groups(groups: int) -> None:
         assert found.total[place] == 4 * place + 1
         assert found.median[place] == 2 * place + 0.5
         assert found.deviation[place] == pytest.approx(math.sqrt(0.5))
-
-
-table = st.lists(
-    st.tuples(
-        st.sampled_from(["gemm", "", "softmax", "gem"]),
-        st.sampled_from([0, 1, -1, 7, 2**40]),
-        st.sampled_from(["a", "b"]),
-    ),
-    max_size=30,
-)
-
-
-@properties
-@given(table, st.lists(st.sampled_from(["name", "device", "api"]), max_size=3, unique=True))
-def test_grouping_by_several_columns(rows: list[tuple[str, int, str]], by: list[str]) -> None:
-    frame = Frame(
-        {
-            "name": Labels.of(name for name, _, _ in rows),
-            "device": np.asarray([device for _, device, _ in rows], dtype=np.int64),
-            "api": Labels.of(api for _, _, api in rows),
-        }
-    )
-    places = [("name", "device", "api").index(column) for column in by]
-    found = group_by(frame, by)
-    assert [found.keys[code] for code in found.codes] == [
-        tuple(row[place] for place in places) for row in rows
-    ]
-    assert len(set(found.keys)) == len(found.keys)
-
-
-def test_different_ids_with_one_text_are_one_group() -> None:
-    names = Labels(np.array([0, 1, 2, 0], dtype=np.int32), ("gemm", "copy", "gemm"))
-    found = group_by(Frame({"name": names, "n": np.array([5, 5, 5, 5])}), ("name", "n"))
-    assert [found.keys[code] for code in found.codes] == [
-        ("gemm", 5),
-        ("copy", 5),
-        ("gemm", 5),
-        ("gemm", 5),
-    ]
-    assert len(found.keys) == 2
 
 
 @pytest.mark.parametrize("times", [255, 256, 70_000])

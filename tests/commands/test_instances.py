@@ -31,7 +31,7 @@ def lognormal(random: np.random.Generator, count: int, middle: float, spread: fl
     return np.asarray(middle * np.exp(spread * random.standard_normal(count)))
 
 
-@pytest.mark.parametrize("count", [10, 30, 100, 1_000, 20_000])
+@pytest.mark.parametrize("count", [10, 100, 20_000])
 @pytest.mark.parametrize("spread", [0.0, 0.005, 0.1, 0.8])
 @pytest.mark.parametrize("middle", [1_500, 50_000])
 def test_one_mode_stays_one(count: int, spread: float, middle: float) -> None:
@@ -69,7 +69,6 @@ def test_planted_modes_are_found_with_their_share(
     for mode, (middle, count) in zip(found, parts, strict=True):
         assert mode.median_ns == pytest.approx(middle, rel=0.05)
         assert mode.count == pytest.approx(count, rel=0.03)
-    assert sum(mode.count for mode in found) == len(mixed)
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=30), st.integers(1, 50))
@@ -87,8 +86,7 @@ def test_bins_add_up_to_the_kernels_of_the_job() -> None:
     assert [one.name for one in table.durations] == list(kernels)
     for one in table.durations:
         mine = [row for row in table.records() if row["name"] == one.name]
-        assert sum(row["count"] for row in mine) == kernels[one.name]["Instances"]  # type: ignore[misc]
-        assert one.instances == kernels[one.name]["Instances"]
+        assert sum(row["count"] for row in mine) == one.instances == kernels[one.name]["Instances"]  # type: ignore[misc]
         assert mine[0]["low_ns"] <= kernels[one.name]["Min (ns)"] < mine[0]["high_ns"]  # type: ignore[operator]
         assert mine[-1]["low_ns"] <= kernels[one.name]["Max (ns)"] < mine[-1]["high_ns"]  # type: ignore[operator]
 
@@ -110,16 +108,18 @@ def report_of_three_steps(folder: Path) -> Path:
 
 def test_the_instances_of_a_kernel_with_iteration_and_number(tmp_path: Path) -> None:
     report = report_of_three_steps(tmp_path)
-    rows = nsightpy.instances(report, of="ns::k").records()
-    assert len(rows) == 9
-    lengths = [row["duration_ns"] for row in rows]
-    assert lengths == [100 + 10 * number + step for step in range(3) for number in range(3)]
-    assert {row["kind"] for row in rows} == {"kernel"}
-    counted = nsightpy.iterations(report).records()
-    if counted:
-        assert [(row["iteration"], row["instance"]) for row in rows] == [
-            (step, number) for step in range(3) for number in range(3)
-        ]
+    table = nsightpy.instances(report, of="ns::k")
+    rows, (told, *_) = table.records(), table.notes
+    assert str(told) == (
+        "9 instances, median 111 ns; the longest takes 122 ns, 1.10 times the median: "
+        "iteration 2, instance 2 at 23.0 us."
+    )
+    columns = ("iteration", "instance", "duration_ns", "kind")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        (step, number, 100 + 10 * number + step, "kernel")
+        for step in range(3)
+        for number in range(3)
+    ]
     (host, *_) = nsightpy.instances(report, of="step*").records()
     assert (host["kind"], host["duration_ns"], host["device"]) == ("range", 5_000, None)
     (gpu, *_) = nsightpy.instances(report, of="step*", kind="projection").records()
@@ -135,9 +135,6 @@ def test_idle_time_and_launch_delays_of_a_planted_report(tmp_path: Path) -> None
     lengths = [after - end for end, after in zip(ends, begun[1:], strict=False)]
     assert idle["duration_ns"] == lengths
     assert sum(lengths) == nsightpy.breakdown(report)["idle_ns"][0]
-    assert {(row["kind"], row["name"], row["device"]) for row in idle.records()} == {
-        ("idle", "idle", 0)
-    }
     delays = nsightpy.instances(report, of="launch-delay")
     launched = [10_000 * step + 100 * number for step in range(3) for number in range(4)]
     assert delays["start_ns"] == launched
@@ -152,11 +149,9 @@ def test_what_nobody_has_is_refused_with_names_like_it(tmp_path: Path) -> None:
     report = report_of_three_steps(tmp_path)
     with pytest.raises(NsightpyError, match=r"no kernel, collective or range is called 'stepp'"):
         nsightpy.instances(report, of="stepp")
-    told = ask("instances", report, "--of", "stepp", expect=1).stderr
-    assert "similar ones: step" in told
-    assert (
-        "similar ones: k" in ask("instances", report, "--of", "kk", "--bins", "9", expect=1).stderr
-    )
+    for request, near in ((("stepp",), "step"), (("kk", "--bins", "9"), "k")):
+        told = ask("instances", report, "--of", *request, expect=1).stderr
+        assert f"similar ones: {near}" in told
 
 
 @pytest.mark.slow
@@ -165,10 +160,10 @@ def test_collectives_of_all_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     PRESETS["ranks_8"].write(tmp_path)
     found = nsightpy.instances(tmp_path, of="AllReduce")
     table = found.to_pandas()
-    assert set(table["rank"]) == set(range(8))
     table["end_ns"] = table["start_ns"] + table["duration_ns"]
     last = table[table["iteration"] == 3].groupby("rank").tail(1)
     # the last one of an iteration is over all ranks
+    assert len(last) == 8
     assert last["end_ns"].max() - last["end_ns"].min() < 20_000
     (axes,) = (one for one in instances_figure(found).axes if one.get_xlabel() == "time (ms)")
     points = [one for one in axes.lines if one.get_linestyle() == "None"]

@@ -1,4 +1,4 @@
-"""Captures without API calls, and of other makers' GPUs: what is not known is empty, never zero."""
+"""Calls that are missing, or HIP's: what is not known is empty, and one list says what launches."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nsightpy
-from tests.support.reports import ROOT
+from nsightpy.analysis.work_graph.host_chain import LAUNCH, kinds_of_calls
+from nsightpy.commands.breakdown.command import CAUSES, WAITS
+from nsightpy.frames import Labels
+from tests.support.reports import ROOT, ask
 
 SAMPLES = ROOT / "sample_reports"
 CALLS = {"cuda_runtime", "cuda_driver"}
@@ -47,26 +51,17 @@ def silent(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return export_without_calls(tmp_path / "silent.sqlite")
 
 
-def test_idle_intervals_are_listed_without_a_cause(silent: str) -> None:
-    table = nsightpy.gaps(silent, top=1_000_000)
+def test_what_no_call_tells_is_not_known(silent: str) -> None:
+    table, ranges = nsightpy.gaps(silent, top=0), nsightpy.nvtx(silent).records()
     (budget,) = nsightpy.breakdown(silent).records()
+    assert {budget[field.name] for field in (*CAUSES, *WAITS)} == {None}
     assert sum(row["duration_ns"] for row in table.records()) == budget["idle_ns"] > 0
     assert {row["cause"] for row in table.records()} == {""}
     assert any("Idle time is not attributed" in note for note in table.notes)
-
-
-def test_ranges_have_no_share_of_what_nobody_knows(silent: str) -> None:
-    rows = nsightpy.nvtx(silent).records()
-    assert rows
     unknown = ("total_projected_ns", "gpu_ops", "share_of_busy", "attributed_ns")
-    assert {row[name] for row in rows for name in unknown} == {None}
-
-
-def test_operators_and_modules_have_no_device_time(silent: str) -> None:
-    operators = nsightpy.operators(silent).records()
-    modules = nsightpy.operators(silent, by="module").records()
+    assert {row[name] for row in ranges for name in unknown} == {None}
+    operators, modules = (nsightpy.operators(silent, by=by).records() for by in ("", "module"))
     assert bool(operators) == silent.endswith(".json")
-    assert operators or modules
     unknown = ("device_total_ns", "device_self_ns")
     assert {row[name] for row in (*operators, *modules) for name in unknown} == {None}
     assert all(row["host_total_ns"] is not None for row in operators)
@@ -98,3 +93,68 @@ def test_gpus_without_ordinals_are_named_where_all_are_of_one_model(
         file.commit()
     (row,) = nsightpy.info(str(path)).records()
     assert row["gpu"] == ("NVIDIA A100" if second == "NVIDIA A100" else None)
+
+
+EXPORT = ROOT / "sample_reports" / "single_process.sqlite"
+# What is found by launches: where a run repeats, and whose ranges other threads launch for.
+BY_ORDER = "DELETE FROM NVTX_EVENTS"
+OUT_OF_ORDER = (
+    "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = start + 2000000, end = end + 2000000 "
+    "WHERE streamId % 2"
+)
+BY_OTHER_THREADS = (
+    "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = globalTid + 1 WHERE EXISTS (SELECT 1 FROM "
+    "NVTX_EVENTS n WHERE n.text = 'backward' AND n.start <= CUPTI_ACTIVITY_KIND_RUNTIME.start "
+    "AND CUPTI_ACTIVITY_KIND_RUNTIME.end <= n.end)"
+)
+REQUESTS = {
+    BY_ORDER: ("iterations", "kernels --iteration steady", "select", "gaps", "findings"),
+    BY_OTHER_THREADS: ("nvtx", "kernels --nvtx backward"),
+}
+# The functions of HIP for a kernel's launch; nsys adds the version of an entry point.
+LAUNCHES = ("hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel_v9000")
+CUDA_TO_HIP = (
+    "UPDATE StringIds SET value = :launch WHERE value LIKE 'cu%LaunchKernel%'",
+    "UPDATE StringIds SET value = 'hip' || substr(value, 5) WHERE value LIKE 'cuda%'",
+)
+
+
+def changed(report: Path, to: Path, *statements: str, **values: str) -> Path:
+    """A copy of a report after some statements."""
+    with closing(sqlite3.connect(shutil.copy(report, to))) as export, export:
+        for statement in statements:
+            export.execute(statement, values)
+    return to
+
+
+def answers(reports: Path, request: str) -> list[dict[str, Any]]:
+    """The rows, without what names calls and files; usual times are those of a function's calls,
+    so that gains differ by some ns.
+    """
+    document = ask(*request.split(), reports, "--format", "json", "--jobs", "1").json
+    return [
+        {
+            name: round(value, 6) if isinstance(value, float) else value
+            for name, value in row.items()
+            if not any(word in str(value) for word in ("cuda", "hip", "nsightpy "))
+        }
+        for row in document["rows"]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launch", LAUNCHES)
+@pytest.mark.parametrize("program", REQUESTS, ids=["repeats", "threads"])
+def test_answers_do_not_depend_on_whose_functions_launch(
+    program: str, launch: str, tmp_path: Path
+) -> None:
+    cuda = changed(EXPORT, tmp_path / "cuda.sqlite", program, OUT_OF_ORDER)
+    hip = changed(cuda, tmp_path / "hip.sqlite", *CUDA_TO_HIP, launch=launch)
+    for request in REQUESTS[program]:
+        rows = answers(cuda, request)
+        assert rows
+        assert answers(hip, request) == rows, request
+
+
+def test_no_launch_is_taken_for_loading_code() -> None:
+    assert set(kinds_of_calls(Labels.of([*LAUNCHES, "cuLaunchKernelEx"])).tolist()) == {LAUNCH}

@@ -40,7 +40,10 @@ def a_training_step() -> list[Event]:
 
 
 def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:
-    table = nsightpy.operators(written(a_training_step(), tmp_path), by="module", use_cache=False)
+    path = written(a_training_step(), tmp_path)
+    table = nsightpy.operators(path, by="module", use_cache=False)
+    (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
+    assert net == table.records()[0]
     shown = {
         row["module"]: (row["device_total_ns"], row["device_self_ns"], row["attributed_ns"])
         for row in table.records()
@@ -53,12 +56,6 @@ def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: 
     }
     (outside,) = [note for note in table.notes if "in no module" in note]
     assert outside.startswith("20.0 us of 58.0 us of device work (34.5 %)")
-
-
-def test_depth_leaves_the_sums_above(tmp_path: Path) -> None:
-    path = written(a_training_step(), tmp_path)
-    (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
-    assert net == nsightpy.operators(path, by="module", use_cache=False).records()[0]
 
 
 @pytest.mark.parametrize("name", ["bert_small_h100", "vit_h100", "rank0_of8_b200"])
@@ -97,13 +94,6 @@ def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
     for name, row in ranges.items():
         share = rows[name]["share_of_device_time"]
         assert row["share_of_busy"] == pytest.approx(share, abs=1e-9), name
-    whole = rows["profile"]
-    below = [
-        row for name, row in rows.items() if name.count("/") == 1 and name.startswith("profile/")
-    ]
-    assert whole["device_total_ns"] == whole["device_self_ns"] + sum(
-        row["device_total_ns"] for row in below
-    )
 
 
 def test_a_report_without_modules_says_so(tmp_path: Path) -> None:

@@ -93,12 +93,6 @@ def test_one_question_alone_raises(
         answers(Request.of(JOB, jobs=1), [Question(work, combine)])
 
 
-def test_the_first_rows_say_how_many_there_are() -> None:
-    cut = Question(kernels_in, table, top=1)
-    (made,) = answers(Request.of(JOB, jobs=1), [cut])
-    assert (len(made), made.total_rows, made.truncated) == (1, 4, True)
-
-
 @pytest.mark.parametrize("several", [False, True])
 def test_the_clock_of_all_ranks_is_there_where_it_is_asked_for(several: bool) -> None:
     def offsets(parts: Parts[int]) -> int:

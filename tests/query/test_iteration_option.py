@@ -66,19 +66,15 @@ def test_steady_iterations_are_chosen_by_their_phase() -> None:
     assert chosen == [row for row in every if row["phase"] == "steady"]
     numbers = sorted({row["iteration"] for row in chosen})
     spec = f"{numbers[0]}-{numbers[-1]}"
-    for command in ("kernels", "memory", "api", "nvtx", "launches", "collectives", "ranks"):
-        assert rows_of(command, JOB, "--iteration", "steady") == rows_of(
-            command, JOB, "--iteration", spec
-        )
+    for command in ("kernels", "collectives"):
+        steady, numbered = (rows_of(command, JOB, "--iteration", each) for each in ("steady", spec))
+        assert steady == numbered
 
 
 @pytest.mark.slow
 def test_findings_and_summarize_speak_of_them() -> None:
-    listed = rows_of("iterations", JOB, "--iteration", "4", "--rank", "0")
     summary = ask("summarize", JOB, "--iteration", "4", "--format", "json").json
     assert any("iteration 4" in note for note in summary["notes"])
-    budget = next(row for row in summary["breakdown"] if row["rank"] == 0)
-    assert budget["window_ns"] == listed[0]["duration_ns"]
     for row in rows_of("findings", JOB, "--iteration", "4"):
         assert "--iteration" in (row["next_command"] or "--iteration")
 

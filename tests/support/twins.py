@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -34,6 +34,7 @@ from nsightpy.reports.system import SystemReport
 LAYOUTS = ((2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2), (2, 2, 2), (1, 8, 1), (4, 4, 1))
 # A gain is right within this part of the truth, or this part of the time.
 OF_TRUTH, OF_TIME = 0.10, 0.01
+KINDS = (ALLOCATION,)
 
 
 def random_job(seed: int) -> TrainingJob:
@@ -160,45 +161,42 @@ def rank_of(path: str) -> int:
     return int(Path(path).stem.rsplit("rank", 1)[1])
 
 
-def causes_of(job: TrainingJob) -> Iterator[Cause]:
+def causes_of(job: TrainingJob) -> list[Cause]:
     """The causes that a job has, one by one, then some of them together."""
-    network = Cause(
-        "network x2", {"transfers": 0.5}, lambda r: edits.transfers(r.graph, 0.5), False
-    )
-    yield Cause("copies", {"copies": 0.0}, lambda r: edits.copies(r.graph))
-    yield Cause(
-        "launch cost",
-        {"launches": job.launches / 2},
-        lambda r: edits.launches(r.graph, 0.5),
-        single=False,
-    )
+    waits, slows = job.data_gap_ns > 1_000_000, job.straggler is not None
+    halved = {"launches": job.launches / 2}
+    between = {"transfers_between_nodes": 0.5}
     host = Cause("host gaps", {"data_gap_ns": 0}, lambda r: edits.host_gaps(r.graph))
-    if job.data_gap_ns > 1_000_000:
-        yield host
-    if job.loop_allocations:
-        yield Cause(
-            "allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, (ALLOCATION,))
-        )
-    yield Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph))
-    yield network
-    if job.ranks_per_node < job.world:
-        yield Cause(
-            "network between nodes x2",
-            {"transfers_between_nodes": 0.5},
-            lambda r: edits.transfers(r.graph, 0.5, r.between_nodes()),
-            single=False,
-        )
-    straggler = job.straggler
-    if straggler is not None:
-        slow = Cause(
-            "straggler",
-            {"straggler_slowdown": 1.0},
-            lambda r: edits.like_peers(r.graph, r.unit(straggler)),
-        )
-        yield slow
-        yield _both(slow, network)
-    if job.data_gap_ns > 1_000_000:
-        yield _both(host, network)
+    fast = Cause("network x2", {"transfers": 0.5}, lambda r: edits.transfers(r.graph, 0.5), False)
+    slow = Cause(
+        "straggler",
+        {"straggler_slowdown": 1.0},
+        lambda r: edits.like_peers(r.graph, r.unit(job.straggler or 0)),
+    )
+    every = (
+        (True, Cause("copies", {"copies": 0.0}, lambda r: edits.copies(r.graph))),
+        (True, Cause("launch cost", halved, lambda r: edits.launches(r.graph, 0.5), False)),
+        (waits, host),
+        (
+            job.loop_allocations,
+            Cause("allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, KINDS)),
+        ),
+        (True, Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph))),
+        (True, fast),
+        (
+            job.ranks_per_node < job.world,
+            Cause(
+                "network between nodes x2",
+                between,
+                lambda r: edits.transfers(r.graph, 0.5, r.between_nodes()),
+                False,
+            ),
+        ),
+        (slows, slow),
+        (slows, _both(slow, fast)),
+        (waits, _both(host, fast)),
+    )
+    return [cause for is_there, cause in every if is_there]
 
 
 def _both(one: Cause, other: Cause) -> Cause:

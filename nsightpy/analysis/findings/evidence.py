@@ -19,7 +19,8 @@ from nsightpy.analysis.findings.thresholds import (
     SHORT_SHARE,
     VOLTA,
 )
-from nsightpy.analysis.time_budget import UNUSED, TimeBudget
+from nsightpy.analysis.thresholds import MATERIAL
+from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.frames import Ints
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
@@ -285,7 +286,7 @@ class JobEvidence:
     @property
     def used(self) -> list[Evidence]:
         """The devices that did material work: a context on another one is no starved device."""
-        least = UNUSED * max((row.budget.busy_ns for row in self.devices), default=0)
+        least = MATERIAL * max((row.budget.busy_ns for row in self.devices), default=0)
         return [row for row in self.devices if row.window_ns and row.budget.busy_ns > least]
 
     def texts(self, *kinds: str) -> list[str]:

@@ -69,14 +69,14 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
 
     `work` has OPERATION_COLUMNS and name, `calls` are the graph launches, by start.
     """
-    done = launched(work, calls)
-    order = np.lexsort((done.call_start,))
-    count = np.diff(done.first)
+    of_calls = launched(work, calls)
+    order = np.lexsort((of_calls.call_start,))
+    count = np.diff(of_calls.first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     replay = np.repeat(rank, count)
-    by_replay = np.lexsort((work.ints("start_ns")[done.rows], replay))
-    rows, replay = done.rows[by_replay], replay[by_replay]
+    by_replay = np.lexsort((work.ints("start_ns")[of_calls.rows], replay))
+    rows, replay = of_calls.rows[by_replay], replay[by_replay]
     first = np.searchsorted(replay, np.arange(len(order)))
     start, end = work.ints("start_ns")[rows], work.ints("end_ns")[rows]
     call = launch_rows(work.take(rows[first]), calls)
@@ -148,8 +148,8 @@ def _chain(start: Ints, end: Ints, replay: Ints, edges: Ints) -> Ints:
         return edges
     ends = np.maximum(end, start + 1)
     by_end = np.argsort(ends, kind="stable")
-    place = np.searchsorted(ends[by_end], start, side="right") - 1
-    before = np.where(place >= 0, by_end[np.maximum(place, 0)], UNKNOWN)
+    ended_before = np.searchsorted(ends[by_end], start, side="right") - 1
+    before = np.where(ended_before >= 0, by_end[np.maximum(ended_before, 0)], UNKNOWN)
     before = np.where((before != UNKNOWN) & (replay[before] == replay), before, UNKNOWN)
     total, after = end - start, before
     while (after != UNKNOWN).any():

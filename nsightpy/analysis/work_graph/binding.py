@@ -38,7 +38,6 @@ from nsightpy.analysis.work_graph.idle_intervals import (
     Cause,
     Division,
     IdleIntervals,
-    IdleTime,
     idle_time,
 )
 from nsightpy.analysis.work_graph.launched_work import GRAPH, LaunchedWork, Mask
@@ -55,7 +54,10 @@ def binding(
     outside of CUDA.
     """
     idle = idle_time(launched, place)
-    opened, closed, before, after = idle.inside(window)
+    inside = idle[0] & window
+    opened, closed = inside.starts, inside.ends
+    at = np.searchsorted(idle[0].starts, opened, side="right") - 1
+    before, after = idle[1][at], idle[2][at]
     division = Division(closed - opened)
     device = _Device(launched, place, idle, opened, closed, after)
     faults = device.faults(after)
@@ -87,7 +89,7 @@ class _Device:
 
     launched: LaunchedWork
     place: int
-    idle: IdleTime
+    idle: tuple[Spans, Rows, Rows]
     opened: Ints
     closed: Ints
     after: Rows
@@ -145,7 +147,7 @@ class _Device:
     def latency(self) -> Ints:
         """How long after its call an operation of each kind begins where nothing runs: medians."""
         work, usual = self.launched, np.zeros(GRAPH + 1, dtype=np.int64)
-        after, opened = self.idle.after[1:-1], self.idle.spans.starts[1:-1]
+        after, opened = self.idle[2][1:-1], self.idle[0].starts[1:-1]
         alone = measure_inside(self.others, opened, work.start[after]) == 0
         alone &= work.launched_by[after] >= 0
         after, opened = after[alone], opened[alone]

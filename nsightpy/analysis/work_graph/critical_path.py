@@ -71,8 +71,7 @@ def critical_path(graph: WorkGraph) -> CriticalPath:
         at = int(np.argmax(end))
         node, lasting = int(marker[at]) + 1, -1
         if last[at]:
-            nodes, operations = graph.nodes.end_of(marker[at : at + 1])
-            node, lasting = int(nodes[0]), int(operations[0])
+            node, lasting = int(graph.nodes.ends[marker[at]]), int(marker[at])
         path, begin = [], int(begins[block])
         while node != ORIGIN and recorded[node] > begin:
             path.append(binds[node])
@@ -119,10 +118,8 @@ def _divided(graph: WorkGraph, rows: Ints, begin: int, lasting: int) -> Critical
     times[:-1, UNEXPLAINED] += left
     # the first edge may come from before that moment: what runs first is taken away first
     early = begin - int(graph.recorded[edges.target[0]] - times[0].sum()) if len(rows) else 0
-    for share, time in enumerate(times[0].tolist()):
-        cut = max(min(early, time), 0)
-        times[0, share] -= cut
-        early -= cut
+    if early > 0:
+        times[0] = np.diff(np.maximum(np.append(0, np.cumsum(times[0])) - early, 0))
     leads_to = np.where(edges.target <= len(work), edges.target - 1, -1)
     whose = np.append(np.where(edges.lasting >= 0, edges.lasting, leads_to), lasting)
     unit = np.where(whose >= 0, work.unit[whose], -1)

@@ -1,10 +1,9 @@
 """The nodes and edges of the work of all ranks (shared/reference: Critical Path Method, dPRO).
 
-A node is a moment: the begin of an operation, the end of a collective on one rank, the moment at
-which all ranks of a collective, or all hosts of an MPI call, are there, and on the host those
-moments that do not follow from the call before alone: the begin of a thread, the return of a
-blocking call, the hand-over from another thread. All calls between are lengths on the way from one
-of these to the next.
+A node is a moment: the begin of an operation, the moment at which all ranks of a collective, or all
+hosts of an MPI call, are there, and on the host those moments that do not follow from the call
+before alone: the begin of a thread, the return of a blocking call, the hand-over from another
+thread. All calls between are lengths on the way from one of these to the next.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.host_chain import Rows, changes, handed_over
+from nsightpy.analysis.work_graph.host_chain import changes, handed_over
 from nsightpy.analysis.work_graph.job_work import JobWork
 from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.frames import Ints
@@ -95,8 +94,7 @@ class Edges:
 class Nodes:
     """Where the nodes of a graph stand: 0 is the origin, then the begins of operations.
 
-    After these the ends of `members` of collectives, the meetings of these and of MPI calls, and
-    the nodes of the host.
+    After these the meetings of collectives and of MPI calls, and the nodes of the host.
     """
 
     work: JobWork
@@ -139,20 +137,18 @@ class Nodes:
         late = self.work.chain.end[calls.ints("call")] >= met
         return np.flatnonzero((calls.ints("exits") > 0) & (met != NO_TIME) & late)
 
-    def end_of(self, rows: Ints | Rows) -> tuple[Ints, Ints]:
-        """The node that an operation's end follows from, and whose duration lies between (-1)."""
-        at = np.full(len(self.work), -1, dtype=np.int64)
-        at[self.members[self.waits]] = np.flatnonzero(self.waits)
-        member = at[rows]
-        return (
-            np.where(member >= 0, 1 + len(self.work) + member, rows + 1),
-            np.where(member >= 0, -1, rows),
-        )
+    @cached_property
+    def ends(self) -> Ints:
+        """The node that each operation's end follows: its begin, or that all were there."""
+        ends = np.arange(len(self.work)) + 1
+        of_members = self.meeting[: len(self.members)]
+        ends[self.members[self.waits]] = self.meetings_at + of_members[self.waits]
+        return ends
 
     @property
     def meetings_at(self) -> int:
         """The node of the first meeting."""
-        return 1 + len(self.work) + len(self.members)
+        return 1 + len(self.work)
 
     @property
     def host_at(self) -> int:
@@ -247,7 +243,6 @@ def _own_length(work: JobWork, nodes: Nodes) -> Ints:
 def _blocked(work: JobWork, nodes: Nodes, node_of: Ints) -> Edges:
     """From what a blocking call waited for to its return, after the usual time to wake up."""
     chain, (call, row) = work.chain, work.awaited
-    source, lasting = nodes.end_of(row)
     ended = work.end[row]
     late = chain.end[call] - ended
     latest = np.full(len(chain), NO_TIME)
@@ -255,4 +250,4 @@ def _blocked(work: JobWork, nodes: Nodes, node_of: Ints) -> Edges:
     # the last of all that a call waits for is what it wakes up after
     waited = (ended == latest[call]) & (ended > chain.start[call])
     lag = np.minimum(typical(late, chain.labels.codes[call], waited, np.zeros_like(late)), late)
-    return Edges.of(BLOCKED, source, node_of[2 * call + 1], lag=lag, lasting=lasting)
+    return Edges.of(BLOCKED, nodes.ends[row], node_of[2 * call + 1], lag=lag, lasting=row)

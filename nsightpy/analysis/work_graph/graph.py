@@ -61,9 +61,7 @@ class WorkGraph:
         """The graph of work that is on one clock."""
         nodes = Nodes(work)
         host, into_host, host_times = host_of(work, nodes)
-        recorded = np.concatenate(
-            [[0], work.start, work.end[nodes.members], nodes.met, host_times]
-        ).astype(np.int64)
+        recorded = np.concatenate([[0], work.start, nodes.met, host_times]).astype(np.int64)
         lasting, stay = work.end - work.start, nodes.members[nodes.waits]
         lasting[stay] = work.end[stay] - nodes.met[nodes.meeting[: len(nodes.members)][nodes.waits]]
         arrived, launched = _launches(work, host)
@@ -117,8 +115,7 @@ def _on_device(work: JobWork, nodes: Nodes, arrived: Ints) -> list[Edges]:
     data moves to the end on each rank.
     """
     rows = np.flatnonzero(work.previous >= 0)
-    previous, (producer, consumer) = work.previous[rows], work.events
-    source, lasting = nodes.end_of(previous)
+    previous, (producer, consumer) = work.previous[rows].astype(np.int64), work.events
     free = work.end[previous]
     late = work.start[rows] - free
     waits = np.zeros(len(work), dtype=np.bool_)
@@ -130,14 +127,12 @@ def _on_device(work: JobWork, nodes: Nodes, arrived: Ints) -> list[Edges]:
     queued &= ~soon | (work.end[before] <= free)
     lag = np.minimum(typical(late, work.unit[rows], queued, np.zeros_like(late)), late)
     forward = work.end[producer] <= work.start[consumer]
-    ended, lasted = nodes.end_of(producer[forward])
-    met, stays = nodes.meetings_at + nodes.meeting[: len(nodes.members)], nodes.waits
-    ends = 1 + len(work) + np.flatnonzero(stays)
+    producer, consumer = producer[forward], consumer[forward]
+    met = nodes.meetings_at + nodes.meeting[: len(nodes.members)]
     return [
-        Edges.of(DEVICE, source, rows + 1, lag=lag, lasting=lasting),
-        Edges.of(DEVICE, ended, consumer[forward] + 1, lasting=lasted),
+        Edges.of(DEVICE, nodes.ends[previous], rows + 1, lag=lag, lasting=previous),
+        Edges.of(DEVICE, nodes.ends[producer], consumer + 1, lasting=producer),
         Edges.of(DEVICE, nodes.members + 1, met),
-        Edges.of(DEVICE, met[stays], ends, lasting=nodes.members[stays]),
     ]
 
 
@@ -150,9 +145,8 @@ def _inferred(graph: WorkGraph) -> Edges:
     rows = np.flatnonzero(graph.residual[1 : len(work) + 1] > SOON_NS)
     before, soon = _ended_before(work, rows)
     rows, before = rows[soon], before[soon]
-    source, lasting = nodes.end_of(before)
     late = work.start[rows] - work.end[before]
-    return Edges.of(DEVICE, source, rows + 1, lag=late, lasting=lasting)
+    return Edges.of(DEVICE, nodes.ends[before], rows + 1, lag=late, lasting=before)
 
 
 def _ended_before(work: JobWork, rows: Ints) -> tuple[Ints, Mask]:

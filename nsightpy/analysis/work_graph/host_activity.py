@@ -8,25 +8,22 @@ from functools import partial
 
 import numpy as np
 
-from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
+from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, spans_of, union
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, MODULE, MPI, OTHER, WAIT
 from nsightpy.analysis.work_graph.idle_intervals import NO_ROW, Cause, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.analysis.work_graph.thresholds import (
+    LEAST_CALL,
+    LEAST_COVERED,
+    LEAST_PART,
+    LEAST_SAMPLES,
+    MOST_LASTED,
+)
+from nsightpy.frames import Floats, Frame, Ints, Labels
 from nsightpy.units import format_time
 
 _NUMBER = re.compile(r"\d+")
-# A kind of range, a function of the OS or a sampled function is named from this share on.
-LEAST_COVERED = 0.5
-LEAST_OS = 0.25
-LEAST_SAMPLES = 5
-# Whether a thread ran is said where context switches were recorded for this share of the time.
-LEAST_KNOWN = 0.95
 ON_CPU = "thread on a CPU"
-# Of an interval: what took less is not named.
-LEAST_PART = 0.05
-# Ranges that cover most of the whole window explain nothing.
-MOST_LASTED = 0.9
 # What waits for files, consoles, sockets or a time, by its names in the C library; the driver
 # itself polls and makes ioctls.
 INS_AND_OUTS = re.compile(
@@ -86,7 +83,7 @@ def activity(
     name, share = most_in(time, chain.frame(calls[chain.kind[calls] == OTHER]))
     parts = (
         (int(idle.times[row, Cause.IMBALANCE]), "waiting for another device"),
-        (outside, f"in {name}" if share > 0.5 else "outside CUDA"),
+        (outside, f"in {name}" if share > LEAST_COVERED else "outside CUDA"),
         (waiting, "in blocking calls"),
         (spent[ALLOCATION], "allocating"),
         (spent[MODULE], "loading code"),
@@ -110,7 +107,7 @@ def described(time: Spans, events: HostEvents, window: Spans) -> str:
         parts.append(f"{_percent(share)} inside range {name!r}")
     for frame, where in ((events.mpi_calls, "in"), (events.os_calls, "in the OS call")):
         call, share = most_in(time, frame)
-        if share >= LEAST_OS:
+        if share >= LEAST_CALL:
             parts.append(f"{_percent(share)} {where} {call}")
     if sampled := most_sampled(time, events.samples):
         parts.append(f"CPU samples: {sampled}")
@@ -123,30 +120,31 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
     """The shortest kind of range that covers at least half of a set of time, if any."""
     if not time.total or not ranges.rows:
         return "", 0.0
-    start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
-    names = ranges.labels("name").merged()
-    covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
-    count = len(names.values)
-    by_name = np.bincount(names.codes, weights=covered, minlength=count)
-    lasted = np.bincount(names.codes, weights=(end - start).astype(np.float64), minlength=count)
-    explains = (by_name >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
-    enough = np.flatnonzero(explains)
-    if not len(enough):
+    names, covered = _covered(time, ranges)
+    length = (ranges.ints("end_ns") - ranges.ints("start_ns")).astype(np.float64)
+    lasted = np.bincount(names.codes, weights=length, minlength=len(names.values))
+    explains = (covered >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
+    if not explains.any():
         return "", 0.0
-    best = int(enough[np.argmin(lasted[enough])])
-    return names.values[best], min(float(by_name[best]) / time.total, 1.0)
+    best = int(np.argmin(np.where(explains, lasted, np.inf)))
+    return names.values[best], min(float(covered[best]) / time.total, 1.0)
 
 
 def most_in(time: Spans, calls: Frame) -> tuple[str, float]:
     """The function that took the most of a set of time, and the share of all calls in it."""
     if not time.total or not calls.rows:
         return "", 0.0
-    start, end = calls.ints("start_ns"), calls.ints("end_ns")
-    covered = measure_before(time, end) - measure_before(time, start)
-    names = calls.labels("name").merged()
+    names, covered = _covered(time, calls)
+    return names.values[int(np.argmax(covered))], overlap_total(spans_of(calls), time) / time.total
+
+
+def _covered(time: Spans, events: Frame) -> tuple[Labels, Floats]:
+    """How much of a set of time the events of each name take, added up, in ns."""
+    names = events.labels("name").merged()
+    start, end = events.ints("start_ns"), events.ints("end_ns")
+    covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
     by_name = np.bincount(names.codes, weights=covered, minlength=len(names.values))
-    share = overlap_total(union(start, end), time) / time.total
-    return names.values[int(np.argmax(by_name))], share
+    return names, by_name.astype(np.float64)
 
 
 def most_sampled(time: Spans, samples: Frame) -> str:
@@ -171,9 +169,9 @@ def _on_cpu(time: Spans, runs: Frame) -> float | None:
         return None
     start, end = runs.ints("start_ns"), runs.ints("end_ns")
     known = Spans.of(int(start.min()), int(end.max()))
-    if overlap_total(known, time) < LEAST_KNOWN * time.total:
+    if overlap_total(known, time) < time.total:
         return None
-    return overlap_total(union(start, end), time) / time.total
+    return overlap_total(spans_of(runs), time) / time.total
 
 
 def time_in(events: Frame, names: re.Pattern[str]) -> Spans:

@@ -107,9 +107,9 @@ class Division:
     def give(self, cause: int, rows: Ints, time: Ints) -> Ints:
         """So much of the time of some intervals has this cause, but no more than is left."""
         part: Ints = np.minimum(time, self.left[rows])
-        some = np.flatnonzero(part)
-        self.times[rows[some], cause] += part[some]
-        self.left[rows[some]] -= part[some]
+        filled = np.flatnonzero(part)
+        self.times[rows[filled], cause] += part[filled]
+        self.left[rows[filled]] -= part[filled]
         return part
 
     def rest(self, cause: int, mask: NDArray[np.bool_]) -> None:
@@ -118,26 +118,11 @@ class Division:
         self.give(cause, rows, self.left[rows])
 
 
-@dataclass(frozen=True, slots=True)
-class IdleTime:
+def idle_time(work: LaunchedWork, place: int) -> tuple[Spans, Rows, Rows]:
     """When a place was idle, from before its first operation until after its last one.
 
-    `before` and `after` are the rows of the work around each interval, -1 for none.
+    And the rows of the work before and after each interval, -1 for none.
     """
-
-    spans: Spans
-    before: Rows
-    after: Rows
-
-    def inside(self, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
-        """The part in a window: [opened, closed), and the rows before and after."""
-        inside = self.spans & window
-        at = np.searchsorted(self.spans.starts, inside.starts, side="right") - 1
-        return inside.starts, inside.ends, self.before[at], self.after[at]
-
-
-def idle_time(work: LaunchedWork, place: int) -> IdleTime:
-    """All the time in which a place did nothing."""
     rows = np.flatnonzero(work.place == place)
     order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
     start, end = work.start[order], work.end[order]
@@ -155,7 +140,7 @@ def idle_time(work: LaunchedWork, place: int) -> IdleTime:
     idle = Spans(np.append(past[first], reach[-1]), np.append(start[first], -NEVER))
     after = np.append(order[np.searchsorted(start, start[first])], np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
-    return IdleTime(idle, before, after)
+    return idle, before, after
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,6 @@ MEETING_COLUMNS = ("pid", "start_ns", "instance", "enters", "exits")
 NO_MEETINGS = Frame({"report": Labels.of(()), **dict.fromkeys(MEETING_COLUMNS, constant(0, 0))})
 
 Unit = tuple[str, int, int]
-Ends = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,11 @@ def job_work(
     """The work of all parts; without an alignment on the clock that they have."""
     pids = [part.pids() for part in parts]
     processes = [(part, pid) for part, own in zip(parts, pids, strict=True) for pid in own.tolist()]
+    # from when until when the stretch of each process is
+    ends = [
+        _aligned(part.report, alignment, np.full(2, pid), np.asarray([part.low, part.high]))
+        for part, pid in processes
+    ]
     numbered = [*zip(parts, pids, np.cumsum([0, *map(len, pids)])[:-1].tolist(), strict=True)]
     whole = WorkFrames.concatenate([_moved(*part, alignment) for part in numbered])
     work = launched_work(whole.work, whole.communication, whole.calls)
@@ -74,9 +78,6 @@ def job_work(
     unit = np.asarray([units.index(owner) for owner in owners], dtype=np.int64)
     block = np.asarray([part.block for part, *_ in of_place], dtype=np.int64)
     first = {work.places[place][0]: int(unit[place]) for place in reversed(range(len(unit)))}
-    ends = {
-        process: _ends(*processes[process], alignment) for process in {*first, *chain.processes}
-    }
     of_thread = [(first.get(process, -1), *ends[process]) for process in chain.processes]
     of_call = np.asarray(of_thread, dtype=np.int64).reshape(-1, 3)[chain.thread]
     opened, closed, marker, last = _blocks(work, block, unit, ends)
@@ -124,15 +125,8 @@ def _aligned(report: str, alignment: Alignment | None, pid: Ints, times: Ints) -
     return moved
 
 
-def _ends(part: WorkFrames, pid: int, alignment: Alignment | None) -> Ends:
-    """From when until when the stretch of a process is, in ns; NO_TIME of a whole report."""
-    ends = np.asarray([part.low, part.high])
-    low, high = _aligned(part.report, alignment, np.full(2, pid), ends).tolist()
-    return low, high
-
-
 def _blocks(
-    work: LaunchedWork, block: Ints, unit: Ints, ends: Mapping[int, Ends]
+    work: LaunchedWork, block: Ints, unit: Ints, ends: Sequence[Ints]
 ) -> tuple[Ints, Ints, Ints, Mask]:
     """When the blocks of JobWork opened and closed, their markers, and which of those are last."""
     shape = (1 + int(block.max(initial=-1)), 1 + int(unit.max(initial=-1)))
@@ -141,7 +135,7 @@ def _blocks(
     for place, at in enumerate(zip(block.tolist(), unit.tolist(), strict=True)):
         rows = np.flatnonzero(work.place == place)
         start, end = work.start[rows], work.end[rows]
-        low, high = ends[work.places[place][0]]
+        low, high = ends[work.places[place][0]].tolist()
         is_whole = low == NO_TIME
         opened[at], closed[at] = (start.min(), end.max()) if is_whole else (low, high)
         after = np.zeros(len(rows), dtype=np.bool_) if is_whole else start >= high
@@ -163,8 +157,9 @@ def _instances(work: LaunchedWork, owners: Sequence[Unit], alignment: Alignment 
         low, high = np.searchsorted(ledger.unit, (number, number + 1))
         own = ledger.starts[low:high] - (fit.epoch_ns - alignment.base_ns)
         starts = fit.to_aligned(own) - alignment.base_ns
-        places = [n for n, of in enumerate(owners) if of == (fit.report, unit.pid, unit.device)]
-        rows = np.flatnonzero(np.isin(work.place, places) & (work.kind == COMMUNICATION))
+        owner = (fit.report, unit.pid, unit.device)
+        is_own = np.asarray([one == owner for one in owners], dtype=np.bool_)[work.place]
+        rows = np.flatnonzero(is_own & (work.kind == COMMUNICATION))
         at = np.minimum(np.searchsorted(starts, work.start[rows]), high - low - 1)
         same = starts[at] == work.start[rows]
         found[rows[same]] = alignment.instances.number[low:high][at[same]]

@@ -99,10 +99,8 @@ def _begins(graph: WorkGraph, times: Ints) -> Ints:
 def _ends(graph: WorkGraph, times: Ints, lasting: Ints) -> Ints:
     """When each block ends: with the last unit's marker, or where it has none with its last end."""
     work = graph.work
-    node, rest = graph.nodes.end_of(np.arange(len(work)))
     ended = np.full(work.marker.shape, NEVER)
-    ends = times[node] + np.where(rest >= 0, lasting[rest], 0)
-    np.maximum.at(ended, (work.block, work.unit), ends)
+    np.maximum.at(ended, (work.block, work.unit), times[graph.nodes.ends] + lasting)
     at = np.where(work.last, ended, times[work.marker + 1])
     whole: Ints = np.where(work.marker >= 0, at, NEVER).max(axis=1, initial=NEVER)
     return whole

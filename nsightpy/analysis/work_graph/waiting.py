@@ -51,16 +51,12 @@ class Queues:
         table = [numbers.get(stream, len(numbers)) for stream in streams]
         return np.asarray(table, dtype=np.int64)[codes]
 
-    def _at(self, stream: Ints, times: Ints, before: int) -> Ints:
-        """The operation at so many places before what is enqueued at a time; -1 for none."""
-        place = positions(self._enqueued, (stream, times)) - before
+    def enqueued(self, stream: Ints, times: Ints, before: int = 1) -> Ints:
+        """The last operation enqueued on each stream before a time, or the next; -1 for none."""
+        at = positions(self._enqueued, (stream, times)) - before
         bounds = np.append(self.work.bounds, [0, 0])
-        there = (place >= bounds[stream]) & (place < bounds[stream + 1])
-        return np.where(there, np.append(self.work.by_stream, -1)[np.where(there, place, -1)], -1)
-
-    def last_enqueued(self, stream: Ints, times: Ints) -> Ints:
-        """The last operation enqueued on each stream before a time; -1 for none."""
-        return self._at(stream, times, 1)
+        there = (at >= bounds[stream]) & (at < bounds[stream + 1])
+        return np.append(self.work.by_stream, -1)[np.where(there, at, -1)]
 
     @cached_property
     def _records(self) -> tuple[Frame, Ints]:
@@ -68,7 +64,7 @@ class Queues:
         recorded = launch_starts(self.frames.events, self.frames.calls)
         dated = recorded != NO_TIME
         records = self.frames.events.take(dated)
-        return records, self.last_enqueued(self._streams_of(records), recorded[dated])
+        return records, self.enqueued(self._streams_of(records), recorded[dated])
 
     def _recorded(self, waits: Frame) -> Ints:
         """The operation with which the record is done that each wait names; -1: not known."""
@@ -86,7 +82,7 @@ class Queues:
         waits = self.frames.synchronizations
         waits = waits.take(waits.labels("kind").equals([WAIT_KIND]))
         producer = self._recorded(waits)
-        consumer = self._at(self._streams_of(waits), waits.ints("start_ns"), 0)
+        consumer = self.enqueued(self._streams_of(waits), waits.ints("start_ns"), before=0)
         both = (producer >= 0) & (consumer >= 0)
         return producer[both], consumer[both]
 
@@ -135,7 +131,7 @@ class Queues:
         codes = distinct_pairs(*np.concatenate([owners, own], axis=1))[1].astype(np.int64)
         contexts, context = np.split(codes, [owners.shape[1]])
         pairs = (
-            (on_stream, self.last_enqueued(stream, chain.start[on_stream])),
+            (on_stream, self.enqueued(stream, chain.start[on_stream])),
             (call[of_event], self._recorded(waits.take(of_event))),
             self._of_streams(call[of_context], context, contexts),
         )
@@ -147,7 +143,7 @@ class Queues:
         for one in np.unique(owner):
             of_owner, streams = calls[owner == one], np.flatnonzero(owners == one)
             call, stream = np.repeat(of_owner, len(streams)), np.tile(streams, len(of_owner))
-            pairs.append((call, self.last_enqueued(stream, self.work.chain.start[call])))
+            pairs.append((call, self.enqueued(stream, self.work.chain.start[call])))
         return _joined(pairs)
 
     def _last_ended(self, calls: Ints) -> Pairs:

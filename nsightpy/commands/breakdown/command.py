@@ -10,6 +10,7 @@ from typing import Annotated
 from nsightpy.analysis.communication import doubtful_names, is_communication
 from nsightpy.analysis.intervals import NOTHING, Spans, difference
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget, activity
 from nsightpy.analysis.work_graph.idle_intervals import (
     CAUSES as IDLE_CAUSES,
@@ -65,8 +66,6 @@ EXCLUSIVE = fields_in(
 )
 PLACE = (Field("rank", "id", importance=1), Field("device", "id", importance=2))
 FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED, *EXCLUSIVE)
-# From this part of a device's window on people see a cause.
-LEAST_CAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def _for_people(table: Table) -> Table:
     matter = [
         cause.name
         for cause in CAUSES
-        if any(number(r[cause.name]) > LEAST_CAUSE * number(r["window_ns"]) for r in records)
+        if any(number(r[cause.name]) > MATERIAL * number(r["window_ns"]) for r in records)
     ]
     matter.sort(key=lambda name: -sum(number(record[name]) for record in records))
     shown = [field for field in table.fields if field not in (*CAUSES, *WAITS, *EXCLUSIVE)]

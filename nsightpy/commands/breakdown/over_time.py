@@ -143,8 +143,13 @@ def _shares(
         kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
         communicates = is_communication(kernels.labels("name"), communication)
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
-        done = activity(kernels, communicates, operations, graphs).inside(window)
-        sets = (done.busy, done.compute, done.communication, done.memory)
+        activity_in = activity(kernels, communicates, operations, graphs).inside(window)
+        sets = (
+            activity_in.busy,
+            activity_in.compute,
+            activity_in.communication,
+            activity_in.memory,
+        )
         # rows of damaged exports name processes that the report does not
         stretches = edges.get((str(report.path), pid), first)
         if stretches is None:

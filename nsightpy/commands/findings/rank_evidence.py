@@ -23,7 +23,7 @@ from nsightpy.analysis.ranks.collective_groups import (
 )
 from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
-from nsightpy.analysis.time_budget import UNUSED
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.commands.collectives.command import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query import SystemReport
@@ -226,7 +226,7 @@ def _late_cost(row: Evidence, late: Group, rows: Sequence[Evidence]) -> Group:
 
 def _uneven(row: Evidence, rows: Sequence[Evidence]) -> Group:
     """What a device computes beyond the mean of all, where it is the one that computes longest."""
-    least = UNUSED * max(other.budget.busy_ns for other in rows)
+    least = MATERIAL * max(other.budget.busy_ns for other in rows)
     used = [other for other in rows if other.window_ns and other.budget.busy_ns > least]
     work = _comparable(used)
     mean = sum(work) / max(len(work), 1)

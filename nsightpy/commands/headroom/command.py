@@ -13,6 +13,7 @@ from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.selection.headroom import LOOSE, StepParts, match, step_parts
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.selection.thresholds import APART
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, replayed_gains, row_of
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.names import brief
@@ -39,7 +40,6 @@ from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
 from nsightpy.units import counted, format_time
 
-WORTH_A_ROW = 0.01
 _NAME_WIDTH = 60
 
 
@@ -105,12 +105,12 @@ def _combined(
     states = [part.states for part in values]
     hit = {id(kernel.match.measured) for kernel in kernels if kernel.match is not None}
 
-    def told(known: Replayed) -> Headroom:
+    def shown(job_replay: Replayed) -> Headroom:
         gained, together = kernels, None
-        if known.work is not None:
-            gained, together = replayed_gains(kernels, step, known.work)
-        worth = [k for k in gained if k.match is not None or k.covered_ns >= WORTH_A_ROW * step]
-        made = Headroom(
+        if job_replay.work is not None:
+            gained, together = replayed_gains(kernels, step, job_replay.work)
+        worth = [k for k in gained if k.match is not None or k.covered_ns >= MATERIAL * step]
+        table = Headroom(
             "headroom",
             FIELDS,
             tuple(row_of(kernel, step) for kernel in worth),
@@ -118,17 +118,17 @@ def _combined(
             step_ns=step,
             unit="step" if all(states) else "window",
             unmatched=tuple(kernel for kernel in measured if id(kernel) not in hit),
-            replay=known.record(),
+            replay=job_replay.record(),
         )
         if together is not None:
-            made = replace(made, gain_share=min(together, made.ceiling_share or 0.0))
+            table = replace(table, gain_share=min(together, table.ceiling_share or 0.0))
         steady = steady_notes(state for of_report in states for state in of_report)
-        return replace(made, notes=(*headroom_notes(made), *known.notes, *steady))
+        return replace(table, notes=(*headroom_notes(table), *job_replay.notes, *steady))
 
     if not any(kernel.roof for kernel in kernels):
-        return told(Replayed())
+        return shown(Replayed())
     job = job_of_work(parts.ranks, [(report, part.recorded) for report, part in parts.results])
-    return replayed(job, parts.scope, communication, told, by_variant=True)
+    return replayed(job, parts.scope, communication, shown, by_variant=True)
 
 
 def _part_of(
@@ -160,20 +160,18 @@ def _part_of(
     return Part(parts, int(clocks.max(initial=0)), list(states.values()), work)
 
 
-def headroom_notes(made: Headroom) -> Iterator[str]:
+def headroom_notes(table: Headroom) -> Iterator[str]:
     """The notes of a table of headroom, most important first."""
-    matched = [kernel for kernel in made.kernels if kernel.match is not None]
-    if made.kernels and not matched:
+    matched = [kernel for kernel in table.kernels if kernel.match is not None]
+    if table.kernels and not matched:
         yield (
             "Nothing that ncu measured is a kernel of these reports, by name: it is of another "
             "program, or of another build of it."
         )
-    if made.step_ns:
-        yield from _gains(made)
+    if table.step_ns:
+        yield from _gains(table)
     if roofless := [kernel for kernel in matched if kernel.roof is None]:
-        why = dict.fromkeys(
-            str(text) for k in roofless if k.match for text in k.match.measured.typical.missing
-        )
+        why = dict.fromkeys(str(text) for k in roofless if k.typical for text in k.typical.missing)
         have = "has" if len(roofless) == 1 else "have"
         yield (
             f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
@@ -191,38 +189,38 @@ def headroom_notes(made: Headroom) -> Iterator[str]:
             f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
             "ceilings are guesses, and no part of the sum."
         )
-    if alone := [kernel for kernel in made.kernels if kernel.match is None]:
-        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
+    if alone := [kernel for kernel in table.kernels if kernel.match is None]:
+        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(table.step_ns, 1)
         names = _first(_brief(kernel.variant.base or kernel.variant.name) for kernel in alone)
         yield (
             f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
-            f"{made.unit} ({names}); `nsightpy select` prints the commands for them."
+            f"{table.unit} ({names}); `nsightpy select` prints the commands for them."
         )
-    if made.unmatched:
-        launches = [kernel.first for kernel in made.unmatched]
+    if table.unmatched:
+        launches = [kernel.first for kernel in table.unmatched]
         names = _first(f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches)
         seen = counted(len(launches), "kernel")
         yield f"Measured, but not seen by nsys: {seen} ({names})."
 
 
-def _gains(made: Headroom) -> Iterator[str]:
+def _gains(table: Headroom) -> Iterator[str]:
     """The measured kernel with the highest ceiling, what shares are of, and the ceiling of all."""
-    step, together = made.step_ns, made.ceiling_share
-    top = next(iter(made.measured), None)
+    step, together = table.step_ns, table.ceiling_share
+    top = next(iter(table.measured), None)
     if top is not None and top.roof is not None and top.gain_ns is not None:
         replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
         yield (
-            f"{_brief(top.name)} is {100 * top.covered_ns / step:.1f} % of the {made.unit} and "
+            f"{_brief(top.name)} is {100 * top.covered_ns / step:.1f} % of the {table.unit} and "
             f"runs at {100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
             f"{100 * top.gain_ns / step:.1f} % to gain{replayed}."
         )
-    yield f"share is of the {made.unit}: {format_time(step)} over the windows of all devices."
-    if together is not None and len(made.measured) > 1:
-        covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
-        replayed = "" if made.gain_share is None else f"; a replay gains {made.gain_share:.1%}"
+    yield f"share is of the {table.unit}: {format_time(step)} over the windows of all devices."
+    if together is not None and len(table.measured) > 1:
+        covered = sum(kernel.disjoint_ns for kernel in table.measured) / step
+        replayed = "" if table.gain_share is None else f"; a replay gains {table.gain_share:.1%}"
         yield (
-            f"Together {len(made.measured)} measured kernels take {100 * covered:.1f} % of the "
-            f"{made.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
+            f"Together {len(table.measured)} measured kernels take {100 * covered:.1f} % of the "
+            f"{table.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
             f"which several ran counts once{replayed})."
         )
 

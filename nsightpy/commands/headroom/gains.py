@@ -15,7 +15,7 @@ from nsightpy.analysis.tally import merge
 from nsightpy.analysis.work_graph.edits import operations
 from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.results import Field, Table, Value
-from nsightpy.results.rooflines import Roof, RooflineVariant
+from nsightpy.results.rooflines import Roof, RooflineLaunch, RooflineVariant
 
 # Shares of the step: kernels with a lower ceiling gain nothing that matters.
 WORTH_A_REPLAY = 0.001
@@ -53,7 +53,6 @@ class Kernel:
     instances: int
     median_ns: float
     match: Match | None
-    roof: Roof | None
     reason: str = ""
     gain_share: float | None = None
 
@@ -62,8 +61,18 @@ class Kernel:
         return self.variant.any_name
 
     @property
+    def typical(self) -> RooflineLaunch | None:
+        """The measured launch that stands for all."""
+        return None if self.match is None else self.match.measured.typical
+
+    @property
+    def roof(self) -> Roof | None:
+        """The nearest one."""
+        return None if self.typical is None else self.typical.nearest_roof
+
+    @property
     def ncu_ns(self) -> int | None:
-        return None if self.match is None else self.match.measured.typical.duration_ns
+        return None if self.typical is None else self.typical.duration_ns
 
     @property
     def ratio(self) -> float | None:
@@ -115,13 +124,9 @@ class Headroom(Table):
 
         step_ns sums the windows of all devices; ceiling_share is over disjoint time.
         """
+        about = ("name", "grid", "block")
         alone = [
-            {
-                "name": kernel.first.name,
-                "grid": kernel.first.grid,
-                "block": kernel.first.block,
-                "launches": len(kernel.launches),
-            }
+            {**{n: getattr(kernel.first, n) for n in about}, "launches": len(kernel.launches)}
             for kernel in self.unmatched
         ]
         return {
@@ -138,34 +143,26 @@ def gains(
 ) -> list[Kernel]:
     """The variants of all reports with their measurements, largest gain first."""
     statistics = merge([part.times for part in parts]).statistics()
-    made = []
-    for group, key in enumerate(statistics.keys):
+    kernels = []
+    medians = zip(statistics.instances.tolist(), statistics.median.tolist(), strict=True)
+    for key, (instances, median) in zip(statistics.keys, medians, strict=True):
         variant = variant_of(key)
-        matched = match(variant, measured)
-        typical = None if matched is None else matched.measured.typical
-        median = float(statistics.median[group])
-        reason = ""
-        if typical is not None and matched is not None and matched.way != LOOSE:
-            profiled = typical.machine.sm_hz
-            reason = unlike(median, typical.duration_ns or 0, profiled, clock_hz or None)
-        made.append(
-            Kernel(
-                variant,
-                sum(part.variants.get(variant, 0) for part in parts),
-                sum(part.disjoint.get(variant, 0) for part in parts),
-                int(statistics.instances[group]),
-                median,
-                matched,
-                None if typical is None else typical.nearest_roof,
-                reason,
-            )
+        covered, disjoint = (
+            sum(times.get(variant, 0) for times in of_parts)
+            for of_parts in ([p.variants for p in parts], [p.disjoint for p in parts])
         )
+        matched = match(variant, measured)
+        kernel = Kernel(variant, covered, disjoint, instances, median, matched)
+        if kernel.typical is not None and matched is not None and matched.way != LOOSE:
+            clocks = kernel.typical.machine.sm_hz, clock_hz or None
+            kernel = replace(kernel, reason=unlike(median, kernel.ncu_ns or 0, *clocks))
+        kernels.append(kernel)
 
     def order(kernel: Kernel) -> tuple[object, ...]:
         unmatched = kernel.match is None
         return (-(kernel.gain_ns or 0), unmatched, -kernel.covered_ns, kernel.variant.order)
 
-    return sorted(made, key=order)
+    return sorted(kernels, key=order)
 
 
 def replayed_gains(
@@ -194,9 +191,8 @@ def replayed_gains(
 
 def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
     """One row of the table."""
-    typical = None if kernel.match is None else kernel.match.measured.typical
+    typical, roof, gain = kernel.typical, kernel.roof, kernel.gain_ns
     speed = None if typical is None else typical.speed
-    gain = kernel.gain_ns
     return (
         kernel.name,
         kernel.covered_ns / step_ns if step_ns else None,
@@ -204,13 +200,13 @@ def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
         kernel.ncu_ns,
         None if speed is None else speed.compute_pct,
         None if speed is None else speed.memory_pct,
-        None if kernel.roof is None else kernel.roof.fraction,
+        None if roof is None else roof.fraction,
         None if speed is None else speed.classification,
         None if gain is None or not step_ns else gain / step_ns,
         kernel.gain_share,
         kernel.ratio,
         None if kernel.match is None else kernel.match.way,
-        None if kernel.roof is None else kernel.roof.name,
+        None if roof is None else roof.name,
         shaped(kernel.variant.grid),
         shaped(kernel.variant.block),
         kernel.instances,

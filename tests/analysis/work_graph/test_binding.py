@@ -79,9 +79,6 @@ def pair(gap: int, *between: Call, **second: int) -> WorkFrames:
     return part([*(c for c, _ in warm), first, *moved, call], [*(o for _, o in warm), begun, op])
 
 
-IDLE = Spans.of(1 * MS, 20 * MS)
-
-
 def test_gaps_between_two_migrations_are_unified_memory_however_long() -> None:
     made = part(
         [Call(0, 4 * US, LAUNCH, 1), Call(400 * MS, 4 * US, LAUNCH, 2)],
@@ -96,17 +93,6 @@ def test_gaps_between_two_migrations_are_unified_memory_however_long() -> None:
     assert found.totals["unified-memory"] >= 299 * MS - 10 * US
 
 
-def test_a_short_gap_before_a_launch_is_launch_bound() -> None:
-    found = causes(pair(40 * US), Spans.of(1 * MS + 10 * US, 1 * MS + 110 * US))
-    assert list(found) == ["launch-bound"]
-
-
-def test_a_long_one_is_a_host_gap_but_for_its_launch() -> None:
-    found = causes(pair(8 * MS), Spans.of(1 * MS + 10 * US, 9 * MS + 69 * US))
-    assert found["host-gap"] == 8 * MS
-    assert set(found) <= {"host-gap", "launch-bound"}
-
-
 def test_what_follows_a_blocking_call_is_its_drain() -> None:
     # synchronises 190 us before the kernel ends, returns 10 us after it
     window = Spans.of(1 * MS + 10 * US, 1 * MS + 160 * US)
@@ -116,22 +102,6 @@ def test_what_follows_a_blocking_call_is_its_drain() -> None:
     found = causes(pair(100 * US, Call(-30 * US, 40 * US, "cudaDeviceSynchronize")), window)
     assert found["sync-drain"] == 40 * US
     assert found["launch-bound"] > 40 * US
-
-
-def test_allocations_and_loading_have_their_own_causes() -> None:
-    between = (Call(10 * US, 300 * US, "cudaMalloc"), Call(400 * US, 200 * US, "cuModuleLoadData"))
-    found = causes(pair(700 * US, *between), Spans.of(1 * MS + 10 * US, 1 * MS + 759 * US))
-    assert (found["allocation"], found["first-launch"]) == (300 * US, 200 * US)
-
-
-def test_the_first_launch_of_a_kernel_loads_it() -> None:
-    usual, first = launched(1, 0), Call(1 * MS, 3 * MS, LAUNCH, 2)
-    more = launched(3, 6 * MS)
-    made = part(
-        [usual[0], first, more[0]],
-        [usual[1], Op(4 * MS + 5 * US, 50 * US, 2, "other"), more[1]],
-    )
-    assert causes(made, Spans.of(500 * US, 4 * MS))["first-launch"] == 3 * MS - 4 * US
 
 
 def test_what_is_beside_a_long_first_launch_is_no_stretch_outside_cuda() -> None:

@@ -46,6 +46,16 @@ def graph_of(programs: list[list[Step]], ranks: list[Recorded]) -> WorkGraph:
     return WorkGraph.of_work(replace(work, instance=instance))
 
 
+def alone(program: list[Step], *stretches: tuple[int, int]) -> WorkGraph:
+    """The graph of one rank, whole or in stretches."""
+    (rank,) = run([program])
+    windows = stretches or (None,)
+    parts = [
+        part_of(rank, program, "rank0", window, block=block) for block, window in enumerate(windows)
+    ]
+    return WorkGraph.of(parts)
+
+
 def finished(ranks: list[Recorded]) -> int:
     return max(rank.finished for rank in ranks)
 
@@ -140,7 +150,7 @@ def test_a_stretch_of_two_periods_holds_two_gaps_wherever_it_begins(offset: int)
     gaps = [one.start for one in rank.calls[::3]]
     length = gaps[3] - gaps[1]
     low = gaps[1] - 4_000_000 + offset
-    graph = WorkGraph.of([part_of(rank, program, "rank0", (low, low + length))])
+    graph = alone(program, (low, low + length))
     assert replay(graph).gain_ns == 0
     found = replay(graph, edits.host_gaps(graph))
     assert found.length_ns == length
@@ -210,8 +220,7 @@ def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -
     queued = [Step("launch", length=90_000), Step("launch", length=30_000), Step("sync")]
     program = [*queued, Step("launch", length=10_000), Step("sync")]
     program += [Step("launch", length=2_000)] * 200
-    (rank,) = run([program])
-    graph = WorkGraph.of([part_of(rank, program, "rank0")])
+    graph = alone(program)
     gain = replay(graph, edits.launches(graph)).gain_ns
     # 1 us lies between two kernels of a queue
     assert gain == pytest.approx(200 * (4_500 - 2_000 - 1_000), rel=0.05)
@@ -220,8 +229,7 @@ def test_kernels_whose_launches_are_on_their_way_did_not_wait_for_each_other() -
 def test_what_comes_before_all_gpu_work_is_no_gain_of_its_window() -> None:
     gap, launch = Step("gap", length=4_000_000), Step("launch", length=50_000)
     program = [Step("sync"), gap, launch, Step("sync"), gap, launch]
-    (rank,) = run([program])
-    found = replay(graph := WorkGraph.of([part_of(rank, program, "rank0")]), edits.host_gaps(graph))
+    found = replay(graph := alone(program), edits.host_gaps(graph))
     assert found.gain_ns == pytest.approx(4_000_000, abs=5_000)
     assert found.gain_share < 1
 
@@ -231,11 +239,7 @@ def test_stretches_of_one_report_are_replayed_side_by_side() -> None:
     (rank,) = run([program])
     gaps = [one.start - 4_000_000 for one in rank.calls[::3]]
     stretches = [(gaps[1], gaps[3]), (gaps[5], gaps[6])]
-    parts = [
-        part_of(rank, program, "rank0", window, block=block)
-        for block, window in enumerate(stretches)
-    ]
-    found = replay(graph := WorkGraph.of(parts), edits.host_gaps(graph))
+    found = replay(graph := alone(program, *stretches), edits.host_gaps(graph))
     assert found.gains.tolist() == pytest.approx([8_000_000, 4_000_000], abs=5_000)
     assert found.length_ns == sum(high - low for low, high in stretches)
 
