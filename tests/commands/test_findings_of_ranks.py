@@ -18,7 +18,6 @@ from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
 from nsightpy.analysis.time_budget import TimeBudget
-from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.findings.rank_evidence import with_peers
@@ -61,15 +60,12 @@ def test_a_straggler_is_named_or_nobody(
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:
-    rows = by_id(TRAINING)
-    table = ranks(TRAINING)
+    finding, table = by_id(TRAINING)["straggler"], ranks(TRAINING)
     (late,) = [row for row in table.records() if row["straggler"]]
-    finding = rows["straggler"]
     assert (finding["rank"], late["rank"]) == (2, 2)
     told = "comes last to 98 % of the collectives in which ranks wait"
     assert told in finding["evidence"]
     assert any(told in note for note in table.notes)
-    assert rows["exposed-communication"]["next_command"].startswith("nsightpy collectives ")
 
 
 # What the same job without the cause is shorter by, simulated with the same seed (ns per step).
@@ -87,6 +83,10 @@ def test_gains_are_what_the_job_without_the_cause_is_shorter_by() -> None:
     for cause, gain in TRUE_GAINS.items():
         assert rows[cause]["gain_ns"] == pytest.approx(gain, rel=0.05)
         assert rows[cause]["gain_ns"] <= rows[cause]["recoverable_ns"]
+    table = findings(TRAINING)
+    assert any("6 of 6 iterations: without a change it is off by 0.0%" in n for n in table.notes)
+    assert table.replay["identity_share"] == table.replay["alone_share"] == 0
+    assert 0 < table.replay["unexplained_share"] < 0.01
 
 
 @pytest.mark.slow
@@ -104,13 +104,6 @@ def test_changes_are_replayed_together() -> None:
     for wrong in ("network", "network=-1", "no such kernel=0.5"):
         with pytest.raises(UsageError):
             findings(TRAINING, what_if=[wrong])
-
-
-def test_what_gains_rest_on_is_said() -> None:
-    table = findings(TRAINING)
-    assert any("6 of 6 iterations: without a change it is off by 0.0%" in n for n in table.notes)
-    assert table.replay["identity_share"] == table.replay["alone_share"] == 0
-    assert 0 < table.replay["unexplained_share"] < 0.01
 
 
 @pytest.mark.parametrize(
@@ -205,18 +198,6 @@ def test_one_collective_has_one_duration_everywhere() -> None:
     assert "Broadcast of 1.18 MB in 0-1 took 132 ms, 1470 times its median" in told
     assert "Broadcast of 1.18 MB in 0-1 once took 132 ms, 1470 times its median" in note
     assert note.endswith("it waited for rank 1.")
-
-
-@pytest.mark.parametrize("slow", [True, False])
-def test_unbalanced_devices(tmp_path: Path, *, slow: bool) -> None:
-    job = replace(PRESETS["ranks_2"], straggler=0 if slow else None, straggler_slowdown=2.0)
-    simulate(job, tmp_path)
-    found = by_id(tmp_path, from_time=0)
-    assert ("imbalance" in found) == slow
-    if slow:
-        work = [int(str(row["compute_ns"])) for row in breakdown(tmp_path).records()]
-        lost = int(max(work) - sum(work) / 2)
-        assert found["imbalance"]["recoverable_ns"] == lost
 
 
 @pytest.mark.slow
@@ -317,23 +298,29 @@ def test_next_commands_run_on_real_reports(path: Path) -> None:
     run_all(path)
 
 
-@needs_reports
-def test_collectives_are_shown_where_the_window_has_some() -> None:
-    """Its one collective of NCCL is outside; those of symmetric memory count as well."""
-    trace = NSYS.parent / "kineto" / "rank0_of8_b200.json.gz"
-    commands = run_all(trace, "--from", "5277048", "--to", "40446673")
-    assert any("collectives" in command for command in commands)
+TRACE = NSYS.parent / "kineto" / "rank0_of8_b200.json.gz"
 
 
 @pytest.mark.slow
+@needs_reports
 @pytest.mark.parametrize(
-    "options", [("--iteration", "2-3"), ("--from", "20ms", "--to", "45ms"), ("--from", "30ms")]
+    ("report", "options", "shown"),
+    [
+        ("single_process.sqlite", "--iteration 2-3", "--iteration=2-3"),
+        ("single_process.sqlite", "--from 20ms --to 45ms", "--from=20ms"),
+        ("single_process.sqlite", "--from 30ms", "--from=30ms"),
+        ("training_4rank", "--nvtx iteration --rank 0-2", "--nvtx=iteration"),
+        # its one collective of NCCL is outside; those of symmetric memory count as well
+        (TRACE, "--from 5277048 --to 40446673", "--from=5277048"),
+    ],
 )
-def test_next_commands_of_a_part_show_something(
-    options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+def test_next_commands_keep_the_part_that_was_asked_for(
+    report: str, options: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    run_all(Path("sample_reports/single_process.sqlite"), *options)
+    monkeypatch.chdir(ROOT / "sample_reports")
+    commands = run_all(Path(report), *options.split())
+    assert all(shown in command for command in commands)
+    assert report != TRACE or any("collectives" in command for command in commands)
 
 
 def test_next_commands_of_copies_or_graphs_alone_show_something(tmp_path: Path) -> None:
@@ -350,55 +337,34 @@ def test_next_commands_of_copies_or_graphs_alone_show_something(tmp_path: Path) 
         run_all(export.write())
 
 
-@pytest.mark.slow
-def test_next_commands_keep_the_part_that_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("iterations", "compute", "says"),
+    [
+        ((10, 10, 10), (30, 90, 30), "rank 1 computes 90.0 ms (9.00 ms per iteration), 1.80 times"),
+        # one rank of equal work has no iterations that are known
+        ((8, None, 8), (80, 90, 80), ""),
+        (
+            (8, 8, 8),
+            (80, 160, 80),
+            "its kernels take 80.0 ms longer, 2.00 times the others' median",
+        ),
+    ],
+)
+def test_ranks_are_compared_by_what_they_compute_alike(
+    iterations: tuple[int | None, ...], compute: tuple[int, ...], says: str
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    options = ("--nvtx", "iteration", "--rank", "0-2")
-    commands = run_all(Path("sample_reports/training_4rank"), *options)
-    assert commands
-    assert all("--nvtx=iteration" in command for command in commands)
-
-
-def of_rank(rank: int, compute_ns: int, iterations: int | None, exposed_ns: int = 0) -> Evidence:
-    """A device that computes for so long in a window of 200 ms."""
-    budget = TimeBudget(0, 200 * MS, compute_ns, compute_ns, exposed_ns, 0, 0, exposed_ns, 0, 0)
-    return Evidence(rank, 0, budget, iterations=iterations)
-
-
-def judged(*rows: Evidence) -> dict[str, Any]:
-    """The findings about some devices, by id."""
-    return {finding.id: finding for finding in judge(JobEvidence(with_peers(rows)))}
-
-
-def test_what_is_said_per_iteration_is_that_part_of_the_same_figure() -> None:
-    finding = judged(of_rank(0, 30 * MS, 10), of_rank(1, 90 * MS, 10))["imbalance"]
-    assert finding.text.startswith("rank 1 computes 90.0 ms (9.00 ms per iteration), 1.50 times")
-    assert finding.recoverable_ns == 3 * MS
-
-
-def test_windows_are_not_compared_with_iterations() -> None:
-    """One rank of equal work has no iterations that are known."""
-    straggler = {"straggler": Group(alone_ns=5 * MS, name="100 %")}
-    late = replace(of_rank(0, 90 * MS, None), groups=straggler)
-    others = [of_rank(rank, 80 * MS, 8, 5 * MS) for rank in (1, 2)]
-    found = judged(late, *others)
-    assert "imbalance" not in found
-    assert "times the others' median" not in found["straggler"].text
-    late = replace(of_rank(0, 160 * MS, 8), groups=straggler)
-    finding = judged(late, *others)["straggler"]
-    assert "its kernels take 80.0 ms longer, 2.00 times the others' median" in finding.text
-
-
-def test_what_a_straggler_costs_is_one_figure() -> None:
-    """Other figures, of other windows or of hidden time, would be about something else."""
-    costs = by_id(TRAINING)["straggler"]
-    assert "up to 12.5 ms" in str(costs["evidence"])
-    for options in ({}, {"iteration": "steady"}):
-        (note,) = [note for note in ranks(TRAINING, **options).notes if "is a straggler" in note]
-        assert " ms" not in note
-        assert "`nsightpy findings` says what that costs" in note
+    late, rows = {"straggler": Group(alone_ns=5 * MS, name="100 %")}, []
+    for rank, (count, lasts) in enumerate(zip(iterations, compute, strict=True)):
+        busy, exposed = lasts * MS, 0 if rank == 1 else 5 * MS
+        budget = TimeBudget(0, 200 * MS, busy, busy, exposed, 0, 0, exposed, 0, 0)
+        groups = late if rank == 1 else {}
+        rows.append(Evidence(rank, 0, budget, groups=groups, iterations=count))
+    found = {finding.id: finding for finding in judge(JobEvidence(with_peers(rows)))}
+    assert ("imbalance" in found) == bool(says)
+    assert says in found["straggler"].text + found.get("imbalance", found["straggler"]).text
+    assert says or "times the others' median" not in found["straggler"].text
+    if "per iteration" in says:
+        assert found["imbalance"].recoverable_ns == 4 * MS
 
 
 @pytest.mark.slow

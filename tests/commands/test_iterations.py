@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from simulator import Export, TrainingJob
+from simulator import Export
 from simulator.presets import SMALL, TRAINING_4RANK
 
+from nsightpy.analysis.iterations.budgets import IterationBudgets, slow_iterations
 from nsightpy.analysis.iterations.levels import SEQUENCE, LaunchedWork
 from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.steady import (
@@ -33,24 +34,12 @@ from nsightpy.query.steps import PLACED
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
+from tests.support.programs import Program, named
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
+RANK0 = SAMPLES / "training_4rank" / "train_rank0.sqlite"
 STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
-
-
-_NOTHING = np.empty(0, dtype=np.int64)
-NO_RANGES = Frame(
-    {
-        **dict.fromkeys(RANGE_COLUMNS[:5], _NOTHING),
-        **dict.fromkeys(RANGE_COLUMNS[5:], Labels(_NOTHING.astype(np.int32), ())),
-    }
-)
-
-
-def written(job: TrainingJob, folder: Path) -> tuple[list[Path], dict[str, Any]]:
-    paths, truth = job.write(folder)
-    return paths, truth
 
 
 def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -70,12 +59,12 @@ def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dic
 
 @pytest.mark.slow
 def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None:
-    paths, truth = written(TRAINING_4RANK, tmp_path)
+    paths, truth = TRAINING_4RANK.write(tmp_path)
     found = in_own_times(rows_of("iterations", *paths), paths)
     for rank in truth["ranks"]:
-        mine = [row for row in found if row["rank"] == rank["rank"]]
-        assert len(mine) == len(rank["iterations"])
-        for row, true in zip(mine, rank["iterations"], strict=True):
+        of_rank = [row for row in found if row["rank"] == rank["rank"]]
+        assert len(of_rank) == len(rank["iterations"])
+        for row, true in zip(of_rank, rank["iterations"], strict=True):
             assert row["iteration"] == true["iteration"]
             assert abs(row["start_ns"] - true["start_ns"]) <= 1  # a drift is rounded
             assert row["duration_ns"] == true["end_ns"] - true["start_ns"]
@@ -94,33 +83,24 @@ def test_budgets_of_iterations_are_those_of_breakdown_in_the_same_window() -> No
             assert whole[name] == row[name]
 
 
-def test_ranges_that_alternate_without_one_around_them_are_one_iteration() -> None:
-    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    kernels, calls, ranges = frames_of(report)
-    without = ranges.take(~ranges.labels("name").equals(["iteration"]))
-    found = find_iterations(kernels, calls, without, calls)
-    assert len(found) == 8
-    assert "'forward'" in found.source
-    assert "'optimizer'" in found.source
-
-
-def test_names_that_count_are_one_range() -> None:
-    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    kernels, calls, ranges = frames_of(report)
+@pytest.mark.parametrize("numbered", [True, False])
+def test_which_ranges_are_iterations(numbered: bool) -> None:
+    """Those of one name but for numbers are one; without one around them those that take turns."""
+    report = open_report(RANK0)
+    ranges, calls = report.frame("nvtx_ranges", RANGE_COLUMNS), (*CALL_COLUMNS, "name")
     names = [ranges.labels("name")[row] for row in range(ranges.rows)]
-    numbered = Labels.of(
-        f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
-    )
-    found = find_iterations(kernels, calls, Frame({**ranges, "name": numbered}), calls)
-    assert (len(found), found.source) == (8, "repeated range 'iteration #'")
-
-
-def frames_of(report: Any) -> tuple[Frame, Frame, Frame]:
-    return (
-        report.frame("kernels", (*PLACED, "name")),
-        report.frame("api_calls", (*CALL_COLUMNS, "name")),
-        report.frame("nvtx_ranges", RANGE_COLUMNS),
-    )
+    if numbered:
+        count = Labels.of(
+            f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
+        )
+        ranges = Frame({**ranges, "name": count})
+    else:
+        ranges = ranges.take(~ranges.labels("name").equals(["iteration"]))
+    launches = report.frame("api_calls", calls)
+    found = find_iterations(report.frame("kernels", (*PLACED, "name")), launches, ranges, launches)
+    assert len(found) == 8
+    assert found.source == "repeated range 'iteration #'" or not numbered
+    assert numbered or ("'forward'" in found.source and "'optimizer'" in found.source)
 
 
 # By collectives and kernels
@@ -143,28 +123,30 @@ def test_without_ranges_iterations_are_those_of_the_truth(
 
     The truth is that of the same job with ranges, whose making takes the host some microseconds.
     """
-    paths, _ = written(replace(STEPS, **change), tmp_path)
-    _, truth = written(replace(STEPS, **(change | {"nvtx": True})), tmp_path / "twin")
+    paths, _ = replace(STEPS, **change).write(tmp_path)
+    _, truth = replace(STEPS, **(change | {"nvtx": True})).write(tmp_path / "twin")
     found = in_own_times(rows_of("iterations", *paths), paths)
     for rank in truth["ranks"]:
-        mine = [row for row in found if row["rank"] == rank["rank"]]
+        of_rank = [row for row in found if row["rank"] == rank["rank"]]
         true = rank["iterations"]
-        assert [row["source"] for row in mine] == [SEQUENCE] * len(true)
-        for row, one in zip(mine, true, strict=True):
+        assert [row["source"] for row in of_rank] == [SEQUENCE] * len(true)
+        for row, one in zip(of_rank, true, strict=True):
             middle = row["start_ns"] + row["duration_ns"] // 2
             assert one["start_ns"] < middle < one["end_ns"]
-        assert [row["phase"] == WARM_UP for row in mine] == [one["warmup"] for one in true]
-        steady = [row for row in mine if row["phase"] == STEADY]
+        assert [row["phase"] == WARM_UP for row in of_rank] == [one["warmup"] for one in true]
+        steady = [row for row in of_rank if row["phase"] == STEADY]
         for row, one in zip(steady, true[-len(steady) :], strict=True):
             length = one["end_ns"] - one["start_ns"]
             assert abs(row["duration_ns"] - length) < 0.03 * length
 
 
 def test_a_job_without_iterations_abstains_and_says_why(tmp_path: Path) -> None:
-    paths, _ = written(replace(STEPS, iterations=1, nvtx=False, warmup=0), tmp_path)
-    answer = ask("iterations", paths[0])
-    assert "No iterations found" in answer.stderr
+    paths, _ = replace(STEPS, iterations=1, nvtx=False, warmup=0).write(tmp_path)
+    assert "No iterations found" in ask("iterations", paths[0]).stderr
     assert rows_of("iterations", paths[0]) == []
+    said = ask("iterations", paths[0], "-o", tmp_path / "none.png", expect=2).stderr
+    assert "no iterations to draw" in said
+    assert not (tmp_path / "none.png").exists()
 
 
 def test_gaps_alone_are_no_iterations() -> None:
@@ -176,51 +158,22 @@ def test_gaps_alone_are_no_iterations() -> None:
     assert find_levels(work, []) == (None, [])
 
 
-def test_ranges_that_hold_the_work_go_before_the_order_of_launches() -> None:
+@pytest.mark.parametrize(("times", "name"), [(1, "work"), (2, "work"), (1, "step")])
+def test_ranges_that_hold_the_work_go_before_the_order_of_launches(times: int, name: str) -> None:
     """Of 25 or 50 launches each, where every 10 launches are the same."""
-    count = 500
-    start = np.arange(count, dtype=np.int64) * 100
-    ids = np.arange(1, count + 1, dtype=np.int64)
-    same = np.ones(count, dtype=np.int64)
-    kernels = Frame(
-        {
-            "start_ns": start + 50,
-            "end_ns": start + 120,
-            **dict.fromkeys(("pid", "device"), same),
-            "correlation_id": ids,
-            "name": Labels.of(f"k{n % 10}" for n in range(count)),
-        }
-    )
-    calls = Frame(
-        {
-            "start_ns": start,
-            "end_ns": start + 10,
-            "pid": same,
-            "tid": same,
-            "correlation_id": ids,
-            "event_class": same * 0,
-            "name": Labels.constant("cudaLaunchKernel", count),
-        }
-    )
-    begins = start[::25]
-
-    def ranges(times: int, name: str) -> Frame:
-        some = np.ones(len(begins[::times]), dtype=np.int64)
-        return Frame(
-            {
-                "start_ns": begins[::times],
-                "end_ns": begins[::times] + 2_500 * times - 5,
-                **dict.fromkeys(("pid", "tid", "end_tid"), some),
-                "name": Labels.constant(name, len(some)),
-                "domain": Labels.constant("", len(some)),
-                "style": Labels.constant("PushPop", len(some)),
-            }
+    each = 25 * times
+    found = (
+        Program()
+        .run(
+            *(
+                named(name, " ".join(f"k{n % 10}:2" for n in range(at, at + each)))
+                for at in range(0, 500, each)
+            )
         )
-
-    for times, name in ((1, "work"), (2, "work"), (1, "step")):
-        found = find_iterations(kernels, calls, ranges(times, name), calls)
-        assert (len(found), found.source) == (20 // times, f"repeated range {name!r}")
-        assert [(one.source, len(one)) for one in found.others] == [(SEQUENCE, 50)]
+        .found()
+    )
+    assert (len(found), found.source) == (20 // times, f"repeated range {name!r}")
+    assert [(one.source, len(one)) for one in found.others] == [(SEQUENCE, 50)]
 
 
 # Periods
@@ -261,43 +214,31 @@ def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
 
 
 def steps(durations: list[int]) -> Iterations:
-    end = np.cumsum(np.asarray(durations, dtype=np.int64))
-    start = np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations))
-    last = np.arange(len(start)) % 4 == 3
-    none = np.empty(0, dtype=np.int64)
-    frame = Frame(
-        {
-            "start_ns": start,
-            "end_ns": np.where(last, np.repeat(end, 4), start + 1),
-            **dict.fromkeys(("pid", "device"), np.ones(len(start), dtype=np.int64)),
-            "correlation_id": np.zeros(len(start), dtype=np.int64),
-            "name": Labels.of(f"k{n % 4}" for n in range(len(start))),
-        }
-    )
-    calls = Frame(
-        {
-            **dict.fromkeys(CALL_COLUMNS, none),
-            "name": Labels(none.astype(np.int32), ()),
-        }
-    )
-    return find_iterations(frame, calls, NO_RANGES, calls)
+    """Of four kernels each, the last of which ends with the step."""
+    program, now = Program(), 0
+    for lasts in durations:
+        spans = [(now + n, now + (lasts if n == 3 else n + 1)) for n in range(4)]
+        program.kernels += [(*span, 0, f"k{n}") for n, span in enumerate(spans)]
+        now += lasts
+    return program.found()
 
 
-def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:
-    found = steps([900, 500, 100, 130, 100, 101, 130, 99, 100, 130])
-    assert found.source == "repeated kernel sequence"
-    assert found.phase == (WARM_UP,) * 2 + (STEADY,) * 8
-
-
-def test_a_first_or_last_one_of_less_than_half_the_shortest_other_was_cut() -> None:
-    assert steps([40, 100, 90, 110, 50]).phase == ("edge", *[STEADY] * 4)
-    assert steps([100, 90, 40, 110, 30]).phase == (STEADY,) * 5
-    assert steps([100, 90, 80, 110, 30]).phase == (*[STEADY] * 4, "edge")
-
-
-def test_a_run_that_never_settles_has_no_warm_up() -> None:
-    found = steps([1000 - 20 * n for n in range(30)])
-    assert set(found.phase) == {STEADY}
+@pytest.mark.parametrize(
+    ("durations", "phases"),
+    [
+        # warm-up is what is slower than anything that comes again
+        ([900, 500, 100, 130, 100, 101, 130, 99, 100, 130], "ww........"),
+        # a first or last one of less than half the shortest other was cut
+        ([40, 100, 90, 110, 50], "e...."),
+        ([100, 90, 40, 110, 30], "....."),
+        ([100, 90, 80, 110, 30], "....e"),
+        # a run that never settles has no warm-up
+        ([1000 - 20 * n for n in range(30)], "." * 30),
+    ],
+)
+def test_phases(durations: list[int], phases: str) -> None:
+    short = {"warm-up": "w", "edge": "e", STEADY: "."}
+    assert "".join(short[phase] for phase in steps(durations).phase) == phases
 
 
 def test_the_steady_state_spans_the_steady_iterations() -> None:
@@ -309,58 +250,54 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
     assert steady_state(steps([5])) is None
 
 
-# Real captures
+@pytest.mark.parametrize(
+    ("durations", "slow"),
+    # none is so many times as long as nothing
+    [([100, 100, 250, 100], [(2.5, 2)]), ([0, 0, 90, 0, 0], [])],
+)
+def test_the_long_ones_stand_out(durations: list[int], slow: list[tuple[float, int]]) -> None:
+    length = np.asarray(durations, dtype=np.int64)
+    budgets = IterationBudgets(length, *(np.zeros_like(length),) * 3)
+    found = slow_iterations(np.arange(len(length)), budgets)
+    assert [(one.ratio, one.iteration) for one in found] == slow
 
 
 @needs_reports
 @pytest.mark.parametrize(
-    ("name", "count", "source"),
+    ("name", "count", "steady", "source"),
     [
-        ("power_iteration_t4_2025.3", 44, "repeated range 'Step # to #'"),
-        ("gpt2.7b_a100_2024.6", 10, "repeated kernel sequence"),
-        ("cudagraph_a100_2024.6", 10, "repeated kernel sequence"),
-        ("rodinia_rtx3090_2022.4", 4095, "repeated kernel sequence"),
-        ("train_nvtx_a100_2026.3", 0, None),
-        ("ddp_2rank_nccl_rtx3090_2026.3", 0, None),
-        ("nvtx_h200_2025.1", 0, None),
-        ("memory_usage_windows_gtx1060_2022.1", 0, None),
+        # the last step of a loop that breaks out is none
+        ("power_iteration_t4_2025.3", 44, 43, "repeated range 'Step # to #'"),
+        ("gpt2.7b_a100_2024.6", 10, 9, "repeated kernel sequence"),
+        ("cudagraph_a100_2024.6", 10, 10, "repeated kernel sequence"),
+        ("rodinia_rtx3090_2022.4", 4095, 4095, "repeated kernel sequence"),
+        # rounds that are whole are steady whatever the host does between
+        ("saxpy_mpi_rank0_a100_2022.2", 5, 5, "repeated kernel sequence"),
+        ("train_nvtx_a100_2026.3", 0, 0, None),
+        ("ddp_2rank_nccl_rtx3090_2026.3", 0, 0, None),
+        ("nvtx_h200_2025.1", 0, 0, None),
+        ("memory_usage_windows_gtx1060_2022.1", 0, 0, None),
     ],
 )
-def test_real_captures(name: str, count: int, source: str | None) -> None:
+def test_real_captures(name: str, count: int, steady: int, source: str | None) -> None:
     found = rows_of("iterations", NSYS / f"{name}.sqlite")
     assert len(found) == count
+    assert sum(row["phase"] == STEADY for row in found) == steady
     assert {row["source"] for row in found} == ({source} if source else set())
     for row in found:
         assert 0 <= row["compute_ns"] <= row["busy_ns"] <= row["duration_ns"]
-
-
-@needs_reports
-def test_the_last_step_of_a_loop_that_breaks_out_is_no_steady_iteration() -> None:
-    found = rows_of("iterations", NSYS / "power_iteration_t4_2025.3.sqlite")
-    assert [row["phase"] for row in found] == [STEADY] * 43 + ["edge"]
-
-
-@needs_reports
-def test_rounds_that_are_whole_are_steady_whatever_the_host_does_between() -> None:
-    found = rows_of("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
-    assert [row["phase"] for row in found] == [STEADY] * 5
 
 
 # Named by the user, and slow ones
 
 
 def test_named_ranges_are_the_iterations() -> None:
-    path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
-    found = rows_of("iterations", path, "--nvtx", "forward")
+    found = rows_of("iterations", RANK0, "--nvtx", "forward")
     assert len(found) == 8
     assert {row["source"] for row in found} == {"range 'forward'"}
-
-
-def test_of_a_range_that_repeats_nobody_says_that_nothing_does() -> None:
-    path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
-    found = {row["id"] for row in rows_of("findings", path, "--nvtx", "forward")}
-    assert found
-    assert "no-steady-state" not in found
+    ids = {row["id"] for row in rows_of("findings", RANK0, "--nvtx", "forward")}
+    assert ids
+    assert "no-steady-state" not in ids
 
 
 @needs_reports
@@ -370,7 +307,7 @@ def test_a_range_that_comes_once_is_looked_into() -> None:
 
 
 def test_slow_iterations_are_named_with_what_grew() -> None:
-    table = iterations(SAMPLES / "training_4rank" / "train_rank0.sqlite")
+    table = iterations(RANK0)
     slow = [note for note in table.notes if "x the median" in note]
     assert [note.split(":")[0] for note in slow] == ["rank 0, iteration 5", "rank 0, iteration 2"]
     assert all("idle grew by" in note for note in slow)
@@ -400,7 +337,7 @@ def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
 
 
 def test_a_stretch_of_time_without_iterations_says_so() -> None:
-    table = iterations(SAMPLES / "training_4rank" / "train_rank0.sqlite", from_time="4s")
+    table = iterations(RANK0, from_time="4s")
     assert not table.rows
     assert "none of its 8 iterations is in the wanted time." in table.notes
     assert not any("steady iterations" in note for note in table.notes)
@@ -470,16 +407,6 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
         assert row["duration_ns"] == 8_000
         assert row["tokens_per_s"] == pytest.approx(row["tokens"] / 8e-6)
     assert "tokens" not in rows_of("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
-
-
-# Pictures
-
-
-def test_a_picture_of_nothing_says_why(tmp_path: Path) -> None:
-    paths, _ = written(replace(STEPS, iterations=1, nvtx=False, warmup=0), tmp_path)
-    said = ask("iterations", paths[0], "-o", tmp_path / "none.png", expect=2).stderr
-    assert "no iterations to draw" in said
-    assert not (tmp_path / "none.png").exists()
 
 
 def test_the_critical_path_is_that_of_summarize() -> None:

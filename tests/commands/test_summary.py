@@ -50,14 +50,6 @@ def test_a_stretch_without_gpu_work_has_no_bars(tmp_path: Path) -> None:
     assert "Where the device time went" not in shown
 
 
-@needs_reports
-def test_one_kernel_in_a_long_capture_is_no_busy_gpu() -> None:
-    """2.27 us of 605 ms: compute is 100 % of the window, and the capture is something else."""
-    shown = ask("summarize", NSYS / "trixi_v100_2023.1.sqlite").text
-    assert "window 2.27 us" in shown
-    assert "no GPU work in the other 605 ms, over 99.9 % of the capture" in shown
-
-
 def test_what_stands_out_is_what_matters(tmp_path: Path) -> None:
     """Launches come late; the kernels' grids are small, and nothing repeats: both matter little."""
     export = Export(tmp_path / "report.sqlite")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,45 +105,24 @@ class Program:
     def found(self) -> Iterations:
         """The iterations that are found in it."""
         self.kernels.sort()
-        kernels, calls = np.asarray([k[:3] for k in self.kernels]), self.calls
-        ones = np.ones(len(kernels), dtype=np.int64)
-        kernel_frame = Frame(
-            {
-                "start_ns": kernels[:, 0],
-                "end_ns": kernels[:, 1],
-                **dict.fromkeys(("pid", "device"), ones),
-                "correlation_id": kernels[:, 2],
-                "name": Labels.of(k[3] for k in self.kernels),
-            }
+        kernels = frame("start_ns end_ns correlation_id name", self.kernels)
+        calls = frame("start_ns end_ns correlation_id tid name", self.calls)
+        ranges = frame("start_ns end_ns name tid", self.ranges)
+        plain = Labels.constant("", ranges.rows)
+        ranges = Frame({**ranges, "end_tid": ranges["tid"], "domain": plain, "style": plain})
+        return find_iterations(kernels, calls, ranges, calls, first_ns=self.kernels[0][0])
+
+
+def frame(names: str, rows: Sequence[tuple[int | str, ...]]) -> Frame:
+    """Rows of one process and device."""
+    columns: dict[str, Any] = {"pid": np.ones(len(rows), dtype=np.int64)}
+    columns |= {"device": columns["pid"], "event_class": columns["pid"] * 0}
+    for place, name in enumerate(names.split()):
+        values = [row[place] for row in rows]
+        columns[name] = (
+            Labels.of(map(str, values)) if name == "name" else np.asarray(values, dtype=np.int64)
         )
-        numbers = np.asarray([c[:4] for c in calls], dtype=np.int64)
-        call_frame = Frame(
-            {
-                "start_ns": numbers[:, 0],
-                "end_ns": numbers[:, 1],
-                "pid": np.ones(len(calls), dtype=np.int64),
-                "tid": numbers[:, 3],
-                "correlation_id": numbers[:, 2],
-                "event_class": np.zeros(len(calls), dtype=np.int64),
-                "name": Labels.of(c[4] for c in calls),
-            }
-        )
-        spans = np.asarray([(r[0], r[1], r[3]) for r in self.ranges], dtype=np.int64).reshape(-1, 3)
-        some = len(spans)
-        range_frame = Frame(
-            {
-                "start_ns": spans[:, 0],
-                "end_ns": spans[:, 1],
-                "pid": np.ones(some, dtype=np.int64),
-                "tid": spans[:, 2],
-                "end_tid": spans[:, 2],
-                "name": Labels.of(r[2] for r in self.ranges),
-                "domain": Labels.constant("", some),
-                "style": Labels.constant("PushPop", some),
-            }
-        )
-        first_ns = int(kernels[:, 0].min())
-        return find_iterations(kernel_frame, call_frame, range_frame, call_frame, first_ns=first_ns)
+    return Frame(columns)
 
 
 def kernel(name: str, us: float = 20) -> Part:
