@@ -123,13 +123,13 @@ def part(name: str, label: str) -> Column:
 def figure(label: str, name: str, of: str = "duration") -> Column:
     """The column of a figure, rounded as nsys rounds it."""
     field = nsys_field(label)
-    return Column(field, lambda ranking: [_rounded(v, field) for v in ranking.figure(name, of)])
 
+    def rounded(value: int | float | None) -> Value:
+        if value is None or field.decimals is None:
+            return value if value is None else int(value)
+        return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
 
-def _rounded(value: int | float | None, field: Field) -> Value:
-    if value is None or field.decimals is None:
-        return value if value is None else int(value)
-    return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
+    return Column(field, lambda ranking: list(map(rounded, ranking.figure(name, of))))
 
 
 def spread(prefix: str = "", unit: str = "ns", of: str = "duration") -> tuple[Column, ...]:
@@ -193,14 +193,14 @@ def ranked(
     `names`: of a key's parts, behind those of the splits.
     """
     first = next(iter(measures.values()))
+    totals = dict(zip(first.keys, first.total.tolist(), strict=True))
 
-    def place(group: int) -> tuple[object, ...]:
-        key = first.keys[group]
+    def order(key: Key) -> tuple[object, ...]:
         split = tuple((value is not None, value) for value in key[: len(splits)])
-        return (-int(first.total[group]), key[len(splits) :], split)
+        return (-totals[key], key[len(splits) :], split)
 
-    keys = [first.keys[group] for group in sorted(range(len(first.keys)), key=place)]
-    ranking = Ranking((*(field.name for field in splits), *names), keys, measures)
+    parts = (*(field.name for field in splits), *names)
+    ranking = Ranking(parts, sorted(totals, key=order), measures)
     values = [
         *(ranking.part(field.name) for field in splits),
         *(column.values(ranking) for column in columns),

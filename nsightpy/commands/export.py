@@ -55,14 +55,16 @@ def export(
         repeated = parts.ranks.repeated if len(parts.ranks) > 1 else {}
         notes = list(parts.clock.notes)
         rows: list[Row] = []
-        for place, (report, _) in enumerate(parts.results):
+        for number, (report, _) in enumerate(parts.results):
             if report.path in repeated:
                 continue
             if clocks and not any(clock.report == str(report.path) for clock in clocks):
                 notes.append(f"left out, no clock: {report.path}")
                 continue
+            # without what file systems or globs may take for something else
+            plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", report.path.stem)[:80] or "report"
             for name in SCHEMAS:
-                file = f"{name}/{place:04d}-{_plain(report.path)}.{file_format}"
+                file = f"{name}/{number:04d}-{plain}.{file_format}"
                 frames = _frames(report, name, request.scope, clocks)
                 if count := write_frames(frames, folder / file, file_format):
                     rows.append((name, count, file, str(report.path)))
@@ -102,11 +104,6 @@ def _frames(
             unknown = 0 if name == "cuda_events" else None
             narrowed = clock_aligned(narrowed, report, clocks, unknown=unknown)
         yield narrowed
-
-
-def _plain(path: Path) -> str:
-    """The name of a report without what file systems or globs may take for something else."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)[:80] or "report"
 
 
 def _described(schema: Schema) -> dict[str, Any]:

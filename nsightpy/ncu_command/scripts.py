@@ -114,12 +114,7 @@ run() {
 
 
 def script(
-    kind: str,
-    runs: Sequence[Run],
-    options: Options,
-    *,
-    job: Job = Job(),
-    launcher: Sequence[str] = (),
+    kind: str, runs: Sequence[Run], options: Options, job: Job, launcher: Sequence[str]
 ) -> str:
     """The script of a kind in SCRIPTS; `launcher` replaces its own."""
     starter = SCRIPTS[kind]

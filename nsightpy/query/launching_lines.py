@@ -6,7 +6,7 @@ import numpy as np
 
 from nsightpy.analysis.iterations.vocabulary import LIBRARY_DOMAINS
 from nsightpy.analysis.launches import GRAPH_LAUNCH, NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx.attribution import NO_THREAD, waiting_threads
+from nsightpy.analysis.nvtx.membership import NO_THREAD, waiting_threads
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import OPERATOR_COLUMNS

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.nvtx import membership
-from nsightpy.analysis.nvtx.attribution import as_launched_by, waiting_threads
-from nsightpy.analysis.nvtx.membership import windows
+from nsightpy.analysis.nvtx.membership import as_launched_by, waiting_threads, windows
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError

@@ -70,9 +70,6 @@ class SpeedOfLight:
 
     compute_pct: float | None = None
     memory_pct: float | None = None
-    dram_pct: float | None = None
-    l2_pct: float | None = None
-    l1_pct: float | None = None
     waves: float | None = None
     theoretical_occupancy_pct: float | None = None
     achieved_occupancy_pct: float | None = None

@@ -1,13 +1,20 @@
-"""What kernels compute, by the names that libraries give them, and how much real captures say."""
+"""What the names of kernels say: categories, FP32 products, unfused steps, communication."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.findings.evidence import Evidence, Gpu, Group
+from nsightpy.analysis.findings.kernel_evidence import COLUMNS, with_kernels
+from nsightpy.analysis.intervals import NOTHING
 from nsightpy.analysis.kernel_categories import CATEGORIES, category_of
+from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.frames import Frame, Labels
 from tests.support.reports import REPORTS, rows_of
 
 ATEN = "void at::native::"
@@ -16,63 +23,47 @@ NAMES = {
     "gemm": (
         "ampere_sgemm_128x64_tn",
         "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_execute_segment_k_off_kernel",
-        "void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16>(x)",
-        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn>(x)",
-        "fused_moe_kernel",
         "_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x128x1_swiglu",
         "triton_tem_fused_addmm_relu_3",
     ),
     "attention": (
         "void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64>, cutlass::half_t>(x)",
         "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<x>>>(x)",
-        "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(PyTorchMemEffAttention::AttentionKernel<x>)",
         "void flashinfer::BatchPrefillWithPagedKVCacheKernel<flashinfer::KernelTraits<x>>(x)",
         "triton_tem_fused_flex_attention_1",
-        "void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<128, 16, 1>>(x)",
     ),
     "convolution": (
         "volta_scudnn_128x64_relu_small_nn_v1",
-        "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_cudnn_train",
         "void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>(x)",
-        "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_nhwc>(x)",
     ),
     "normalisation": (
         f"{ATEN}(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(x)",
-        "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>(x)",
         "void vllm::fused_add_rms_norm_kernel<c10::Half, 8>(x)",
-        "void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(x)",
         "triton_red_fused_add_mean_mul_pow_rsqrt_0",
     ),
     "softmax": (
         "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, true, false>(x)",
-        f"{ATEN}(anonymous namespace)::cunn_SoftMaxForward<4, float, float, float>(x)",
         "triton_per_fused__log_softmax_nll_loss_forward_4",
     ),
     "elementwise": (
         f"{ATEN}vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(x)",
         "void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel<c10::BFloat16>>(x)",
-        "cupy_multiply__float64_float64_float64",
         "triton_poi_fused_add_cos_sin_0",
-        "loop_add_fusion_3",
     ),
     "reduction": (
         f"{ATEN}reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(x)",
         f"{ATEN}multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor<float>, int>(x)",
-        "input_reduce_fusion_2",
     ),
     "embedding and gather": (
         f"{ATEN}(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long>(x)",
-        f"{ATEN}index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<x>>(x)",
         "void split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel<x>(x)",
     ),
     "sort and scan": (
         "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long, int, int>>(x)",
         "void cub::DeviceScanKernel<cub::AgentScanPolicy<128, 15, int>, int const*, int*>(x)",
-        f"{ATEN}sbtopk::gatherTopK<float, unsigned int, 2, false>(x)",
     ),
     "sampling": (
         "void flashinfer::sampling::TopKTopPSamplingFromProbKernel<1024u, float, int>(x)",
-        f"{ATEN}(anonymous namespace)::sampleMultinomialOnce<float, float>(x)",
     ),
     "optimizer": (
         f"{ATEN}multi_tensor_apply_kernel<FusedOptimizer<4>, FusedAdamMathFunctor<float>>(x)",
@@ -80,27 +71,21 @@ NAMES = {
     ),
     "quantise and cast": (
         f"{ATEN}vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda(x)>(x)",
-        "void vllm::scaled_fp8_quant_kernel_strided<c10::BFloat16, c10::Float8_e4m3fn>(x)",
-        "void transformer_engine::cast_transpose_fused_kernel<true, false>(x)",
     ),
     "MoE routing": (
         "void vllm::moe::moe_align_block_size_kernel<int>(x)",
         "void vllm::moe::topkGatingSoftmax<8, 128, 4, 16, int>(x)",
-        "void tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<x>(x)",
         "_finalize_matmul_scatter_bf16",
     ),
     "copies": (
         f"{ATEN}unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(x)>(x)",
         f"{ATEN}(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>(x)",
-        "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>(x)",
     ),
     "FFT": (
         "void regular_fft<192u, EPT<12u, 16u>, 16u, 2u, (padding_t)6, (twiddle_t)0, double>(x)",
-        "void spRadix0064B::kernel1Mem<unsigned int, float, 0>(x)",
     ),
     "sparse and linear algebra": (
         "void cusparse::csrmv_v3_kernel<std::integral_constant<bool, false>, int, int, double>(x)",
-        "void dot_kernel<float, 128, 0, cublasDotParams<cublasGemvTensorStridedBatched<x>>>(x)",
     ),
     "stencil": ("jacobi_kernel(float*, float*, int)", "lbm_stream_collide(double*)"),
     "solver": ("void amg::smoother_sweep<double>(x)", "gmres_update(double*)"),
@@ -166,3 +151,75 @@ def test_tracelens_says_the_same(path: Path) -> None:
     with path.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             assert category_of(row["Kernel name"]) in TRACELENS[row["Parent op category"]]
+
+
+A100 = Gpu(108, 8, "NVIDIA A100")
+
+
+def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
+    """The group of a kernel that runs alone."""
+    shape = dict.fromkeys(COLUMNS, 1) | {"blocks": blocks, "threads": 128}
+    columns = {"start_ns": 0, "end_ns": 50_000, "stream": 7, **shape}
+    ints = {key: np.asarray([value], dtype=np.int64) for key, value in columns.items()}
+    kernels = Frame({**ints, "name": Labels.of([name])})
+    row = Evidence(0, 0, TimeBudget(0, *[50_000] * 3, *[0] * 6), gpu=gpu)
+    return with_kernels(row, kernels, np.zeros(1, dtype=np.bool_), NOTHING)[of]
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "counts"),
+    [
+        ("fp32-gemm", "volta_sgemm_128x64_tn", True),
+        ("fp32-gemm", "void cutlass::Kernel<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(P)", True),
+        ("fp32-gemm", "void gemmSN_NN_kernel<float, 128, 2, 4, 8, 2, 4, false>(P)", True),
+        ("fp32-gemm", "void gemmSN_NN_kernel<double, 128, 2, 4, 8, 2, 4, false>(P)", False),
+        ("fp32-gemm", "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma", True),
+        ("fp32-gemm", "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x32_tensor16", False),
+        ("fp32-gemm", "void cudnn::cnn::implicit_convolve_sgemm<float, float, 1024, 5>(P)", True),
+        ("fp32-gemm", "ampere_s1688gemm_fp16_128x128_ldg8_f2f_nn", False),
+        ("fp32-gemm", "void gemmk1_kernel<double, 256, 5, cublasGemmk1Params<double>>(P)", False),
+        ("fp32-gemm", "ampere_dgemm_64x64_nn", False),
+        ("elementwise", "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<x>>(P)", True),
+        ("elementwise", "cupy_multiply__float64_float64_float64", True),
+        ("elementwise", "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator>(P)", True),
+        ("elementwise", "void cublasLt::splitKreduce_kernel<32, 16, int, float>(P)", False),
+        ("elementwise", "void clover::par_reduce_kernel<calc_dt_kernel>(int)", False),
+        ("elementwise", "triton_per_fused_native_layer_norm_3", False),
+        ("elementwise", "void at::native::multi_tensor_apply_kernel<FusedAdam<float>>(P)", False),
+        ("elementwise", "input_reduce_fusion_4", False),
+    ],
+)
+def test_fp32_products_and_unfused_steps(of: str, name: str, counts: bool) -> None:
+    assert (group(name, of).count == 1) == counts
+
+
+def test_groups_depend_on_the_gpu_and_its_blocks() -> None:
+    for model in ("NVIDIA GeForce GTX 1660 Ti", "NVIDIA T1000", "NVIDIA GeForce MX450"):
+        assert not group("turing_sgemm_128x64_tn", "fp32-gemm", gpu=Gpu(22, 7, model)).count
+    assert Gpu(40, 7, "Tesla T4").has_tensor_cores
+    # nearly one block a multiprocessor is no small grid
+    assert not group("persistent", "small-grid", 104).count
+    assert group("few", "small-grid", 54).count
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce"),
+        ("void (anonymous namespace)::multimem_all_reduce<c10::Half>(int*)", "multimem_all_reduce"),
+        ("void vllm::cross_device_reduce_1stage<int>(int)", "vllm::cross_device_reduce_1stage"),
+    ],
+)
+def test_communication_has_the_name_of_its_operation_or_function(name: str, operation: str) -> None:
+    assert operation_of(name) == operation
+
+
+def test_libraries_of_their_own_communicate_and_names_like_theirs_do_not() -> None:
+    theirs = [
+        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
+        "kuserbuffers_pushrecv(int, int)",
+        "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)",
+        "void quickreduce::allreduce_prototype_twoshot<float>(float*)",
+    ]
+    others = ["copy_userbuffer(int)", "void at::native::reduce_kernel<512, 1>(int)"]
+    assert is_communication(Labels.of([*theirs, *others])).tolist() == [True] * 4 + [False] * 2

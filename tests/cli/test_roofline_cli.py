@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import nsightpy
 from nsightpy.cli.main import run
-from nsightpy.commands.roofline.command import parse_clock, roofline
+from nsightpy.commands.roofline.command import of_kernels, parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.ceilings import read_ceilings
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
@@ -98,10 +99,8 @@ def test_shares_are_of_all_launches_and_the_rest_is_counted(
 
 
 def test_the_first_variants_are_whole() -> None:
-    every = roofline(GENE, by="variant")
-    first = roofline(GENE, by="variant", top=1)
-    assert len(every.variants) > 1
-    assert first.variants == every.variants[:1]
+    every, first = (roofline(GENE, by="variant", top=top) for top in (None, 1))
+    assert (len(every.variants) > 1, first.variants) == (True, every.variants[:1])
     assert first.rows == every.rows[: len(first.rows)]
     assert (first.total_rows, first.truncated) == (len(every.rows), True)
 
@@ -255,3 +254,12 @@ def test_rules_of_a_csv_page_are_said_too(capsysbinary: CAPTURE) -> None:
     text = " ".join(out.split())
     assert "more than the 38 % that its nearest roof leaves: Uncoalesced Global Access 74 %" in text
     assert "CPI Stall 38 %" not in text
+
+
+@pytest.mark.parametrize(("count", "ending"), [(12, "k10, k11; ids"), (13, "k11, and 1 more; ids")])
+def test_a_kernel_that_is_not_there_is_told_with_those_that_are(count: int, ending: str) -> None:
+    first = roofline(SAMPLE).launches[0]
+    launches = [replace(first, base_name=f"k{number}") for number in range(count)]
+    with pytest.raises(ReportError) as raised:
+        of_kernels(launches, "absent", None)
+    assert ending in raised.value.advice

@@ -29,37 +29,27 @@ def one_operator(name: str, shapes: object, inputs: object = ()) -> Frame:
     )
 
 
+FLASH = "_scaled_dot_product_flash_attention"
 CONVOLUTION = ["", "", "", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1"]
+IMAGES = [[2, 3, 224, 224], [64, 3, 7, 7], []]
 ATTENTION = [[2, 8, 128, 64], [2, 8, 256, 64], [2, 8, 256, 32]]
 
 
 @pytest.mark.parametrize(
     ("name", "shapes", "inputs", "flop"),
     [
-        ("aten::mm", [[3, 5], [5, 7]], [], 2 * 3 * 5 * 7),
-        ("aten::addmm", [[7], [3, 5], [5, 7], [], []], [], 2 * 3 * 5 * 7),
-        ("aten::bmm", [[4, 3, 5], [4, 5, 7]], [], 2 * 4 * 3 * 5 * 7),
-        ("aten::mm", [[3, 5], [6, 7]], [], None),
-        ("aten::mm", [], [], None),
-        ("aten::relu", [[3, 5]], [], None),
+        ("mm", [[3, 5], [5, 7]], [], 2 * 3 * 5 * 7),
+        ("addmm", [[7], [3, 5], [5, 7], [], []], [], 2 * 3 * 5 * 7),
+        ("bmm", [[4, 3, 5], [4, 5, 7]], [], 2 * 4 * 3 * 5 * 7),
+        ("mm", [[3, 5], [6, 7]], [], None),
+        ("mm", [], [], None),
+        ("relu", [[3, 5]], [], None),
         # 224 x 224 pixels, 7 x 7 filter, stride 2, padding 3: 112 x 112 remain (ResNet's first)
+        ("convolution", IMAGES, CONVOLUTION, 2 * 2 * 64 * 112 * 112 * 3 * 49),
+        ("convolution", IMAGES, [], None),
+        (FLASH, ATTENTION, [], 2 * 2 * 8 * 128 * 256 * (64 + 32)),
         (
-            "aten::convolution",
-            [[2, 3, 224, 224], [64, 3, 7, 7], []],
-            CONVOLUTION,
-            2 * 2 * 64 * 112 * 112 * 3 * 49,
-        ),
-        ("aten::convolution", [[2, 3, 224, 224], [64, 3, 7, 7], []], [], None),
-        (
-            "aten::_scaled_dot_product_flash_attention",
-            ATTENTION,
-            [],
-            2 * 2 * 8 * 128 * 256 * (64 + 32),
-        ),
-        (
-            "aten::_scaled_dot_product_flash_attention_backward",
-            [[2, 8, 128, 32], *ATTENTION],
-            [],
+            *(f"{FLASH}_backward", [[2, 8, 128, 32], *ATTENTION], []),
             2 * 2 * 8 * 128 * 256 * (3 * 64 + 2 * 32),
         ),
     ],
@@ -67,7 +57,7 @@ ATTENTION = [[2, 8, 128, 64], [2, 8, 256, 64], [2, 8, 256, 32]]
 def test_flop_follow_from_shapes(
     name: str, shapes: object, inputs: object, flop: int | None
 ) -> None:
-    (found,) = operator_flop(one_operator(name, shapes, inputs)).tolist()
+    (found,) = operator_flop(one_operator(f"aten::{name}", shapes, inputs)).tolist()
     assert np.isnan(found) if flop is None else found == flop
 
 

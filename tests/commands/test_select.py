@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.selection.coverage import choose_kernels
-from nsightpy.analysis.selection.launch_places import Portion, Variant, portions, variant_launches
+from nsightpy.analysis.selection.launch_places import Portion, Variant, portions
 from nsightpy.analysis.selection.thresholds import MOST_CHOSEN
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
@@ -217,32 +217,23 @@ def test_places_and_portions_against_plain_counting(
     tmp_path_factory: pytest.TempPathFactory, launches: list[Scripted]
 ) -> None:
     path = write_export(tmp_path_factory.mktemp("r") / "r.sqlite", launches)
-    done = variant_launches(open_report(path).frame("kernels"))
-    seen: dict[tuple[int, str], int] = defaultdict(int)
-    expected = []
-    for pid in (1, 2):
-        for one in (one for one in launches if one.pid == pid):
-            expected.append((pid, seen[pid, one.mangled]))
-            seen[pid, one.mangled] += 1
-    pids = done.frame.ints("pid").tolist()
-    assert list(zip(pids, done.places.tolist(), strict=True)) == expected
-    found = portions(done)
+    kernels = open_report(path).frame("kernels")
+    every = np.ones(kernels.rows, dtype=np.bool_)
+    found = portions(kernels, every, every)
     assert sum(p.instances for p in found) == len(launches)
     assert sum(p.total_ns for p in found) == sum(one.duration_ns for one in launches)
     for portion in found:
-        own = [
-            one
-            for one in launches
-            if (one.pid, one.names, one.grid)
-            == (portion.pid, (portion.variant.mangled, portion.variant.base, portion.variant.name),
-                portion.variant.grid)
-        ]  # fmt: skip
+        variant, sample = portion.variant, portion.sample
+        namesakes = [n for n in launches if (n.pid, n.mangled) == (portion.pid, variant.mangled)]
+        names = (variant.mangled, variant.base, variant.name)
+        own = [one for one in namesakes if (one.names, one.grid) == (names, variant.grid)]
         warm = sorted(one.duration_ns for one in own[1:] or own)
         middle = (warm[(len(warm) - 1) // 2] + warm[len(warm) // 2]) / 2
-        sample = portion.sample
         assert sample is not None
-        nearest = min(abs(time - middle) for time in warm)
-        assert abs(sample.duration_ns - middle) == nearest
+        assert abs(sample.duration_ns - middle) == min(abs(time - middle) for time in warm)
+        chosen_one = namesakes[sample.place]
+        assert any(chosen_one is one for one in own[1:] or own)
+        assert chosen_one.duration_ns == sample.duration_ns
 
 
 def grids(count: int) -> list[Scripted]:

@@ -43,19 +43,9 @@ class Scripted:
         return self.mangled, self.function or self.mangled, self.demangled or self.mangled
 
     def for_ncu(self) -> dict[str, Any]:
-        mangled, function, demangled = self.names
-        return {
-            "mangled": mangled,
-            "function": function,
-            "demangled": demangled,
-            "grid": self.grid,
-            "block": self.block,
-            "smem": self.shared,
-            "device": self.device,
-            "nvtx": self.nvtx,
-            "ranges": self.ranges,
-            "before_profiler_start": self.uncaptured,
-        }
+        names = dict(zip(("mangled", "function", "demangled"), self.names, strict=True))
+        same = {name: getattr(self, name) for name in ("grid", "block", "device", "nvtx", "ranges")}
+        return {**names, **same, "smem": self.shared, "before_profiler_start": self.uncaptured}
 
 
 STEP_NS = 1_000_000
@@ -102,15 +92,13 @@ def write_export(
             launch=(called, called + 50),
             **unnamed,
         )
-        for write, opened in (
-            (export.nvtx_push_pop, one.nvtx),
-            (export.nvtx_start_end, one.ranges),
-        ):
-            for domain, name in opened:
-                if domain and (one.pid, domain) not in domains:
-                    domains[one.pid, domain] = export.nvtx_domain(domain, process=process)
-                where = domains.get((one.pid, domain), 0)
-                write(called - 10, called + 500, name, domain=where, process=process)
+        opened = [(export.nvtx_push_pop, *each) for each in one.nvtx]
+        opened += [(export.nvtx_start_end, *each) for each in one.ranges]
+        for write, domain, name in opened:
+            if domain and (one.pid, domain) not in domains:
+                domains[one.pid, domain] = export.nvtx_domain(domain, process=process)
+            where = domains.get((one.pid, domain), 0)
+            write(called - 10, called + 500, name, domain=where, process=process)
     return export.write()
 
 
@@ -152,16 +140,11 @@ class Bench:
         """Run a text with bash."""
         scripted = self.folder / "launches.json"
         scripted.write_text(json.dumps([one.for_ncu() for one in self.launches]))
-        clean = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("SLURM_", "OMPI_", "PMI", "PALS_", "STAND_IN_", "RANK"))
-        }
+        launched = ("SLURM_", "OMPI_", "PMI", "PALS_", "STAND_IN_", "RANK")
+        folders = [str(STAND_INS), str(Path(sys.executable).parent), os.environ["PATH"]]
         environment = {
-            **clean,
-            "PATH": os.pathsep.join(
-                [str(STAND_INS), str(Path(sys.executable).parent), os.environ["PATH"]]
-            ),
+            **{name: text for name, text in os.environ.items() if not name.startswith(launched)},
+            "PATH": os.pathsep.join(folders),
             "STAND_IN_NCU_LAUNCHES": str(scripted),
             "STAND_IN_NCU_LOG": str(self.log),
             **self.environment,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -85,23 +86,19 @@ def read_chrome(data: bytes) -> Trace:
     trace = Trace()
     flows: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for event in document["traceEvents"]:
-        kind = event["ph"]
+        kind, thread = event["ph"], (event["pid"], event["tid"])
         assert KEYS[kind] <= set(event) <= KEYS[kind] | {"args"}, event
-        assert isinstance(event["pid"], int)
-        assert isinstance(event["tid"], int)
-        where = (event["pid"], event["tid"])
+        assert all(isinstance(number, int) for number in thread)
         if kind == "M":
             assert event["name"] in METADATA
             if event["name"] == "process_name":
                 trace.processes[event["pid"]] = event["args"]["name"]
             elif event["name"] == "thread_name":
-                trace.threads[where] = event["args"]["name"]
+                trace.threads[thread] = event["args"]["name"]
         elif kind == "X":
-            start = ns(event["ts"])
-            details = event.get("args", {}).get("details", "")
-            trace.slices.append(
-                Slice(where, start, start + ns(event["dur"]), event["name"], event["cat"], details)
-            )
+            start, details = ns(event["ts"]), event.get("args", {}).get("details", "")
+            end = start + ns(event["dur"])
+            trace.slices.append(Slice(thread, start, end, event["name"], event["cat"], details))
         elif kind == "C":
             (value,) = event["args"].values()
             values = trace.counters.setdefault((event["pid"], event["name"]), [])
@@ -113,31 +110,21 @@ def read_chrome(data: bytes) -> Trace:
     assert {pid for pid, _ in trace.threads} <= set(trace.processes)
     assert len({tid for _, tid in trace.threads}) == len(trace.threads)
     trace.set_marks_apart()
-    _read_flows(trace, flows)
-    return trace
-
-
-def _read_flows(trace: Trace, flows: dict[int, list[dict[str, Any]]]) -> None:
-    by_start: dict[tuple[tuple[int, int], int], list[Slice]] = defaultdict(list)
-    for one in trace.slices:
-        by_start[one.thread, one.start].append(one)
+    by_start = {(one.thread, one.start): one for one in trace.slices}
     for number, events in flows.items():
         kinds = "".join(event["ph"] for event in events)
-        assert kinds[0] == "s", (number, kinds)
-        assert kinds[-1] == "f", (number, kinds)
-        assert set(kinds[1:-1]) <= {"t"}, (number, kinds)
-        assert len({event["cat"] for event in events}) == 1
+        assert re.fullmatch("st*f", kinds), (number, kinds)
+        (category,) = {event["cat"] for event in events}
         times = [ns(event["ts"]) for event in events]
-        ends = [
-            by_start[(event["pid"], event["tid"]), time][-1]
-            for event, time in zip(events, times, strict=True)
-        ]
-        if events[0]["cat"] == "launch":
-            assert len(ends) == 2
-            trace.launches.append((ends[0], ends[1]))
+        threads = [(event["pid"], event["tid"]) for event in events]
+        ends = [by_start[where] for where in zip(threads, times, strict=True)]
+        if category == "launch":
+            call, work = ends
+            trace.launches.append((call, work))
         else:
             assert times == sorted(times)
             trace.collectives.append(ends)
+    return trace
 
 
 def read_perfetto(data: bytes) -> Trace:
@@ -153,27 +140,32 @@ def read_perfetto(data: bytes) -> Trace:
     assert parsed.packet[0].sequence_flags == 1
     for packet in parsed.packet:
         assert packet.trusted_packet_sequence_id == 1
-        _intern(packet.interned_data, tables)
-        track = packet.track_descriptor
-        if packet.HasField("track_descriptor") and track.HasField("counter"):
+        interned, track, event = packet.interned_data, packet.track_descriptor, packet.track_event
+        tables["names"].update((one.iid, one.name) for one in interned.event_names)
+        tables["categories"].update((one.iid, one.name) for one in interned.event_categories)
+        strings = interned.debug_annotation_string_values
+        tables["strings"].update((one.iid, one.str.decode()) for one in strings)
+        if track.HasField("counter"):
             counted[track.uuid] = (track.parent_uuid, track.name)
             trace.counters[counted[track.uuid]] = []
+        elif track.HasField("process"):
+            trace.processes[track.process.pid] = track.process.process_name
         elif packet.HasField("track_descriptor"):
-            _describe(trace, tracks, packet.track_descriptor)
+            assert track.uuid not in tracks
+            tracks[track.uuid] = (track.thread.pid, track.thread.tid)
+            trace.threads[tracks[track.uuid]] = track.thread.thread_name
         elif packet.HasField("track_event"):
-            event = packet.track_event
             stack = open_slices[event.track_uuid]
             if event.type == protos.TrackEvent.TYPE_COUNTER:
-                trace.counters[counted[event.track_uuid]].append(
-                    (packet.timestamp, event.counter_value)
-                )
+                values = trace.counters[counted[event.track_uuid]]
+                values.append((packet.timestamp, event.counter_value))
             elif event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
                 stack.append(len(trace.slices))
                 trace.slices.append(_begun(packet.timestamp, event, tracks, tables))
             else:
                 assert event.type == protos.TrackEvent.TYPE_SLICE_END
-                place = stack.pop()
-                trace.slices[place] = trace.slices[place]._replace(end=packet.timestamp)
+                number = stack.pop()
+                trace.slices[number] = trace.slices[number]._replace(end=packet.timestamp)
     assert not any(open_slices.values())
     check_nesting(trace.slices)
     trace.set_marks_apart()
@@ -183,34 +175,10 @@ def read_perfetto(data: bytes) -> Trace:
 
 def _begun(time: int, event: Any, tracks: Any, tables: Any) -> Slice:
     (category,) = event.category_iids
-    details = [tables["strings"][a.string_value_iid] for a in event.debug_annotations]
+    details = "".join(tables["strings"][a.string_value_iid] for a in event.debug_annotations)
     name = tables["names"][event.name_iid] if event.name_iid else ""
-    return Slice(
-        tracks[event.track_uuid],
-        time,
-        time,
-        name,
-        tables["categories"][category],
-        "".join(details),
-        tuple(event.flow_ids),
-    )
-
-
-def _intern(found: Any, tables: dict[str, dict[int, str]]) -> None:
-    tables["names"].update((one.iid, one.name) for one in found.event_names)
-    tables["categories"].update((one.iid, one.name) for one in found.event_categories)
-    strings = found.debug_annotation_string_values
-    tables["strings"].update((one.iid, one.str.decode()) for one in strings)
-
-
-def _describe(trace: Trace, tracks: dict[int, tuple[int, int]], track: Any) -> None:
-    if track.HasField("process"):
-        trace.processes[track.process.pid] = track.process.process_name
-        return
-    where = (track.thread.pid, track.thread.tid)
-    assert track.uuid not in tracks
-    tracks[track.uuid] = where
-    trace.threads[where] = track.thread.thread_name
+    kind, flows = tables["categories"][category], tuple(event.flow_ids)
+    return Slice(tracks[event.track_uuid], time, time, name, kind, details, flows)
 
 
 def _pair(trace: Trace) -> None:

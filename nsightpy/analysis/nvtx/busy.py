@@ -34,11 +34,11 @@ def busy_by_group(
     if not parts:
         return busy, whole
     group, first, last = _operations_of(groups, parts)
-    rows = np.concatenate([done.rows for done, _ in parts])
+    rows = np.concatenate([launches.rows for launches, _ in parts])
     # times of operations that overlap no other add up; only the others are united
     alone = _alone(starts, ends, order)
-    for done, _ in parts[1:]:
-        alone[done.rows] = False
+    for launches, _ in parts[1:]:
+        alone[launches.rows] = False
     single = alone[rows]
     times = _sums_before((ends - starts)[rows] * single)
     np.add.at(busy, group, times[last] - times[first])
@@ -66,13 +66,13 @@ def _operations_of(
     """
     codes, lows, highs, firsts = [], [], [], []
     calls = rows = 0
-    for done, projection in parts:
+    for launches, projection in parts:
         found = np.flatnonzero(projection.found)
         codes.append(groups.codes[found])
         lows.append(projection.low[found] + calls)
         highs.append(projection.high[found] + calls)
-        firsts.append(done.first[:-1] + rows)
-        calls, rows = calls + len(done), rows + len(done.rows)
+        firsts.append(launches.first[:-1] + rows)
+        calls, rows = calls + len(launches), rows + len(launches.rows)
     first = np.append(np.concatenate(firsts), rows)
     # the calls of a group behind those of the group before
     shift = np.concatenate(codes).astype(np.int64) * (calls + 1)

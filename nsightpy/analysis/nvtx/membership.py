@@ -1,4 +1,12 @@
-"""What belongs to named NVTX ranges: their calls, their operations, their time on each device."""
+"""What belongs to NVTX ranges: their calls and operations, also those that other threads launched.
+
+A framework's backward pass is launched by a thread of its own while the thread of the range waits.
+A launch is attributed to the innermost range that was open on another thread of its process, when
+that thread launched nothing itself between the launches before and after it on the launching
+thread (for the first one in the range: until the next). Of several such threads the one whose
+range opened last counts, so that one operation never belongs to two ranges that do not contain
+each other.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union
-from nsightpy.analysis.nvtx.nesting import thread_key
+from nsightpy.analysis.nvtx.nesting import ROOT, in_one_domain, innermost, nest, thread_key
 from nsightpy.analysis.nvtx.projection import launched, project
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs, last_before
+from nsightpy.frames import Frame, Ints, Labels, constant, distinct, distinct_pairs, last_before
 
 Place = tuple[int, int]  # process, device
 WILD = "*"
@@ -41,12 +49,14 @@ def named(text: str, ranges: Frame) -> RangeName | None:
     return None
 
 
+def wildcard(pattern: str) -> re.Pattern[str]:
+    """The expression for a whole name; * stands for anything."""
+    return re.compile(rf"\A{'.*'.join(map(re.escape, pattern.split(WILD)))}\Z", re.DOTALL)
+
+
 def alike(labels: Labels, pattern: str) -> NDArray[np.bool_]:
     """Mask of the rows of that name; * stands for anything."""
-    if WILD not in pattern:
-        return labels.equals([pattern])
-    wanted = re.compile(".*".join(map(re.escape, pattern.split(WILD))), re.DOTALL)
-    return labels.where(lambda value: wanted.fullmatch(value) is not None)
+    return labels.where(wildcard(pattern).match) if WILD in pattern else labels.equals([pattern])
 
 
 def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:
@@ -88,7 +98,74 @@ def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans
     by_place: dict[Place, Spans] = {}
     places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
     for number, place in enumerate(places):
-        done = project(ranges, launched(operations.take(code == number), calls))
-        if done.found.any():
-            by_place[place] = union(done.start[done.found], done.end[done.found])
+        projection = project(ranges, launched(operations.take(code == number), calls))
+        if projection.found.any():
+            by_place[place] = union(
+                projection.start[projection.found], projection.end[projection.found]
+            )
     return by_place
+
+
+NO_THREAD = -1
+_FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+def waiting_threads(calls: Frame, ranges: Frame) -> Ints:
+    """For each launching call (start_ns, pid, tid) the thread that waited for it; -1 for none.
+
+    `ranges` are NVTX ranges with start_ns, end_ns, pid, tid, end_tid, domain and style.
+    """
+    waiting = constant(NO_THREAD, calls.rows)
+    opened = np.empty(0, dtype=np.int64)
+    stays = ranges.ints("tid") == ranges.ints("end_tid")
+    ranges = ranges if stays.all() else ranges.take(stays)
+    for pid in distinct(ranges.ints("pid"))[0].tolist():
+        held, own = ranges.at(pid=pid), calls.select(("start_ns", "pid", "tid")).at(pid=pid)
+        launching, holding = (distinct(frame.ints("tid"))[0] for frame in (own, held))
+        if not own.rows or (len(launching) < 2 and np.array_equal(launching, holding)):
+            continue
+        if not len(opened):
+            waiting = waiting.copy()
+            opened = np.full(calls.rows, _FIRST)
+        rows = np.flatnonzero(calls.ints("pid") == pid)
+        _of_process(own, held, rows, waiting, opened)
+    return waiting
+
+
+def as_launched_by(calls: Frame, threads: Ints) -> Frame:
+    """The calls for which some thread waited, as if that thread had made them; by start."""
+    waited = threads != NO_THREAD
+    return Frame({**calls.take(waited), "tid": threads[waited]})
+
+
+def _of_process(calls: Frame, ranges: Frame, rows: Ints, waiting: Ints, opened: Ints) -> None:
+    start, tid = calls.ints("start_ns"), calls.ints("tid")
+    before, after = _neighbours(start, tid)
+    began, ended = ranges.ints("start_ns"), ranges.ints("end_ns")
+    tree = Frame({**ranges, "parent": nest(in_one_domain(ranges)).parent})
+    for thread in distinct(ranges.ints("tid"))[0].tolist():
+        others = np.flatnonzero(tid != thread)
+        moments = calls.take(others)
+        row = innermost(tree, Frame({**moments, "tid": constant(thread, moments.rows)}))
+        inside = row != ROOT
+        others, row = others[inside], row[inside]
+        # before its first launch in the range, the other thread waits for the range's own work
+        first = before[others] < began[row]
+        low = np.where(first, start[others], before[others])
+        high = np.minimum(after[others], ended[row])
+        busy = np.sort(start[tid == thread])
+        idle = np.searchsorted(busy, low, side="left") == np.searchsorted(busy, high, side="right")
+        others, row = others[idle], row[idle]
+        later = began[row] > opened[rows[others]]
+        chosen = rows[others[later]]
+        waiting[chosen], opened[chosen] = thread, began[row[later]]
+
+
+def _neighbours(start: Ints, tid: Ints) -> tuple[Ints, Ints]:
+    """When the calls before and after each one on its own thread began."""
+    order = np.lexsort((start, tid))
+    before, after = np.full_like(start, _FIRST), np.full_like(start, _LAST)
+    same = np.flatnonzero(tid[order][1:] == tid[order][:-1])
+    first, second = order[same], order[same + 1]
+    before[second], after[first] = start[first], start[second]
+    return before, after

@@ -61,8 +61,8 @@ def nest(ranges: Frame) -> Nesting:
     torn = (above != ROOT) & (end[above] < end)
     if torn.any():
         for number in np.unique(track[torn]).tolist():
-            mine = np.flatnonzero(track == number)
-            depth[mine], above[mine] = _stacked(start[mine], end[mine], int(mine[0]))
+            own = np.flatnonzero(track == number)
+            depth[own], above[own] = _stacked(start[own], end[own], int(own[0]))
     level[rows] = depth
     parent[rows] = np.where(above == ROOT, ROOT, rows[above])
     return Nesting(level, parent)

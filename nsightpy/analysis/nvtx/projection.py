@@ -92,30 +92,30 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     )
 
 
-def project(ranges: Frame, done: Launched) -> Projection:
+def project(ranges: Frame, launches: Launched) -> Projection:
     """The projection of each range (columns start_ns, end_ns, pid, tid, end_tid)."""
-    low, high = calls_inside(ranges, done)
+    low, high = calls_inside(ranges, launches)
     start, end = np.zeros_like(low), np.zeros_like(low)
-    some = np.flatnonzero(high > low)
-    start[some] = extreme(done.start, low[some], high[some], np.minimum)
-    end[some] = extreme(done.end, low[some], high[some], np.maximum)
-    return Projection(start, end, done.first[high] - done.first[low], low, high)
+    found = np.flatnonzero(high > low)
+    start[found] = extreme(launches.start, low[found], high[found], np.minimum)
+    end[found] = extreme(launches.end, low[found], high[found], np.maximum)
+    return Projection(start, end, launches.first[high] - launches.first[low], low, high)
 
 
-def calls_inside(ranges: Frame, done: Launched) -> tuple[Ints, Ints]:
+def calls_inside(ranges: Frame, launches: Launched) -> tuple[Ints, Ints]:
     """The calls inside each range, as low <= call < high; none for ranges across threads.
 
     Calls of one thread follow or enclose one another; an enclosed one counts with its outermost.
     """
     none = np.zeros(ranges.rows, dtype=np.int64)
-    if len(done) == 0 or ranges.rows == 0:
+    if len(launches) == 0 or ranges.rows == 0:
         return none, none
-    threads, code = distinct(done.thread)
-    base = int(done.call_start.min())
-    width = int(done.call_end.max()) - base + 2
-    starts = code.astype(np.int64) * width + (done.call_start - base)
+    threads, code = distinct(launches.thread)
+    base = int(launches.call_start.min())
+    width = int(launches.call_end.max()) - base + 2
+    starts = code.astype(np.int64) * width + (launches.call_start - base)
     # the thread's number times the width comes first, so no maximum runs into the next thread
-    ends = np.maximum.accumulate(code.astype(np.int64) * width + (done.call_end - base))
+    ends = np.maximum.accumulate(code.astype(np.int64) * width + (launches.call_end - base))
     thread = thread_key(ranges)
     place = np.minimum(np.searchsorted(threads, thread), len(threads) - 1)
     here = (threads[place] == thread) & (ranges.ints("tid") == ranges.ints("end_tid"))

@@ -78,7 +78,7 @@ def tally_ranges(ranges: Frame) -> Tally:
 def range_tallies(
     ranges: Frame,
     operations: Frame,
-    done: Launched,
+    launches: Launched,
     projection: Projection,
     attributed: tuple[Launched, Projection] | None = None,
     *,
@@ -87,7 +87,7 @@ def range_tallies(
 ) -> RangeTallies:
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
-    With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
+    With `fold`, ranges that differ in their numbers only are one. `launches`: which calls launched
     the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU; `attributed`
     the same of calls for which the ranges' threads waited.
     """
@@ -98,11 +98,11 @@ def range_tallies(
         nesting = nest(ranges)
         names, unfolded = paths(names, nesting), paths(unfolded, nesting) if fold else unfolded
     groups = group_by(Frame({**ranges, "name": names}), BY)
-    some = projection.found
+    found = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
     waited = () if attributed is None else (attributed,)
     attributed_ns, _ = busy_by_group(groups, operations, *waited)
-    busy, whole = busy_by_group(groups, operations, (done, projection), *waited)
+    busy, whole = busy_by_group(groups, operations, (launches, projection), *waited)
 
     def counted(projections: Iterable[Projection]) -> Ints:
         found = np.zeros(len(groups.keys), dtype=np.int64)
@@ -113,10 +113,10 @@ def range_tallies(
     figures = (counted([projection]), counted(each for _, each in waited), attributed_ns, busy)
     return RangeTallies(
         tally(groups.codes, lengths, groups.keys),
-        tally(groups.codes[some], projection.length[some], groups.keys),
+        tally(groups.codes[found], projection.length[found], groups.keys),
         dict(zip(groups.keys, np.column_stack(figures).tolist(), strict=True)),
         whole,
-        operations.rows - len(done.rows),
+        operations.rows - len(launches.rows),
         int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
         _members(names, unfolded) if fold else {},
     )

@@ -133,11 +133,11 @@ def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
     """
     times = np.zeros(modules.rows, dtype=np.int64)
     forward = forward_operators(operators)
-    known = np.flatnonzero(forward != NONE)
-    if not len(known) or not modules.rows:
+    linked = np.flatnonzero(forward != NONE)
+    if not len(linked) or not modules.rows:
         return times
     owner = np.full(operators.rows, NONE, dtype=np.int64)
-    owner[known] = innermost(modules, operators.take(forward[known]))
+    owner[linked] = innermost(modules, operators.take(forward[linked]))
     owner = inherited(owner, operators.ints("parent"), operators.ints("depth"))
     owned = owner != NONE
     np.add.at(times, owner[owned], device_self[owned])

@@ -13,13 +13,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from nsightpy.frames import Floats, Frame, Ints
+from nsightpy.frames import Floats, Frame
 from nsightpy.units import counted
 
 Shape: TypeAlias = Sequence[int]
@@ -176,42 +175,28 @@ def peak_flop_per_s(gpu: str, types: str) -> float | None:
     return next((peak for part, peak in _PEAKS_16_BIT if re.search(rf"\b{part}\b", gpu)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class StepFlop:
-    """For each step: its length in ns, the FLOP of operators that began in it, and the seconds
-    that they take at the device's peak (NaN where that is not known)."""
-
-    length_ns: Ints
-    flop: Floats
-    ideal_s: Floats
-
-
-def step_flop(operators: Frame, flop: Floats, ideal_s: Floats, ranges: Frame) -> StepFlop:
-    """The FLOP of the steps among the ranges (start_ns, end_ns, name), by start."""
+def step_flop(operators: Frame, flop: Floats, ideal_s: Floats, ranges: Frame) -> Floats:
+    """Of each step among the ranges (start_ns, end_ns, name) a row of its length in s, the FLOP of
+    operators that began in it, and the seconds that they take at the device's peak (NaN where that
+    is not known)."""
     steps = ranges.take(ranges.labels("name").where(lambda name: name.startswith(STEP)))
     counted = np.flatnonzero(~np.isnan(flop))
     start = operators.ints("start_ns")[counted]
-    sums = [np.concatenate([[0.0], np.cumsum(values[counted])]) for values in (flop, ideal_s)]
     low, high = (np.searchsorted(start, steps.ints(name)) for name in ("start_ns", "end_ns"))
-    return StepFlop(
-        steps.ints("end_ns") - steps.ints("start_ns"),
-        sums[0][high] - sums[0][low],
-        sums[1][high] - sums[1][low],
-    )
+    sums = [np.concatenate([[0.0], np.cumsum(values[counted])]) for values in (flop, ideal_s)]
+    length = (steps.ints("end_ns") - steps.ints("start_ns")) * 1e-9
+    return np.column_stack([length, *(values[high] - values[low] for values in sums)])
 
 
-def step_notes(parts: Sequence[StepFlop]) -> list[str]:
+def step_notes(parts: Sequence[Floats]) -> list[str]:
     """What is said of the median step of all parts; nothing where no step has FLOP."""
-    flop = np.concatenate([part.flop for part in parts])
-    length = np.concatenate([part.length_ns for part in parts]) * 1e-9
-    ideal = np.concatenate([part.ideal_s for part in parts])
-    counting = (flop > 0) & (length > 0)
-    if not counting.any():
+    steps = np.concatenate(parts)
+    length, flop, ideal = steps[(steps[:, 0] > 0) & (steps[:, 1] > 0)].T
+    if not len(flop):
         return []
-    rate = float(np.median(flop[counting] / length[counting])) * 1e-12
-    use = float(np.median(ideal[counting] / length[counting]))
+    rate, use = float(np.median(flop / length)) * 1e-12, float(np.median(ideal / length))
     text = (
-        f"Model FLOP by shapes, median of {counted(int(np.count_nonzero(counting)), 'step')}: "
-        f"{float(np.median(flop[counting])) * 1e-12:.4g} TFLOP a step, {rate:.4g} TFLOP/s"
+        f"Model FLOP by shapes, median of {counted(len(flop), 'step')}: "
+        f"{float(np.median(flop)) * 1e-12:.4g} TFLOP a step, {rate:.4g} TFLOP/s"
     )
     return [text + ("." if np.isnan(use) else f", MFU {100 * use:.1f} %.")]

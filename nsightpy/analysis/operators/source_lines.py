@@ -34,8 +34,8 @@ def python_lines(functions: Frame, operators: Frame, calls: Frame) -> Labels:
     silent = np.flatnonzero(lines == NONE)
     operator = innermost(operators, calls.take(silent))
     of_operators = _backward_lines(trees, operators)
-    known = operator != NONE
-    lines[silent[known]] = of_operators[operator[known]]
+    linked = operator != NONE
+    lines[silent[linked]] = of_operators[operator[linked]]
     # file:line function, of each path its end
     parts = [_FUNCTION.fullmatch(name) for name in names.values]
     files = Labels.of(part[1] for part in parts if part)
@@ -73,9 +73,9 @@ def _backward_lines(trees: Sequence[Frame], operators: Frame) -> Ints:
     """For each backward operator, and what it calls, the line around its forward one, else NONE."""
     lines = np.full(operators.rows, NONE, dtype=np.int64)
     forward = forward_operators(operators)
-    known = np.flatnonzero(forward != NONE)
-    begun = operators.take(forward[known])
-    lines[known] = _first_around([(tree, begun) for tree in trees])
+    linked = np.flatnonzero(forward != NONE)
+    begun = operators.take(forward[linked])
+    lines[linked] = _first_around([(tree, begun) for tree in trees])
     return inherited(lines, operators.ints("parent"), operators.ints("depth"))
 
 

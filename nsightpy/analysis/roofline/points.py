@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.roofline.readings import Rate, Readings, readings
@@ -71,12 +71,11 @@ def launch_rooflines(
 ) -> list[RooflineLaunch]:
     """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
     titles, gains = stored_titles(rules), estimates(rules)
-    rooflines = []
-    for row, each in enumerate(readings(launches, metrics)):
-        number = int(launches.ints("launch")[row])
-        launch = _launch(launches, row, each, titles.get(number), clock)
-        rooflines.append(replace(launch, rules=gains.get(number, ())))
-    return rooflines
+    rooflines = (
+        _launch(launches, row, each, titles, clock)
+        for row, each in enumerate(readings(launches, metrics))
+    )
+    return [replace(launch, rules=gains.get(launch.launch, ())) for launch in rooflines]
 
 
 def stored_titles(rules: Frame) -> dict[int, str]:
@@ -115,8 +114,10 @@ def points(works: Sequence[Rate], levels: Sequence[Rate]) -> tuple[Point, ...]:
 
 
 def _launch(
-    launches: Frame, row: int, r: Readings, title: str | None, clock: str | float
+    launches: Frame, row: int, r: Readings, titles: Mapping[int, str], clock: str | float
 ) -> RooflineLaunch:
+    number = int(launches.ints("launch")[row])
+    title = titles.get(number)
     machine, factor = _machine(launches, row, r, clock)
     works = [*scalar_work(r, factor), *tensor_work(r, factor)]
     levels = traffic(r, factor)
@@ -127,7 +128,7 @@ def _launch(
     uncounted = active is not None and active > ACTIVE_PCT and not has_tensor
     device = int(launches.ints("device")[row])
     return RooflineLaunch(
-        launch=int(launches.ints("launch")[row]),
+        launch=number,
         name=launches.labels("name")[row],
         base_name=launches.labels("base_name")[row],
         mangled_name=launches.labels("mangled_name")[row],
@@ -165,10 +166,10 @@ def _missing(
         counted = any(_FLOP_COUNT.match(name) for name in r.numbers)
         missing.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
     else:
-        known = {level.of for level in levels}
-        if "dram" not in known:
+        measured = {level.of for level in levels}
+        if "dram" not in measured:
             missing.append(_NO_DRAM if r.has_dram_roofline else _INTEGRATED)
-        if not known & {"l2", "l1"}:
+        if not measured & {"l2", "l1"}:
             missing.append(_NO_LEVELS)
     if tensor:
         missing.append(_TENSOR)

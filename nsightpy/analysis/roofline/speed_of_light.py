@@ -57,20 +57,19 @@ def speed_of_light(readings: Readings) -> SpeedOfLight:
     """Everything that the sections SpeedOfLight, Occupancy and WarpStateStats would show."""
     compute, memory = readings.get(_COMPUTE_PCT), readings.get(_MEMORY_PCT)
     waves = readings.get("launch__waves_per_multiprocessor")
-    levels = {name: readings.get(*metrics) for name, metrics in _LEVELS.items()}
+    # what keeps more blocks from an SM: the smallest of the limits, all of them on ties
+    limits = [(readings.get(f"launch__occupancy_limit_{n}"), word) for n, word in _LIMITS.items()]
+    least = min((limit for limit, _ in limits if limit is not None), default=None)
     return SpeedOfLight(
         compute_pct=compute,
         memory_pct=memory,
-        dram_pct=levels["DRAM"],
-        l2_pct=levels["L2"],
-        l1_pct=levels["L1"],
         waves=waves,
         theoretical_occupancy_pct=readings.get("sm__maximum_warps_per_active_cycle_pct"),
         achieved_occupancy_pct=readings.get("sm__warps_active.avg.pct_of_peak_sustained_active"),
-        limiters=_limiters(readings),
+        limiters=tuple(word for limit, word in limits if limit is not None and limit == least),
         stalls=_stalls(readings),
         latency_cycles=readings.get("smsp__average_warp_latency_per_inst_issued.ratio"),
-        busiest=_busiest(readings, levels),
+        busiest=_busiest(readings),
         busiest_pipe=_busiest_pipe(readings),
         classification=classify(compute, memory, waves),
     )
@@ -93,13 +92,6 @@ def classify(
     return BALANCED
 
 
-def _limiters(readings: Readings) -> tuple[str, ...]:
-    """What keeps more blocks from an SM: the smallest of the limits, all of them on ties."""
-    limits = [(readings.get(f"launch__occupancy_limit_{n}"), word) for n, word in _LIMITS.items()]
-    least = min((limit for limit, _ in limits if limit is not None), default=None)
-    return tuple(word for limit, word in limits if limit is not None and limit == least)
-
-
 def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
     """Reasons and cycles per issued instruction, longest first."""
     stalls = [
@@ -110,12 +102,12 @@ def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(stalls, key=lambda stall: (-stall[1], stall[0])))
 
 
-def _busiest(readings: Readings, levels: dict[str, float | None]) -> str:
+def _busiest(readings: Readings) -> str:
     """The memory unit that the memory percentage comes from: DRAM, L2 or L1; "" if not known."""
     if part := _largest_part(readings, _MEMORY_PCT):
         return _UNITS.get(part.partition("__")[0], "")
-    measured = [(value, name) for name, value in levels.items() if value is not None]
-    return max(measured, default=(0.0, ""))[1]
+    levels = ((readings.get(*metrics), name) for name, metrics in _LEVELS.items())
+    return max(((n, name) for n, name in levels if n is not None), default=(0.0, ""))[1]
 
 
 def _busiest_pipe(readings: Readings) -> str:
@@ -130,5 +122,5 @@ def _busiest_pipe(readings: Readings) -> str:
 def _largest_part(readings: Readings, metric: str) -> str:
     """The metric that a throughput, the largest of several, comes from; "" if not known."""
     parts = (part.strip() for part in readings.texts.get(f"breakdown:{metric}", "").split(","))
-    known = [(value, part) for part in parts if (value := readings.get(part)) is not None]
-    return max(known, default=(0.0, ""))[1]
+    measured = [(value, part) for part in parts if (value := readings.get(part)) is not None]
+    return max(measured, default=(0.0, ""))[1]

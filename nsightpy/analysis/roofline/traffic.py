@@ -14,6 +14,13 @@ L1_BYTES_PER_CYCLE = 128
 SECTOR_BYTES = 32
 READ_RETURNS = "read returns only"
 ALL_TRAFFIC = "reads and writes"
+# Counters, the bytes of each count, and what they count.
+_L2_WAYS = (
+    ("derived__lts__lts2xbar_bytes", 1, READ_RETURNS),
+    ("lts__lts2xbar_cycles_active", L2_BYTES_PER_CYCLE, READ_RETURNS),
+    ("l1tex__m_xbar2l1tex_read_bytes", 1, READ_RETURNS),
+    ("lts__t_bytes", 1, ALL_TRAFFIC),
+)
 
 
 def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
@@ -21,7 +28,22 @@ def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
 
     L2 and DRAM have clocks of their own, and keep those of the profile.
     """
-    levels = (_dram(readings), _l2(readings), _l1(readings, clock_factor))
+    l2_hz = readings.get("lts__cycles_elapsed.avg.per_second")
+    l1_hz = readings.get("l1tex__cycles_elapsed.avg.per_second")
+    writeback = readings.l1_writeback
+    derived = writeback.replace(
+        "l1tex__lsu_writeback_active", "derived__l1tex__lsu_writeback_bytes"
+    )
+    l1_ways = (
+        (derived, 1, READ_RETURNS),
+        (writeback, L1_BYTES_PER_CYCLE, READ_RETURNS),
+        ("l1tex__t_bytes", 1, ALL_TRAFFIC),
+    )
+    levels = (
+        _dram(readings),
+        _cache(readings, "l2", l2_hz, _L2_WAYS),
+        _cache(readings, "l1", l1_hz and l1_hz * clock_factor, l1_ways),
+    )
     return [level for level in levels if level is not None]
 
 
@@ -65,31 +87,6 @@ def _dram_bytes(r: Readings) -> float | None:
             if amount is not None:
                 return amount * size
     return None
-
-
-def _l2(r: Readings) -> Rate | None:
-    clock = r.get("lts__cycles_elapsed.avg.per_second")
-    ways = (
-        ("derived__lts__lts2xbar_bytes", 1, READ_RETURNS),
-        ("lts__lts2xbar_cycles_active", L2_BYTES_PER_CYCLE, READ_RETURNS),
-        ("l1tex__m_xbar2l1tex_read_bytes", 1, READ_RETURNS),
-        ("lts__t_bytes", 1, ALL_TRAFFIC),
-    )
-    return _cache(r, "l2", clock, ways)
-
-
-def _l1(r: Readings, clock_factor: float) -> Rate | None:
-    clock = r.get("l1tex__cycles_elapsed.avg.per_second")
-    writeback = r.l1_writeback
-    derived = writeback.replace(
-        "l1tex__lsu_writeback_active", "derived__l1tex__lsu_writeback_bytes"
-    )
-    ways = (
-        (derived, 1, READ_RETURNS),
-        (writeback, L1_BYTES_PER_CYCLE, READ_RETURNS),
-        ("l1tex__t_bytes", 1, ALL_TRAFFIC),
-    )
-    return _cache(r, "l1", clock and clock * clock_factor, ways)
 
 
 def _cache(

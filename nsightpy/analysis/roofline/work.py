@@ -13,8 +13,7 @@ were counted, which are 512 operations on Volta only; elsewhere no figure is mad
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from nsightpy.analysis.roofline.readings import LANES, VOLTA, Rate, Readings
 
@@ -87,73 +86,47 @@ def _instructions(r: Readings, precision: str, unit: str, rollup: str = "") -> f
     return amount + sum(packed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """One counted path: the metric without its roll-up, operand types, instruction, sparsity."""
-
-    metric: str
-    type: str
-    op: str
-    sparsity: str
-
-    @property
-    def is_aggregate(self) -> bool:
-        return not self.op and not self.sparsity
-
-
 def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[Rate]:
     """The tensor types with work in this launch."""
     if readings.capability in VOLTA:
         return _volta(readings, clock_factor)
-    groups = _by_type(_paths(readings.numbers))
+    paths = {match[0]: match for name in readings.numbers if (match := _PATH.match(name))}
+    aggregates = [path["type"] for path in paths.values() if _is_aggregate(path)]
+    groups: dict[str, list[re.Match[str]]] = {}
+    for path in paths.values():
+        # by the type of the aggregate that counts it, else by its own
+        counted_by = [of for of in aggregates if f"{path['type']}_dst".startswith(f"{of}_dst")]
+        groups.setdefault(max(counted_by, key=len, default=path["type"]), []).append(path)
     works = (_path_work(readings, name, group, clock_factor) for name, group in groups.items())
     return [work for work in works if work is not None]
 
 
-def _paths(names: Iterable[str]) -> list[_Path]:
-    paths: dict[str, _Path] = {}
-    for name in names:
-        if match := _PATH.match(name):
-            path = _Path(match[0], match["type"], match["op"] or "", match["sparsity"] or "")
-            paths.setdefault(path.metric, path)
-    return list(paths.values())
+def _is_aggregate(path: re.Match[str]) -> bool:
+    return not path["op"] and not path["sparsity"]
 
 
-def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
-    """Paths by the type of the aggregate that counts them, else by their own."""
-    aggregates = sorted((p.type for p in paths if p.is_aggregate), key=len, reverse=True)
-    groups: dict[str, list[_Path]] = {}
-    for path in paths:
-        counted_by = (
-            of for of in aggregates if path.type == of or path.type.startswith(f"{of}_dst")
-        )
-        groups.setdefault(next(counted_by, path.type), []).append(path)
-    return groups
-
-
-def _path_work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Rate | None:
-    aggregate = next((path for path in paths if path.is_aggregate), None)
-    parts = [path for path in paths if not path.is_aggregate]
-    rates = {path.metric: _path_rate(r, path) for path in paths}
-    if aggregate is not None:
-        achieved = rates[aggregate.metric]
-    else:
-        counted = [rate for rate in rates.values() if rate is not None]
-        achieved = sum(counted) if len(counted) == len(parts) else None
-    if not achieved:
+def _path_work(
+    r: Readings, name: str, paths: Sequence[re.Match[str]], clock_factor: float
+) -> Rate | None:
+    """The work of one type; None without any, or where a part of it was not counted."""
+    rates = {path[0]: _path_rate(r, path[0]) for path in paths}
+    parts = [path for path in paths if not _is_aggregate(path)]
+    whole = [path for path in paths if _is_aggregate(path)]
+    counted = [rates[path[0]] for path in whole or paths]
+    achieved = sum(rate or 0.0 for rate in counted)
+    if None in counted or not achieved:
         return None
-    used = [path for path in parts if rates[path.metric]]
-    sparse = any(path.sparsity == "on" for path in used)
-    ceilings = [path for path in parts if (path.sparsity == "on") == sparse]
-    peaks = [_peak(r, path) for path in ceilings or ([aggregate] if aggregate else [])]
-    peak = max((each for each in peaks if each is not None), default=None)
+    used = [path for path in parts if rates[path[0]]]
+    sparse = any(path["sparsity"] == "on" for path in used)
+    ceilings = [path for path in parts if (path["sparsity"] == "on") == sparse] or whole
+    peak = max((_peak(r, path[0]) or 0.0 for path in ceilings), default=0.0) or None
     # the usual FP32 result is left out of the name
     kind = f"tensor_{name.removesuffix('_dst_fp32')}"
-    reach, remark = max((_peak(r, path) or 0.0 for path in used), default=0.0), ""
+    reach, remark = max((_peak(r, path[0]) or 0.0 for path in used), default=0.0), ""
     if sparse:
         remark = f"{kind} uses structured sparsity; its roof is the sparse peak."
     elif peak and 0 < reach < peak:
-        ops = ", ".join(sorted({path.op for path in used if path.op}))
+        ops = ", ".join(sorted({path["op"] for path in used if path["op"]}))
         remark = (
             f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "
             "the newer tensor instructions can."
@@ -161,19 +134,19 @@ def _path_work(r: Readings, name: str, paths: list[_Path], clock_factor: float) 
     return Rate(kind, achieved, peak and peak * clock_factor, remark)
 
 
-def _path_rate(r: Readings, path: _Path) -> float | None:
-    per_cycle = r.get(f"{path.metric}.per_cycle_elapsed")
+def _path_rate(r: Readings, metric: str) -> float | None:
+    per_cycle = r.get(f"{metric}.per_cycle_elapsed")
     if per_cycle is not None and r.sm_hz:
         return per_cycle * r.sm_hz
-    per_second = r.get(f"{path.metric}.per_second")
-    return r.rate(r.get(path.metric)) if per_second is None else per_second
+    per_second = r.get(f"{metric}.per_second")
+    return r.rate(r.get(metric)) if per_second is None else per_second
 
 
-def _peak(r: Readings, path: _Path) -> float | None:
-    width = r.get(f"{path.metric}.peak_sustained")
+def _peak(r: Readings, metric: str) -> float | None:
+    width = r.get(f"{metric}.peak_sustained")
     if width is not None and r.sm_hz:
         return width * r.sm_hz
-    return r.get(f"{path.metric}.peak_sustained_elapsed.per_second")
+    return r.get(f"{metric}.peak_sustained_elapsed.per_second")
 
 
 def _volta(r: Readings, clock_factor: float) -> list[Rate]:

@@ -110,31 +110,6 @@ class Portion:
         return (*rank_order(self.rank), self.report, self.pid)
 
 
-@dataclass(frozen=True)
-class Launches:
-    """The launches of a report in API order, each with its place among those of its surest name.
-
-    `visible` are those that ncu's NVTX filter lets through: only they are counted by places.
-    """
-
-    frame: Frame
-    variants: tuple[Variant, ...]
-    variant: NDArray[np.int32]
-    visible: Mask
-    places: Ints
-
-
-def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
-    """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
-    seen = np.ones(kernels.rows, dtype=np.bool_) if visible is None else visible
-    # by process, then by API call; nodes of one graph launch by their start
-    order = np.lexsort([kernels.ints(name) for name in ("start_ns", "correlation_id", "pid")])
-    if np.any(order[1:] < order[:-1]):
-        kernels, seen = kernels.take(order), seen[order]
-    codes, variants = _variants(kernels)
-    return Launches(kernels, variants, codes, seen, _named_places(kernels, seen))
-
-
 def _named_places(kernels: Frame, seen: Mask) -> Ints:
     """For each launch, how many of its surest name came before it in its process."""
     places = np.zeros(kernels.rows, dtype=np.int64)
@@ -194,20 +169,25 @@ def variant_labels(kernels: Frame) -> Labels:
     return Labels(groups.codes, tuple(variant_of(key).label for key in groups.keys))
 
 
-def portions(launches: Launches, weighed: Mask | None = None) -> list[Portion]:
-    """The variants of every process, with representative launches.
+def portions(kernels: Frame, visible: Mask, weighed: Mask) -> list[Portion]:
+    """The variants of every process of kernels (COLUMNS), with representative launches.
 
-    `weighed` masks the rows of `launches.frame` that count and may be chosen. The
-    first launch of a variant in its process is never chosen while others are there. The one
-    nearest the median of the rest represents it, the earliest of equals.
+    `visible` are those that ncu's NVTX filter lets through, and so counts; `weighed` those that
+    count here and may be chosen. The first launch of a variant in its process is never chosen while
+    others are there. The one nearest the median of the rest represents it, the earliest of equals.
     """
-    columns = {"pid": launches.frame["pid"], "variant": launches.variant.astype(np.int64)}
-    groups, length = group_by(Frame(columns), ("pid", "variant")), durations(launches.frame)
+    # by process, then by API call; nodes of one graph launch by their start
+    order = np.lexsort([kernels.ints(name) for name in ("start_ns", "correlation_id", "pid")])
+    if np.any(order[1:] < order[:-1]):
+        kernels, visible, weighed = kernels.take(order), visible[order], weighed[order]
+    codes, variants = _variants(kernels)
+    places, length = _named_places(kernels, visible), durations(kernels)
+    columns = {"pid": kernels["pid"], "variant": codes.astype(np.int64)}
+    groups = group_by(Frame(columns), ("pid", "variant"))
     warm = rows_before(groups.codes) > 0
     order = rows_by_group(groups.codes)
-    if weighed is not None:
-        order = order[weighed[order]]
-    graph = launches.frame.ints("graph_node_id")[order] > 0
+    order = order[weighed[order]]
+    graph = kernels.ints("graph_node_id") > 0
     counts = np.bincount(groups.codes[order], minlength=len(groups.keys))
     edges = np.concatenate([[0], np.cumsum(counts)]).tolist()
     found: list[Portion] = []
@@ -215,28 +195,20 @@ def portions(launches: Launches, weighed: Mask | None = None) -> list[Portion]:
         if low == high:
             continue
         rows = order[low:high]
-        seen = rows[launches.visible[rows]]
-        usable = seen[warm[seen]] if warm[seen].any() else seen[-1:]
-        found.append(
-            Portion(
-                launches.variants[int(variant or 0)],
-                int(pid or 0),
-                high - low,
-                int(length[rows].sum()),
-                _sample(launches, length, usable),
-                bool(graph[low:high].any()),
-            )
-        )
+        seen = rows[visible[rows]]
+        sample = None
+        if len(seen):
+            row = _nearest_median(length, seen[warm[seen]] if warm[seen].any() else seen[-1:])
+            shape = _shapes_at(kernels, [row])[0]
+            sample = Sample(int(length[row]), int(places[row]), shape)
+        of, weight = variants[int(variant or 0)], int(length[rows].sum())
+        in_graph = bool(graph[rows].any())
+        found.append(Portion(of, int(pid or 0), high - low, weight, sample, in_graph))
     return found
 
 
-def _sample(launches: Launches, length: Ints, rows: Ints) -> Sample | None:
-    """The launch nearest the median of these; None without any."""
-    if len(rows) == 0:
-        return None
-    lengths = length[rows]
+def _nearest_median(length: Ints, rows: Ints) -> int:
+    """The first of these rows whose length is nearest the median of theirs."""
     # twice the distance to the median, so that the mean of two middle values stays exact
-    middle = [(len(rows) - 1) // 2, len(rows) // 2]
-    lower, upper = np.partition(lengths, middle)[middle]
-    row = int(rows[np.argmin(np.abs(2 * lengths - (lower + upper)))])
-    return Sample(int(length[row]), int(launches.places[row]), _shapes_at(launches.frame, [row])[0])
+    lengths, middle = length[rows], [(len(rows) - 1) // 2, len(rows) // 2]
+    return int(rows[np.argmin(np.abs(2 * lengths - np.partition(lengths, middle)[middle].sum()))])

@@ -52,13 +52,13 @@ def stream_lanes(
     events = _gpu_events(kernels, operations, graphs, communication)
     if calls is not None:
         rows = launch_rows(events, calls)
-        known = rows != NO_LAUNCH
+        linked = rows != NO_LAUNCH
         columns: dict[str, ColumnData] = {**events}
         for name, column in (("launch_ns", "start_ns"), ("launch_tid", "tid")):
             values = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
-            values[known] = calls.ints(column)[rows[known]]
+            values[linked] = calls.ints(column)[rows[linked]]
             columns[name] = values
-        columns["flows"] = np.where(known, events.ints("correlation_id"), 0)
+        columns["flows"] = np.where(linked, events.ints("correlation_id"), 0)
         events = Frame(columns)
     lanes = []
     for key, part in _parts(events, ("pid", "device", "stream")):

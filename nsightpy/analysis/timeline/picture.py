@@ -85,13 +85,12 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
     parts: dict[int, list[tuple[int, int, int]]] = {}
     left_out = 0
     for track in timeline.tracks(False):
-        row_number = timeline.owners.index(track.owner)
-        row, missing = _row(track, grid, stacked)
-        rows[row_number] = row
+        number = timeline.owners.index(track.owner)
+        rows[number], missing = _row(track, grid, stacked)
         left_out += missing
         for lane in track.lanes_of(STREAM):
-            for number, start, end in _collectives(lane, grid):
-                parts.setdefault(number, []).append((row_number, start, end))
+            for collective, start, end in _collectives(lane, grid):
+                parts.setdefault(collective, []).append((number, start, end))
     shared = [sorted(part) for part in parts.values() if len(part) > 1]
     shared.sort(key=lambda part: (-max(end - start for _, start, end in part), part))
     return Picture(
@@ -137,12 +136,8 @@ _DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
 
 def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
     """When anything of a category ran, inside the window."""
-    masks = [(lane, lane.categories == category) for lane in lanes]
-    return clip(
-        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in masks),
-        grid.start,
-        grid.end,
-    )
+    chosen = (lane.take(lane.categories == category) for lane in lanes)
+    return clip(union_of(union(lane.starts, lane.ends) for lane in chosen), grid.start, grid.end)
 
 
 def _stacked_bands(
@@ -173,8 +168,7 @@ def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
     starts, ends = _times(chosen)
     peak = grid.peak(starts, ends)
     wide = [lane.take(grid.is_wide(lane.starts, lane.ends)) for lane in chosen]
-    wide = [lane for lane in wide if len(lane)]
-    if not wide:
+    if not any(map(len, wide)):
         return Band(CATEGORIES[category], grid.shares(spans), None, len(starts), peak)
     names = Frame.concatenate([Frame({"name": lane.names}) for lane in wide]).labels("name")
     if category == COMMUNICATION:
@@ -188,9 +182,8 @@ def _boxes(starts: Ints, ends: Ints, names: Labels, grid: _Grid) -> Boxes:
     order = by_start(starts, ends)
     starts, ends = starts[order], ends[order]
     levels = levels_of(starts, ends)
-    depth = int(levels.max()) + 1 if len(levels) else 1
     inside = np.maximum(starts, grid.start), np.minimum(ends, grid.end)
-    return Boxes(*inside, names.take(order), levels, depth)
+    return Boxes(*inside, names.take(order), levels, int(levels.max(initial=0)) + 1)
 
 
 def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:

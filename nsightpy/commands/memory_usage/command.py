@@ -194,12 +194,12 @@ def allocators(report: SystemReport, events: Frame) -> list[str]:
     rows = launch_rows(events, calls)
     missing = np.flatnonzero(rows == NO_LAUNCH)
     rows[missing] = _in_progress(events.take(missing), calls)
-    known = np.flatnonzero(rows != NO_LAUNCH)
+    called = np.flatnonzero(rows != NO_LAUNCH)
     names = list(events.labels("variable"))
-    around = _names_around(_ranges(report), calls.take(rows[known]))
-    functions = calls.labels("name").take(rows[known])
-    for place, name, function in zip(known.tolist(), around, functions, strict=True):
-        names[place] = names[place] or name or function
+    around = _names_around(_ranges(report), calls.take(rows[called]))
+    functions = calls.labels("name").take(rows[called])
+    for number, name, function in zip(called.tolist(), around, functions, strict=True):
+        names[number] = names[number] or name or function
     return names
 
 

@@ -134,19 +134,17 @@ def _growth_notes(growth: Sequence[MemoryGrowth], source: str) -> list[str]:
     if not growth:
         return []
     left = sorted(each.left_bytes for each in growth)
+    least, median, largest = (
+        f"-{format_bytes(-size)}" if size < 0 else format_bytes(size)
+        for size in (left[0], left[(len(left) - 1) // 2], left[-1])
+    )
     most = max(growth, key=lambda each: each.left_bytes)
-    text = f": {counted(len(left), 'iteration')} ({source}): each leaves {_signed(left[0])}"
-    if left[0] == left[-1]:
-        text += " behind"
-    else:
-        text += (
-            f" to {_signed(left[-1])} behind, the median {_signed(left[(len(left) - 1) // 2])}; "
-            f"iteration {growth.index(most) + 1} leaves most"
-        )
+    text = f": {counted(len(left), 'iteration')} ({source}): each leaves {least}"
+    if left[0] != left[-1]:
+        text += f" to {largest}"
+    text += " behind"
+    if left[0] != left[-1]:
+        text += f", the median {median}; iteration {growth.index(most) + 1} leaves most"
     if most.left_bytes > 0:
         text += f"; most grows at {most.grown_at}: {format_bytes(most.grown_bytes)}"
     return [text]
-
-
-def _signed(size: int) -> str:
-    return f"-{format_bytes(-size)}" if size < 0 else format_bytes(size)

@@ -9,14 +9,11 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
-from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.membership import NO_THREAD, as_launched_by, inside, waiting_threads
 from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
 from nsightpy.analysis.nvtx.projection import (
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
-    Launched,
-    Projection,
     launched,
     project,
 )
@@ -127,34 +124,31 @@ def _shown_names(
 
 
 def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> RangeTallies:
+    """The ranges of a report, by the calls in them, and by those that their threads waited for."""
     frames = [scope.read(report, name, OPERATION_COLUMNS) for name in GPU_FRAMES]
     operations = Frame.concatenate([frame for frame in frames if frame.rows] or frames[:1])
     whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = scope.narrow(report, whole)
-    parts, known, outside_ns = _projected(report, operations, whole, ranges)
-    work_ns = int(durations(operations).sum())
-    tallies = range_tallies(ranges, operations, *parts[0], *parts[1:], tree=tree, fold=fold)
-    return replace(tallies, known=known, outside_ns=outside_ns, work_ns=work_ns)
-
-
-def _projected(
-    report: SystemReport, operations: Frame, whole: Frame, ranges: Frame
-) -> tuple[list[tuple[Launched, Projection]], bool, int]:
-    """Where the ranges are on the GPU, by the calls in them, and by those that threads waited for.
-
-    Whether calls were recorded, and the work outside of all ranges in ns; the calls end with this.
-    """
     recorded = launching(report, operations)
-    known = recorded is not None or not operations.rows
-    calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
+    calls, launches = recorded or (NO_CALLS, launched(operations, NO_CALLS))
     waiting = waiting_threads(calls, whole)
-    parts = [(done, project(ranges, done))]
+    attributed = None
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
-        parts.append((theirs, project(ranges, theirs)))
+        attributed = theirs, project(ranges, theirs)
+    projection = project(ranges, launches)
+    tallies = range_tallies(
+        ranges, operations, launches, projection, attributed, tree=tree, fold=fold
+    )
     outside = (waiting == NO_THREAD) & ~inside(calls, ranges)
-    rows = done.rows[np.repeat(outside[done.call], np.diff(done.first))]
-    return parts, known, int(durations(operations)[rows].sum())
+    rows = launches.rows[np.repeat(outside[launches.call], np.diff(launches.first))]
+    length = durations(operations)
+    return replace(
+        tallies,
+        known=recorded is not None or not operations.rows,
+        outside_ns=int(length[rows].sum()),
+        work_ns=int(length.sum()),
+    )
 
 
 def _rows(tallied: RangeTallies) -> Rows:
@@ -175,18 +169,13 @@ def _notes(tallied: RangeTallies) -> tuple[Said, ...]:
     notes: list[Said] = []
     if several := sum(len(names) > 1 for names in tallied.members.values()):
         rows = counted(several, "row stands", "rows stand")
-        notes.append(
-            f"{rows} for ranges that differ in numbers only, * for a number: --unfold lists them."
-        )
+        notes.append(f"{rows} for ranges that differ in numbers only: --unfold lists them.")
     if not tallied.known:
         notes.append(NOT_RECORDED)
     elif tallied.unlaunched:
         notes.append(without_launch_call(f"{tallied.unlaunched:,} GPU operations", "in no range"))
     if tallied.crossing:
-        notes.append(
-            f"{tallied.crossing:,} ranges end on another thread: "
-            "they are not projected onto the GPU."
-        )
+        notes.append(f"{tallied.crossing:,} ranges end on another thread and are not projected.")
     if tallied.known and tallied.outside_ns:
         share = f"{100 * tallied.outside_ns / tallied.work_ns:.3g} %"
         notes.append(

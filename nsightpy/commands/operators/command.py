@@ -121,7 +121,8 @@ def operators(
         rows.sort(key=order)
         notes = notes_on(parts.values, "operators", "under no operator")
         if any(part.recorded for part in parts.values):
-            notes = [*step_notes([part.steps for part in parts.values if part.steps]), *notes]
+            steps = [part.steps for part in parts.values if part.steps is not None]
+            notes = [*step_notes(steps), *notes]
         if rows and "shape" in splits:
             shape = shown.wanted.index("shape")
             notes = notes if any(row[shape] for row in rows) else [NO_SHAPES, *notes]
@@ -184,26 +185,16 @@ def _rows(parts: Parts[DeviceSums], shown: Shown) -> list[Row]:
         {shown.key(key, report): figures for key, figures in part.rows.items()}
         for report, part in parts.results
     )
-    known = any(part.launched for part in parts.values)
+    launched = any(part.launched for part in parts.values)
     host, device = (sum(figures[self] for figures in sums.values()) for self in (2, 4))
-    return [
-        (
-            *key,
-            *figures[:3],
-            *(figures[3:5] if known else (None, None)),
-            *_rates(figures[3], *figures[5:]),
-            figures[4] / device if known and device else None,
-            figures[2] / host if host else None,
-        )
-        for key, figures in sums.items()
-    ]
-
-
-def _rates(device_ns: float, counted: float, flop: float, ideal_s: float) -> Row:
-    """FLOP, FLOP/s and MFU; None where nothing counts, nothing ran, or no peak is known."""
-    if not counted:
-        return None, None, None
-    if not device_ns:
-        return round(flop), None, None
-    seconds = device_ns * 1e-9
-    return round(flop), flop / seconds, None if np.isnan(ideal_s) else ideal_s / seconds
+    rows: list[Row] = []
+    for key, (*calls_and_host, total, own, counted, flop, ideal_s) in sums.items():
+        # FLOP, FLOP/s and MFU; None where nothing counts, nothing ran, or no peak is known
+        seconds = total * 1e-9 if counted else 0
+        mfu = ideal_s / seconds if seconds and not np.isnan(ideal_s) else None
+        rates = (round(flop) if counted else None, flop / seconds if seconds else None, mfu)
+        share = own / device if launched and device else None
+        host_share = calls_and_host[2] / host if host else None
+        on_device = (total, own) if launched else (None, None)
+        rows.append((*key, *calls_and_host, *on_device, *rates, share, host_share))
+    return rows

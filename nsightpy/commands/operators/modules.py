@@ -9,12 +9,10 @@ import numpy as np
 
 from nsightpy.analysis.grouping import group_sums
 from nsightpy.analysis.launches import LAUNCH_CLASSES, NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
-from nsightpy.analysis.nvtx.membership import inside
-from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
+from nsightpy.analysis.nvtx.membership import NO_THREAD, as_launched_by, inside, waiting_threads
+from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first, nest
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import (
-    NONE,
     OPERATOR_COLUMNS,
     WORK_COLUMNS,
     OperatorTimes,
@@ -24,10 +22,9 @@ from nsightpy.analysis.operators.device_time import (
     range_calls,
     with_callees,
 )
-from nsightpy.analysis.operators.flop import StepFlop
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import Key, summed
-from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant
+from nsightpy.frames import GPU_FRAMES, Floats, Frame, Ints, constant
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import MODULES
 from nsightpy.query.device_time import NO_CALLS, launching
@@ -65,7 +62,7 @@ class DeviceSums:
     device_ns: int
     outside_ns: int
     unlaunched_ns: int
-    steps: StepFlop | None = None
+    steps: Floats | None = None
 
 
 def time_of_modules(depth: int | None) -> Question[Table]:
@@ -135,11 +132,8 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
     domains = tree.labels("domain").merged()
     for code in range(len(domains.values)):
         rows = np.flatnonzero(domains.codes == code)
-        place = np.full(tree.rows, NONE, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        parent = tree.ints("parent")[rows]
-        moved = np.where(parent == NONE, NONE, place[np.maximum(parent, 0)])
-        times = operator_times(Frame({**tree.take(rows), "parent": moved}), calls, work)
+        part = tree.take(rows)
+        times = operator_times(Frame({**part, "parent": nest(part).parent}), calls, work)
         host_self[rows], total[rows] = times.host_self, times.device_total
         device_self[rows] = times.device_self
     return OperatorTimes(host, host_self, total, device_self)

@@ -13,6 +13,7 @@ from typing import Annotated, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.nvtx.membership import wildcard
 from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
 from nsightpy.commands.roofline.table import (
     FIELDS,
@@ -107,7 +108,7 @@ def roofline(
     else:
         extra = ORIGIN if len(opened) > 1 else ()
         rows = launch_rows(kept, name, extra)
-    made = Roofline(
+    table = Roofline(
         "roofline",
         (*FIELDS, *extra),
         tuple(rows),
@@ -121,7 +122,7 @@ def roofline(
         all_variants=len(all_groups),
     )
     notes = _notes(opened, [note for _, notes in parts for note in notes], kept)
-    return with_notes(made, opened.inputs, notes)
+    return with_notes(table, opened.inputs, notes)
 
 
 def of_kernels(
@@ -135,34 +136,24 @@ def of_kernels(
     ids = numbers(spec, "id")
     if pattern is None and ids is None:
         return list(launches)
-    fits = _expression(pattern)
-    kept = [
-        launch
-        for launch in launches
-        if (ids is None or launch.launch in ids)
-        and any(
-            fits.search(name)
-            for name in (launch.base_name, launch.name, launch.mangled_name)
-            if name
-        )
-    ]
+    fits = wildcard("*") if pattern is None else _expression(pattern)
+    kept = []
+    for launch in launches:
+        names = filter(None, (launch.base_name, launch.name, launch.mangled_name))
+        if (ids is None or launch.launch in ids) and any(map(fits.search, names)):
+            kept.append(launch)
     if launches and not kept:
-        asked = f"of name {pattern!r}" if ids is None else f"with id {spec}"
-        names = dict.fromkeys(brief(launch.base_name or launch.name, _WIDTH) for launch in launches)
-        more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
-        raise ReportError(
-            launches[0].report,
-            f"holds no kernel {asked}",
-            f"it has {', '.join(list(names)[:_MOST])}{more}; ids are in the table.",
-        )
+        which = f"of name {pattern!r}" if ids is None else f"with id {spec}"
+        held = dict.fromkeys(brief(launch.base_name or launch.name, _WIDTH) for launch in launches)
+        more = f", and {len(held) - _MOST} more" if len(held) > _MOST else ""
+        advice = f"it has {', '.join(list(held)[:_MOST])}{more}; ids are in the table."
+        raise ReportError(launches[0].report, f"holds no kernel {which}", advice)
     return kept
 
 
-def _expression(pattern: str | None) -> re.Pattern[str]:
-    if pattern is None:
-        return re.compile("")
+def _expression(pattern: str) -> re.Pattern[str]:
     if not pattern.startswith(REGEX):
-        return re.compile(rf"\A{'.*'.join(map(re.escape, pattern.split('*')))}\Z")
+        return wildcard(pattern)
     try:
         return re.compile(pattern.removeprefix(REGEX))
     except re.error as error:
@@ -200,13 +191,9 @@ def _read(
     if isinstance(nvtx, str):
         launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
     rooflines = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
+    path, version = str(report.path), tables.tool_version
     own = [
-        replace(
-            launch,
-            report=str(report.path),
-            rank=report.rank,
-            tool_version=tables.tool_version,
-        )
+        replace(launch, report=path, rank=report.rank, tool_version=version)
         for launch in rooflines
         if devices is None or launch.device in devices
     ]
@@ -216,12 +203,12 @@ def _read(
 def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
     """Which launches ran inside a range RANGE[@DOMAIN]; * stands for anything."""
     name, _, domain = wanted.partition("@")
-    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+    fits = wildcard(name).match
 
     def inside(text: str) -> bool:
         stacks = [each.partition("@") for each in text.split(", ")]
         ranges = (name for path, _, where in stacks if where == domain for name in path.split("/"))
-        return any(pattern.fullmatch(name) for name in ranges if name)
+        return any(fits(name) for name in ranges if name)
 
     return nvtx.where(inside)
 
@@ -230,11 +217,8 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
     ranks = numbers(spec, "rank")
     kept = reports.only(lambda report: ranks is None or report.rank in ranks)
     if not len(kept):
-        raise ReportError(
-            reports.reports[0].path,
-            f"is not of rank {spec}",
-            "only the file's name gives a rank.",
-        )
+        path, advice = reports.reports[0].path, "only the file's name gives a rank."
+        raise ReportError(path, f"is not of rank {spec}", advice)
     return kept
 
 
@@ -246,8 +230,8 @@ def _longest(
         return launches
     if by == "variant":
         return [launch for variant in variants(launches)[:top] for launch in variant.launches]
-    places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
-    return [launches[place] for place in sorted(places)]
+    longest = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
+    return [launches[number] for number in sorted(longest)]
 
 
 def _notes(
@@ -259,9 +243,9 @@ def _notes(
     counts = Counter(of_reports)
     notes: list[Said] = [*reports.failure_notes]
     notes += [f"{note} ({count}{of}" if of else note for note, count in counts.items()]
-    said = [*(n for each in launches for n in each.missing)]
-    said += [Note(remark) for each in launches for remark in each.remarks]
-    for note, count in Counter(said).items():
+    about = [note for each in launches for note in each.missing]
+    about += [Note(remark) for each in launches for remark in each.remarks]
+    for note, count in Counter(about).items():
         few = f"{count} of {len(launches)}: {note.reason}"
         text = few if count < len(launches) else f"{note.reason[0].upper()}{note.reason[1:]}"
         notes.append(replace(note, reason=text))
@@ -270,9 +254,8 @@ def _notes(
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """At which clocks the peaks are meant, when there are any."""
-    clocks = [
-        launch.machine.clock_hz for launch in launches if launch.points and launch.machine.clock_hz
-    ]
+    machines = [launch.machine for launch in launches if launch.points]
+    clocks = [machine.clock_hz for machine in machines if machine.clock_hz]
     if not clocks:
         return []
     low, high = min(clocks) / 1e6, max(clocks) / 1e6
@@ -280,9 +263,8 @@ def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     kinds = {launch.machine.clock for launch in launches if launch.machine.clock_hz}
     if kinds == {PROFILED}:
         return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
-    what = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
+    which = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
     text = (
-        f"Peaks of the SMs and L1 are at {what} of {shown}, those of L2 and DRAM at the profile's "
-        "clocks; what was achieved is as profiled."
+        f"Peaks of the SMs and L1 are at {which} of {shown}, those of L2 and DRAM at the profile's"
     )
-    return [text]
+    return [f"{text} clocks; what was achieved is as profiled."]

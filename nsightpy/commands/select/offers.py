@@ -13,7 +13,7 @@ from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.nvtx.membership import belongs, call_keys, launch_key
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS
 from nsightpy.analysis.ranking import durations
-from nsightpy.analysis.selection.launch_places import COLUMNS, Portion, portions, variant_launches
+from nsightpy.analysis.selection.launch_places import COLUMNS, Portion, portions
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
@@ -53,16 +53,14 @@ def offers_of(
 ) -> Offers:
     """The variants of one report, each process's with the launch that represents them."""
     states = {} if whole else scope.steady_states(report)
-    include, visible = range_filter(report, report.frame("kernels", PLACED), scope.nvtx)
-    columns = tuple(dict.fromkeys((*PLACED, *COLUMNS)))
-    launches = variant_launches(report.frame("kernels", columns), visible)
-    frame = launches.frame
+    frame = report.frame("kernels", tuple(dict.fromkeys((*PLACED, *COLUMNS))))
+    include, visible = range_filter(report, frame, scope.nvtx)
     inside = replace(scope, nvtx=None).mask(report, frame)
-    weighed = inside & launches.visible & is_steady(frame, states)
+    weighed = inside & visible & is_steady(frame, states)
     talking = is_communication(frame.labels("name"), communication) & weighed
     graphs = scope.read(report, "graph_launches", PLACED)
     return Offers(
-        portions(launches, weighed if with_communication else weighed & ~talking),
+        portions(frame, visible, weighed if with_communication else weighed & ~talking),
         int(durations(frame)[talking].sum()),
         int(durations(frame)[weighed].sum()),
         int(durations(graphs).sum()),
@@ -77,15 +75,15 @@ def offers_of(
 
 def range_filter(
     report: SystemReport, kernels: Frame, text: str | None
-) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
+) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     """What --nvtx-include takes for RANGE[@DOMAIN], and which kernels ncu then sees.
 
     A launch is inside when its API call is: push/pop ranges hold the launches of their own thread,
-    start/end ranges those of the process. Nothing, and None for all of them, without a text.
-    Raises MissingDataError when there is no such range.
+    start/end ranges those of the process. Nothing, and all of them, without a text. Raises
+    MissingDataError when there is no such range.
     """
     if text is None:
-        return (), None
+        return (), np.ones(kernels.rows, dtype=np.bool_)
     ranges = ranges_called(report, text)
     kinds = group_by(ranges, ("name", "domain", "style")).keys
     if len(kinds) > MOST_RANGES:

@@ -84,20 +84,22 @@ class Plan(Table):
             reasons = " ".join(map(str, self.notes))
             raise ReportError(self.inputs[0], "has nothing to measure", reasons)
         application, runs = self.options.application, self.runs
-        if kind != "plain" and starts_a_job(application):
+        if kind == "plain":
+            return script(kind, runs, replace(self.options, rank_variable=""), self.job, ())
+        if starts_a_job(application):
             raise UsageError(
                 f"the script starts the job itself: give what each rank runs after --, and "
                 f"--launcher {application[0]!r} with its options"
             )
-        if kind != "plain" and any(run.rank is None for run in runs):
+        if any(run.rank is None for run in runs):
             if self.job.ranks > 1:
                 raise UsageError(
                     "the reports do not say which rank each process is; --rank-regex finds it "
                     "in their names"
                 )
             runs = tuple(replace(run, rank=0) for run in runs)
-        options = replace(self.options, rank_variable="" if kind == "plain" else OWN_RANK)
-        return script(kind, runs, options, job=self.job, launcher=shlex.split(launcher))
+        options = replace(self.options, rank_variable=OWN_RANK)
+        return script(kind, runs, options, self.job, shlex.split(launcher))
 
 
 def starts_a_job(application: Sequence[str]) -> bool:

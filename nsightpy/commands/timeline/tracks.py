@@ -87,23 +87,17 @@ class TrackReader:
         streams, hosts, counters = lanes
         move = partial(self.clock.aligned, owner.report, owner.pid)
         key = (owner.pid, owner.device)
-        shown = [
-            with_collectives(lane, owner, self.collectives)
-            for pid, device, lane in streams
-            if (pid, device) == key
-        ]
-        shown += [lane for pid, lane in hosts if is_first and pid == owner.pid]
-        moved = (lane.moved(move).within(*self.window) for lane in shown)
+        own = [lane for *of, lane in streams if tuple(of) == key]
+        lanes_shown = [with_collectives(lane, owner, self.collectives) for lane in own]
+        lanes_shown += [lane for pid, lane in hosts if is_first and pid == owner.pid]
+        moved = (lane.moved(move).within(*self.window) for lane in lanes_shown)
         counted = (
             counter.moved(move).within(*self.window)
-            for pid, device, counter in counters
-            if (pid, device) == key
+            for *of, counter in counters
+            if tuple(of) == key
         )
-        return Track(
-            owner,
-            tuple(lane for lane in moved if len(lane)),
-            tuple(counter for counter in counted if len(counter.times)),
-        )
+        kept = tuple(counter for counter in counted if len(counter.times))
+        return Track(owner, tuple(lane for lane in moved if len(lane)), kept)
 
     def _lanes(self, report: SystemReport, detail: bool) -> Lanes:
         """The lanes of one report, in its own time."""

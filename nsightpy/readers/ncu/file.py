@@ -7,10 +7,9 @@ the process of each result are read.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from nsightpy.errors import ReportError
@@ -71,7 +70,9 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
             header = _sized(file, size)
             end = file.tell() + _number(header, PAYLOAD_SIZE)
             results = sum(_number(header, count) for count in RESULT_COUNTS)
-            _skip_messages(file, _number(header, SOURCE_COUNT) + results, min(end, size))
+            # the library ends this process where a message of a payload has another size
+            for _ in range(_number(header, SOURCE_COUNT) + results):
+                _skip(file, _announced(file), min(end, size))
             _skip(file, end - file.tell(), size)
             processes += [_process(header)] * results
             version = _version(header) or version
@@ -81,24 +82,19 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
     return FileFacts(version, tuple(processes))
 
 
-def _sized(file: BinaryIO, size: int) -> _Message:
-    """The message that a little-endian u32 announces."""
-    announced = file.read(4)
-    if len(announced) < 4:
+def _announced(file: BinaryIO) -> int:
+    """The length of the message that follows, a little-endian u32."""
+    length = file.read(4)
+    if len(length) < 4:
         raise EOFError
-    (length,) = struct.unpack("<I", announced)
+    return int.from_bytes(length, "little")
+
+
+def _sized(file: BinaryIO, size: int) -> _Message:
+    length = _announced(file)
     if length > size - file.tell():
         raise EOFError
     return _fields(file.read(length))
-
-
-def _skip_messages(file: BinaryIO, count: int, end: int) -> None:
-    """Skip the messages of a payload: the library ends this process where one has another size."""
-    for _ in range(count):
-        announced = file.read(4)
-        if len(announced) < 4:
-            raise EOFError
-        _skip(file, struct.unpack("<I", announced)[0], end)
 
 
 def _skip(file: BinaryIO, length: int, size: int) -> None:
@@ -118,9 +114,8 @@ def _version(header: _Message) -> str:
 
 def _process(header: _Message) -> Process:
     for process in _messages(header, PROCESS):
-        path = _text(process, 3)
-        flavour = PureWindowsPath if "\\" in path else PurePosixPath
-        return Process(_number(process, 1), flavour(path).name)
+        path = _text(process, 3).replace("\\", "/")
+        return Process(_number(process, 1), path.rpartition("/")[2])
     return Process(0, "")
 
 

@@ -88,8 +88,7 @@ def parse(path: Path, text: str) -> NcuTables:
     damaged = sum(len(rows) for _, rows in pages) - sum(len(rows) for _, rows in whole)
     if not any(rows for _, rows in whole):
         raise ReportError(path, "is damaged: no row begins with a number", _RAW)
-    german = is_german(_commas(whole))
-    reader = _Reader(german)
+    reader = _Reader(is_german(_commas(whole)))
     for header, rows in whole:
         reader.read(header, rows)
     notes = [_TWO_DECIMALS] if reader.rounded == {True} else []
@@ -138,12 +137,6 @@ def _completed(line: str, lines: Iterator[str]) -> str:
     return line
 
 
-def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """The cells of a row by column; rows may be short, and of columns that come twice the first
-    holds."""
-    return dict(reversed(list(zip(header, cells))))  # noqa: B905
-
-
 def _commas(pages: Iterable[tuple[list[str], list[list[str]]]]) -> Iterator[str]:
     """The cells whose commas or points could be either decimals or grouping."""
     for header, rows in pages:
@@ -186,7 +179,8 @@ class _Reader:
         names = [name for name in header if name not in _ABOUT and not name.startswith(beside)]
         units: Mapping[str, str] = {}
         for cells in rows:
-            row = _row(header, cells)
+            # rows may be short, and of columns that come twice the first holds
+            row = dict(reversed(list(zip(header, cells))))  # noqa: B905
             if not cells[0]:
                 units = row
                 continue

@@ -118,11 +118,11 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
     launches: list[tables.Launch] = []
     metrics: list[tables.Metric] = []
     rules: list[tables.Rule] = []
-    known: dict[str, tuple[int, str]] = {}
+    kinds: dict[str, tuple[int, str]] = {}
     for number, action in enumerate(actions):
         process = facts.processes[number] if number < len(facts.processes) else Process(0, "")
         launches.append(_launch(number, action, process))
-        metrics += _metrics(number, action, known)
+        metrics += _metrics(number, action, kinds)
         rules += _rules(number, action)
     empty = len(actions) - len({metric.launch for metric in metrics if not isnan(metric.value)})
     if empty == len(actions):
@@ -137,16 +137,16 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
 
 
 def _metrics(
-    number: int, action: Any, known: dict[str, tuple[int, str]]
+    number: int, action: Any, kinds: dict[str, tuple[int, str]]
 ) -> Iterator[tables.Metric]:
     """The metrics of a result; kinds and units are asked for once."""
     for name in action.metric_names():
         metric = action.metric_by_name(name)
         if metric is None or not metric.has_value():
             continue
-        if name not in known:
-            known[name] = metric.kind(), tables.stable_unit(name, metric.unit())
-        kind, unit = known[name]
+        if name not in kinds:
+            kinds[name] = metric.kind(), tables.stable_unit(name, metric.unit())
+        kind, unit = kinds[name]
         if kind in _NUMBERS:
             if not isnan(value := metric.as_double()):
                 yield tables.Metric(number, name, value, unit)

@@ -38,14 +38,11 @@ def check_file(path: Path) -> None:
         raise ReportError(path, "is empty", "the export may have failed: export it again.")
     if not header.startswith(MAGIC):
         raise ReportError(path, _other_kind(path, header), f"{KINDS}.")
-    if len(header) < 100 or size < _declared_size(header):
-        raise ReportError(
-            path,
-            f"is truncated: {size:,} of {_declared_size(header):,} bytes are there"
-            if len(header) == 100
-            else "is truncated",
-            "copy or export it again; the disk may have been full.",
-        )
+    declared = _declared_size(header)
+    if len(header) < 100 or size < declared:
+        there = f": {size:,} of {declared:,} bytes are there" if len(header) == 100 else ""
+        advice = "copy or export it again; the disk may have been full."
+        raise ReportError(path, f"is truncated{there}", advice)
     if int.from_bytes(header[56:60], "big") in _UTF16:
         raise ReportError(path, "holds texts in UTF-16: nsys writes UTF-8", "export it again.")
 
