@@ -71,25 +71,25 @@ class Example:
     files: dict[str, bytes]
 
 
-def _context(command: click.Command, parent: click.Context | None = None) -> click.Context:
-    settings = {} if parent else cli.context_settings
-    name = command.name if parent else "nsightpy"
-    return click.Context(command, parent, name, terminal_width=80, **settings)
+def _context() -> click.Context:
+    return click.Context(cli, None, "nsightpy", terminal_width=80, **cli.context_settings)
+
+
+def _command(name: str) -> click.Command:
+    command = cli.get_command(_context(), name)
+    assert command is not None, name
+    return command
 
 
 def command_names() -> list[str]:
     """The commands in the order of `nsightpy --help`, without hidden ones."""
-    context = _context(cli)
-    commands = ((name, cli.get_command(context, name)) for name in cli.list_commands(context))
-    return [name for name, command in commands if command is not None and not command.hidden]
+    return [name for name in cli.list_commands(_context()) if not _command(name).hidden]
 
 
-def help_of(name: str | None = None) -> str:
-    """What `nsightpy [NAME] --help` prints on 80 columns."""
-    context = _context(cli)
-    command = cli if name is None else cli.get_command(context, name)
-    assert command is not None, name
-    return command.get_help(context if command is cli else _context(command, context))
+def help_of(name: str) -> str:
+    """What `nsightpy NAME --help` prints on 80 columns."""
+    command = _command(name)
+    return command.get_help(click.Context(command, _context(), command.name, terminal_width=80))
 
 
 def command_page(name: str) -> str:
@@ -101,16 +101,12 @@ def command_page(name: str) -> str:
 
 def index_page() -> str:
     """The page above all commands as Markdown."""
-    context = _context(cli)
-    rows = []
-    for name in command_names():
-        command = cli.get_command(context, name)
-        assert command is not None, name
-        rows.append(f"| [{name}]({name}.md) | {command.get_short_help_str(120)} |\n")
+    shown = ((name, _command(name).get_short_help_str(120)) for name in command_names())
+    rows = "".join(f"| [{name}]({name}.md) | {text} |\n" for name, text in shown)
     return (
         "# Commands\n\nHelp and examples on these pages were printed by the commands themselves, "
         "from the [sample reports](../tour.md).\n\n"
-        f"| command | |\n|---|---|\n{''.join(rows)}\n```text\n{help_of()}\n```\n"
+        f"| command | |\n|---|---|\n{rows}\n```text\n{cli.get_help(_context())}\n```\n"
     )
 
 

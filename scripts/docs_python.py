@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from types import ModuleType
 from typing import Any
 
 import nsightpy
@@ -33,13 +31,16 @@ def api_page() -> str:
     """The page as Markdown; mkdocstrings fills in what is no command."""
     commands = [listed.load() for listed in COMMANDS.values()]
     parts = [INTRODUCTION, "\n## Opening reports\n"]
-    parts += [_entry(name, _path_of(getattr(nsightpy, name))) for name in OPENING]
+    public = {name: getattr(nsightpy, name) for name in OPENING}
+    parts += [_entry(name, f"{it.__module__}.{it.__qualname__}") for name, it in public.items()]
     parts.append("\n## Commands as functions\n")
     parts += map(_command, commands)
     parts.append("\n### Shared parameters\n")
     parts += [_meaning(argument) for argument in commands[0].shared.values()]
     parts.append("\n## Errors\n")
-    parts += [_entry(f"errors.{n}", f"nsightpy.errors.{n}") for n in _errors()]
+    errors = [it for it in vars(nsightpy.errors).values() if isinstance(it, type)]
+    own = [it.__name__ for it in errors if it.__module__ == "nsightpy.errors"]
+    parts += [_entry(f"errors.{name}", f"nsightpy.errors.{name}") for name in own]
     return "\n".join(parts)
 
 
@@ -54,19 +55,6 @@ def _command(command: Command[Any]) -> str:
 
 def _meaning(argument: Argument) -> str:
     return f"- `{argument.name}`: {argument.option.help if argument.option else ''}"
-
-
-def _path_of(thing: object) -> str:
-    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
-
-
-def _errors() -> list[str]:
-    module: ModuleType = nsightpy.errors
-    return [name for name, thing in vars(module).items() if _is_error(module, thing)]
-
-
-def _is_error(module: ModuleType, thing: object) -> bool:
-    return inspect.isclass(thing) and thing.__module__ == module.__name__
 
 
 def _entry(name: str, path: str) -> str:
