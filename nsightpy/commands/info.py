@@ -10,7 +10,7 @@ from nsightpy.query import Common, SystemReport, Top
 from nsightpy.query.command import command
 from nsightpy.query.request import Request, reading_options
 from nsightpy.readers.activity import Extent
-from nsightpy.report_sets.by_tool import AnyPaths, open_ncu_reports, split_by_tool
+from nsightpy.report_sets.opening import AnyPaths, open_ncu_reports, split_by_tool
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Field, Row, Table

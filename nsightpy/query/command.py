@@ -30,7 +30,7 @@ from nsightpy.command_table import COMMANDS
 from nsightpy.query.engine import Question, answers
 from nsightpy.query.options import DEFAULTS, Common, Option, Reading, Top
 from nsightpy.query.request import Request
-from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.report_sets.opening import Paths
 from nsightpy.results import Field, Table, View
 from nsightpy.results.keys import RowKey
 

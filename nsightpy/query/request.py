@@ -12,8 +12,8 @@ from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import ROWS_OF, bearing_on, not_recorded
 from nsightpy.query.options import Common, Reading, Running, Scoping
 from nsightpy.query.scope import Scope
+from nsightpy.report_sets.opening import Paths, open_ranks
 from nsightpy.report_sets.rank_notes import notes_by_report
-from nsightpy.report_sets.rank_opening import Paths, open_ranks
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_set import Mapped
 from nsightpy.reports.system import SystemReport

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,16 +69,12 @@ def other_programs(reports: Sequence[SystemReport]) -> list[Note]:
     return []
 
 
-def repetition_notes(repeated: dict[Path, Path]) -> list[Note]:
-    """The captures that come twice: some named, the others counted."""
-    notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
-    if (many := len(notes) - MOST_REPEATED) > 1:
-        notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
-    return [Note(note, kind=kinds.REPEATED) for note in notes]
-
-
-def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> list[Note]:
-    """Ranks that several reports claim, and ranks that none has."""
+def claim_notes(reports: Sequence[SystemReport], repeated: Mapping[Path, Path]) -> list[Note]:
+    """Captures that come twice, ranks that several reports claim, and ranks that none has."""
+    again = [f"{path} repeats the capture of {first}" for path, first in repeated.items()]
+    if (many := len(again) - MOST_REPEATED) > 1:
+        again[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
+    notes = [Note(note, kind=kinds.REPEATED) for note in again]
     owners: dict[int, list[str]] = {}
     guessed = False
     for report in reports:
@@ -86,7 +82,7 @@ def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> 
             if rank is not None:
                 owners.setdefault(rank, []).append(report.path.name)
                 guessed |= source.startswith(GUESS)
-    notes = [
+    notes += [
         Note(
             f"rank {rank} is claimed {len(names)} times: {listed(dict.fromkeys(names))}",
             kind=kinds.CLAIMED,
@@ -94,7 +90,15 @@ def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> 
         for rank, names in sorted(owners.items())
         if len(names) > 1
     ]
-    return notes + (_missing_note(owners) if owners and not guessed else [])
+    missing = max(owners) + 1 - len(owners) if owners and not guessed else 0
+    if missing:
+        # the first gaps are among so many numbers
+        first = range(min(max(owners), len(owners) + MOST_MISSING) + 1)
+        shown = [rank for rank in first if rank not in owners][:MOST_MISSING]
+        more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
+        reason = f"ranks without a report here: {', '.join(map(str, shown))}{more}"
+        notes.append(Note(reason, kind=kinds.MISSING_RANKS))
+    return notes
 
 
 def guess_notes(reports: Sequence[SystemReport]) -> list[Note]:
@@ -108,31 +112,17 @@ def guess_notes(reports: Sequence[SystemReport]) -> list[Note]:
     return [Note(note)]
 
 
-def _missing_note(ranks: Collection[int]) -> list[Note]:
-    """The note of ranks below the greatest that no report has: some named, the others counted."""
-    missing = max(ranks) + 1 - len(ranks)
-    if not missing:
-        return []
-    # the first gaps are among so many numbers
-    first = range(min(max(ranks), len(ranks) + MOST_MISSING) + 1)
-    shown = [rank for rank in first if rank not in ranks][:MOST_MISSING]
-    more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
-    reason = f"ranks without a report here: {', '.join(map(str, shown))}{more}"
-    return [Note(reason, kind=kinds.MISSING_RANKS)]
-
-
 def notes_by_report(named: Sequence[tuple[str, Sequence[Note]]]) -> list[Note]:
     """The notes of reports by name, each once; with several, who said the same is counted."""
     who: dict[Note, list[str]] = {}
     for name, notes in named:
         for note in notes:
             who.setdefault(note, []).append(name)
-    return [_attributed(note, names, len(named)) for note, names in who.items()]
-
-
-def _attributed(note: Note, names: list[str], reports: int) -> Note:
-    if reports == 1:
-        return note
-    if len(names) == 1:
-        return replace(note, whose=names[0])
-    return replace(note, reports=f"{'all ' if len(names) == reports else ''}{len(names)} reports")
+    if len(named) == 1:
+        return list(who)
+    return [
+        replace(note, whose=names[0])
+        if len(names) == 1
+        else replace(note, reports=f"{'all ' * (len(names) == len(named))}{len(names)} reports")
+        for note, names in who.items()
+    ]

@@ -15,9 +15,7 @@ from nsightpy.report_sets.rank_notes import (
     other_programs,
     other_times,
     repeated_captures,
-    repetition_notes,
 )
-from nsightpy.report_sets.report_files import inner_folders
 from nsightpy.report_sets.report_set import Mapped, ReportSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Note
@@ -36,8 +34,6 @@ class RankSet(ReportSet[SystemReport]):
     _ranked = False
     # files that were given beside the reports, as a pattern of the shell does, and are none
     passed_by: tuple[Path, ...] = ()
-    # folders that were given
-    folders: tuple[Path, ...] = ()
 
     @property
     def notes(self) -> list[Note]:
@@ -122,19 +118,13 @@ class RankSet(ReportSet[SystemReport]):
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
             notes.append(Note(f"not read, as no report of a kind that nsightpy reads: {others}"))
-        for folder in self.folders:
-            names = self.derived(folder, partial(inner_folders, folder))
-            if names:
-                reason = f"has folders with reports of their own, {listed(names, MOST_PASSED_BY)}"
-                notes.append(Note(f"not read: {folder} {reason}; name the one that is meant"))
         if self._ranked:
             notes += guess_notes(self.readable)
         if len(self.reports) < 2:
             return notes
         notes += self._other_times or other_programs(self.readable)
         if self._ranked:
-            repeated = self.repeated
-            notes += repetition_notes(repeated) + claim_notes(self.readable, repeated)
+            notes += claim_notes(self.readable, self.repeated)
         return notes
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable
-from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from shlex import quote
 
@@ -16,9 +14,6 @@ from nsightpy.readers.torch.pieces import TRACE_SUFFIXES, is_torch_trace, latest
 from nsightpy.readers.torch.snapshot import is_snapshot_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
 from nsightpy.reports.one_file import NCU_SUFFIXES, is_ncu_file
-
-# So many folders, and files of each, are looked at for reports that were not asked for.
-MOST_LOOKED_AT = 64
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -38,8 +33,10 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
     if path.is_dir():
         files = [p for p in files if is_system_report(p)]
         if not files:
-            deeper = _deeper(path)
-            advice = f"{deeper} does." if deeper else _other_tool(path) or f"{KINDS}."
+            advice = f"{KINDS}."
+            for command, fits in (("roofline", is_ncu_file), ("memory-usage", is_snapshot_file)):
+                if any(is_regular(file) and fits(file) for file in path.iterdir()):
+                    advice = f"`nsightpy {command} {quote(str(path))}` reads it."
             raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
@@ -85,35 +82,6 @@ def files_of(given: str | Path) -> list[Path] | None:
             names = glob.glob(str(given), recursive=True)  # noqa: PTH207
             return [Path(name) for name in names if is_regular(Path(name))]
     return None
-
-
-def _other_tool(folder: Path) -> str:
-    """The command that reads what a folder holds instead; empty for none."""
-    files = [p for p in folder.iterdir() if is_regular(p)]
-    for command, fits in (("roofline", is_ncu_file), ("memory-usage", is_snapshot_file)):
-        if any(map(fits, files)):
-            return f"`nsightpy {command} {quote(str(folder))}` reads it."
-    return ""
-
-
-def inner_folders(folder: Path) -> list[str]:
-    """The names of the folders directly in one that hold reports: those of other jobs, mostly."""
-    with suppress(OSError, ReportError):
-        inner = [path for path in folder.iterdir() if path.is_dir()][:MOST_LOOKED_AT]
-        return [
-            path.name
-            for path in in_order(inner)
-            if any(map(is_system_report, islice(path.iterdir(), MOST_LOOKED_AT)))
-        ]
-    return []
-
-
-def _deeper(folder: Path) -> Path | None:
-    """The first folder below one that holds a report; what cannot be looked into is passed by."""
-    try:
-        return min((p.parent for p in folder.rglob("*") if is_system_report(p)), default=None)
-    except (OSError, RuntimeError):
-        return None
 
 
 def first_hand(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:

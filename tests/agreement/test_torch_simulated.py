@@ -15,7 +15,7 @@ from simulator.run import Run
 from simulator.truth import truth
 
 import nsightpy
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 
 pytestmark = pytest.mark.slow
 

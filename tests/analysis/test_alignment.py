@@ -22,7 +22,7 @@ from nsightpy.analysis.clock_alignment.clocks import (
 )
 from nsightpy.analysis.clock_alignment.pairs import Ends, offset_between
 from nsightpy.query.rank_alignment import alignment_of, collective_part
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from tests.support.jobs import (
     Edit,
     begin_late,
@@ -59,26 +59,6 @@ def test_offsets_within_a_microsecond(
     assert {fit.drift_ppm for fit in fits} == {None}, "too short to tell a drift"
 
 
-SPARSE = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0, "iterations": 16}
-
-
-@pytest.mark.parametrize("payload", ["json", None])
-@pytest.mark.parametrize(("name", "ranks_per_node"), [("ranks_2", 1), ("ranks_8", 4)])
-def test_drift_where_collectives_are_few_and_far_between(
-    tmp_path: Path, name: str, ranks_per_node: int, payload: str | None
-) -> None:
-    more: dict[str, object] = {"payload": payload, "ranks_per_node": ranks_per_node, **SPARSE}
-    job = replace(PRESETS[name], drift_ppb=(0, 40_000), **NODES_APART, **more)  # type: ignore[arg-type]
-    found = simulate(job, tmp_path)
-    fits, truth = found.alignment().fits, found.rank_truth("clock")
-    assert [fit.drift_ppm for fit in fits] == pytest.approx(
-        [one["drift_ppm"] for one in truth], abs=0.1
-    )
-    assert [fit.offset_ns for fit in fits] == pytest.approx(
-        [one["offset_ns"] for one in truth], abs=1_000
-    )
-
-
 def _late(ranks: set[int], after_ns: int) -> Edit:
     return lambda paths: begin_late(paths, ranks, after_ns)
 
@@ -103,23 +83,38 @@ def test_what_is_missing_does_no_harm(tmp_path: Path, edit: str, payload: str | 
     assert found.errors_ns(fits).max() < 1_000
 
 
-THIRD_OF_A_SECOND = replace(PRESETS["ranks_8"], iterations=30, straggler=None, **NODES_APART)
+THIRD_OF_A_SECOND = {"iterations": 30, "straggler": None, **NODES_APART}
+# collectives are few and far between
+SPARSE = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0, "iterations": 16}
+SPARSE |= NODES_APART
 
 
-@pytest.mark.parametrize("drift_ppb", [0, 3_000, 20_000])
-def test_drift_over_a_third_of_a_second(tmp_path: Path, drift_ppb: int) -> None:
+@pytest.mark.parametrize(
+    ("job", "settings", "drift_ppb", "error_ppm"),
+    [
+        *(("ranks_8", THIRD_OF_A_SECOND, drift, 1.5) for drift in (0, 3_000, 20_000)),
+        *(
+            (name, {**SPARSE, "ranks_per_node": per_node, "payload": payload}, 40_000, 0.1)
+            for name, per_node in (("ranks_2", 1), ("ranks_8", 4))
+            for payload in ("json", None)
+        ),
+    ],
+)
+def test_drifts(
+    tmp_path: Path, job: str, settings: dict[str, Any], drift_ppb: int, error_ppm: float
+) -> None:
     """Hosts known by name alone, as in exports without the system clock, drift as one."""
-    job = replace(THIRD_OF_A_SECOND, drift_ppb=(0, drift_ppb))
-    found = simulate(job, tmp_path, EDITS["no system clock"])
+    drifting = replace(PRESETS[job], drift_ppb=(0, drift_ppb), **settings)
+    found = simulate(drifting, tmp_path, EDITS["no system clock"])
     fits, truth = found.alignment().fits, found.rank_truth("clock")
-    assert found.errors_ns(fits).max() < 500
     offsets = [one["offset_ns"] for one in truth]
     assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
     drifts = [fit.drift_ppm for fit in fits]
     if drift_ppb == 0:
         assert set(drifts) == {None}
+        assert found.errors_ns(fits).max() < 500
     else:
-        assert drifts == pytest.approx([one["drift_ppm"] for one in truth], abs=1.5)
+        assert drifts == pytest.approx([one["drift_ppm"] for one in truth], abs=error_ppm)
 
 
 def test_residuals_are_those_of_the_jitter(tmp_path: Path) -> None:
@@ -137,19 +132,6 @@ def test_too_little_evidence_keeps_the_wall_clock(tmp_path: Path) -> None:
     assert [fit.method for fit in alignment.fits] == [SYSTEM_CLOCK, WALL_CLOCK]
     assert [fit.offset_ns for fit in alignment.fits] == [0, 0]
     assert any("wall clock" in note for note in alignment.notes)
-
-
-def test_point_to_point_never_aligns(tmp_path: Path) -> None:
-    job = replace(PRESETS["pipeline_4"], data=1, iterations=12, **NODES_APART)
-    world = "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName IN (SELECT id FROM StringIds "
-    late = f"{world} WHERE value LIKE 'ncclDevKernel_AllReduce%')"
-
-    def only_neighbours(paths: list[Path]) -> None:
-        for path in paths:
-            change(path, late)
-
-    fits = simulate(replace(job, ranks_per_node=1), tmp_path, only_neighbours).alignment().fits
-    assert COLLECTIVES not in {fit.method for fit in fits}
 
 
 def test_level_zero_prefers_the_hosts_own_clock() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nsightpy.analysis.comparison.gate import noise_floor
 from nsightpy.analysis.comparison.verdicts import (
     Interval,
     Sample,
     change_interval,
     mann_whitney,
+    noise_floor,
     runs_needed,
     verdict_of,
 )

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nsightpy.analysis.comparison.compare import compare_sides, with_p_value
-from nsightpy.analysis.comparison.gate import gated
+from nsightpy.analysis.comparison.compare import compare_sides, gated, with_p_value
 from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
     CANNOT_TELL,

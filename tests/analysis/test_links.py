@@ -37,17 +37,12 @@ RATES = {
 }
 
 
-@pytest.mark.parametrize("gpu", RATES)
+@pytest.mark.parametrize("gpu", [*RATES, "AMD Instinct MI300X", ""])
 def test_links_by_model(gpu: str) -> None:
-    nvlink, pcie = RATES[gpu]
-    across = Link("PCIe", pcie)
+    nvlink, pcie = RATES.get(gpu, (0, 0))
+    across = Link("PCIe", pcie) if pcie else None
     assert link_of(gpu, across=True) == across
     assert link_of(gpu, across=False) == (Link("NVLink", nvlink) if nvlink else across)
-
-
-@pytest.mark.parametrize("gpu", ["AMD Instinct MI300X", ""])
-def test_other_models_have_no_link_that_is_known(gpu: str) -> None:
-    assert link_of(gpu, across=False) is link_of(gpu, across=True) is None
 
 
 def all_reduce(transfer_ns: float, size: int = 1 << 26, ranks: int = 2) -> GroupedCollective:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nsightpy.errors import ReportError
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from tests.support.reports import ROOT, ask, refused
 
 pytestmark = pytest.mark.slow

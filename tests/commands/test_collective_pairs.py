@@ -71,13 +71,6 @@ def test_every_pair_has_the_bytes_that_were_sent(run: Run, tmp_path: Path, kind:
     assert any("in 4-7: rank 5 receives" in note for note in table.notes)
 
 
-def test_by_node_says_what_is_in_no_figure(run: Run, tmp_path: Path) -> None:
-    write_reports(run, tmp_path)
-    table = nsightpy.collectives(tmp_path, by="node")
-    alone = sum(len(rank.sent) for rank in run.ranks)
-    assert any(note.startswith(f"{alone:,} of ") for note in table.notes)
-
-
 def test_receivers_without_a_report_go_by_their_place(run: Run, tmp_path: Path) -> None:
     write_reports(run, tmp_path)
     (tmp_path / "experts_rank3.sqlite").unlink()

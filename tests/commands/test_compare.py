@@ -11,7 +11,6 @@ from simulator import PRESETS, catalogue
 import nsightpy
 from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
-    CANNOT_TELL,
     FASTER,
     SAME,
     SLOWER,
@@ -57,16 +56,6 @@ def exact(found: Comparison) -> None:
 
 def kernel(found: Comparison, name: str) -> ComparedQuantity:
     return next(one for one in found.kernels if name in (one.name, one.before_name))
-
-
-@pytest.mark.slow
-def test_nothing_changed(jobs: Jobs) -> None:
-    found = compared(jobs, "again")
-    assert found.step.verdict in (SAME, CANNOT_TELL)
-    assert found.step.p_value is not None
-    assert not [one for one in found.kernels if one.verdict in (SLOWER, FASTER)]
-    assert not [one for one in found.kernels if one.change]
-    assert found.circumstances == ()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import nsightpy
 from nsightpy.analysis.comparison.compare import compare_sides
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.output.sentences import confidence
-from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER, Comparison
+from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER, ComparedSide, Comparison
 from tests.support.compared_jobs import Jobs
 from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports
 
@@ -97,10 +97,8 @@ def mfu() -> Comparison:
 def test_what_repeats_on_both_sides_is_compared_where_there_are_no_steps(mfu: Comparison) -> None:
     # windows of one length: the layers tell that each takes longer, and where its time goes
     assert (mfu.unit, mfu.spread, mfu.step.verdict) == ("repetition", "steps", SLOWER)
-    assert [run.units["repetition"].count for run in (*mfu.before.runs, *mfu.after.runs)] == [
-        16,
-        15,
-    ]
+    runs = (*mfu.before.runs, *mfu.after.runs)
+    assert [run.units["repetition"].count for run in runs] == [16, 15]
     assert mfu.step.before_ns == pytest.approx(16.7e6, rel=0.01)
     assert mfu.step.after_ns == pytest.approx(19.0e6, rel=0.02)
     assert max(mfu.parts, key=lambda one: one.delta_ns).name == "idle: launch-bound"
@@ -112,13 +110,9 @@ def test_what_repeats_on_both_sides_is_compared_where_there_are_no_steps(mfu: Co
 
 @needs_reports
 def test_a_real_capture_before_and_after(mfu: Comparison) -> None:
-    sides = [
-        replace(
-            side, runs=tuple(replace(r, units={"window": r.units["window"]}) for r in side.runs)
-        )
-        for side in (mfu.before, mfu.after)
-    ]
-    found = compare_sides(*sides)
+    runs = ((replace(r, units={"window": r.units["window"]}) for r in side.runs)
+            for side in (mfu.before, mfu.after))  # fmt: skip
+    found = compare_sides(*(ComparedSide(tuple(side)) for side in runs))
     assert (found.unit, found.spread) == ("window", "nothing")
     assert "(+0.3 % compute launch for launch)" in confidence(found)
     budgets = [nsightpy.breakdown(path) for path in MFU]
@@ -128,19 +122,12 @@ def test_a_real_capture_before_and_after(mfu: Comparison) -> None:
         compute = [int(value) for value in budget.column("compute_ns")]  # type: ignore[arg-type]
         assert getattr(found.parts[0], side) == pytest.approx(sum(compute) / 2, abs=2)
         assert sum(getattr(one, side) for one in found.parts) == getattr(found.step, side)
-    kernels = [nsightpy.kernels(path) for path in MFU]
     flash = found.kernels[0]
-    for count, total, table in zip(
-        (flash.before_count, flash.after_count),
-        (flash.before_ns, flash.after_ns),
-        kernels,
-        strict=True,
-    ):
-        row = next(row for row in table.records() if row["Name"] == flash.name)
-        assert (row["Instances"], row["Total Time (ns)"]) == (
-            2 * (count or 0),
-            pytest.approx(2 * (total or 0), abs=2),
-        )
+    sides = (flash.before_count, flash.before_ns), (flash.after_count, flash.after_ns)
+    for (count, total), path in zip(sides, MFU, strict=True):
+        row = next(r for r in nsightpy.kernels(path).records() if r["Name"] == flash.name)
+        assert row["Instances"] == 2 * (count or 0)
+        assert row["Total Time (ns)"] == pytest.approx(2 * (total or 0), abs=2)
     waits = sum(one.delta_ns for one in found.collectives if one.name.endswith(": wait"))
     transfers = sum(one.delta_ns for one in found.collectives if one.name.endswith(": transfer"))
     exposed = next(one for one in found.parts if one.name == "exposed communication")
@@ -206,13 +193,7 @@ def measured_again(path: Path, factor: float, grid: str = "") -> Path:
 
 @pytest.mark.parametrize(
     ("factor", "verdict"),
-    [
-        (37.0, "slower"),
-        (1.4, "slower"),
-        (1.2, "cannot tell"),
-        (0.7, "faster"),
-        (0.9, "cannot tell"),
-    ],
+    [(37.0, "slower"), (1.4, "slower"), (1.2, "cannot tell"), (0.7, "faster")],
 )
 def test_launches_measured_once_are_told_apart_beyond_what_launches_differ_by(
     factor: float, verdict: str, tmp_path: Path
@@ -239,21 +220,6 @@ def test_launches_with_another_grid_differ(tmp_path: Path) -> None:
 
 
 @needs_reports
-def test_what_cannot_be_compared_is_said_in_one_message() -> None:
-    none = NSYS / "no_kernels_a100_2026.2.sqlite"
-    with pytest.raises(NsightpyError, match=r"no_kernels.*holds no GPU work"):
-        nsightpy.compare(none, TRIXI)
-    with pytest.raises(NsightpyError, match="no kernel in common"):
-        nsightpy.compare(TRIXI, NSYS / "gpt2.7b_a100_2024.6.sqlite")
-    with pytest.raises(UsageError, match="compare runs of one tool"):
-        nsightpy.compare(TRIXI, HTA)
-    with pytest.raises(UsageError, match="compare runs of one tool"):
-        nsightpy.compare(TRIXI, NCU)
-    with pytest.raises(ReportError, match="is no baseline"):
-        nsightpy.compare(TRIXI, baseline=NCU)
-
-
-@needs_reports
 def test_graphs_traced_as_a_whole_are_rows_with_their_spread() -> None:
     path = NSYS / "cudagraph_a100_2024.6.sqlite"
     found = nsightpy.compare(path, path)
@@ -264,3 +230,26 @@ def test_graphs_traced_as_a_whole_are_rows_with_their_spread() -> None:
     assert all((one.ratio, one.verdict, one.change) == (1.0, "same", "") for one in graphs)
     samples = [one.samples for one in found.before.runs[0].units["step"].works if one.samples]
     assert all(len(one) == found.before.runs[0].units["step"].count for one in samples)
+
+
+NONE = NSYS / "no_kernels_a100_2026.2.sqlite"
+OTHER = NSYS / "gpt2.7b_a100_2024.6.sqlite"
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    ("before", "after", "error", "said"),
+    [
+        (NONE, TRIXI, NsightpyError, r"no_kernels.*holds no GPU work"),
+        (TRIXI, OTHER, NsightpyError, "no kernel in common"),
+        (TRIXI, HTA, UsageError, "compare runs of one tool"),
+        (TRIXI, NCU, UsageError, "compare runs of one tool"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    before: Path, after: Path, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        nsightpy.compare(before, after)
+    with pytest.raises(ReportError, match="is no baseline"):
+        nsightpy.compare(TRIXI, baseline=NCU)

@@ -31,7 +31,7 @@ from nsightpy.commands.summarize.command import summarize
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.rank_alignment import common_clock
 from nsightpy.query.steps import PLACED
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.opening import open_report
 from tests.support.plain_trace import CALLS, KINETO, load, of
 from tests.support.programs import Program, named

@@ -10,7 +10,7 @@ from simulator import PRESETS
 
 from nsightpy.analysis.ranks.imbalance import imbalance_of
 from nsightpy.commands.ranks.command import ranks
-from tests.support.jobs import begin_late, simulate
+from tests.support.jobs import simulate
 
 
 def test_totals_are_the_true_ones_and_the_straggler_is_the_slowest(tmp_path: Path) -> None:
@@ -35,17 +35,6 @@ def test_pipeline_stages_are_compared_apart(tmp_path: Path) -> None:
     assert any("2 kinds of work" in note for note in table.notes)
     last = [row for row in table.records() if row["compared"] == "2-3"]
     assert {row["slowest_rank"] for row in last[:5]} == {3}
-
-
-@pytest.mark.slow
-def test_more_captured_iterations_are_no_imbalance(tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_8"], straggler=None, iterations=8, warmup=0)
-    simulate(job, tmp_path, lambda paths: begin_late(paths, {2}, 40_000_000))
-    table = ranks(tmp_path, by="kernel")
-    assert any("Captured amounts of work differ" in note for note in table.notes)
-    heavy = table.records()[:5]
-    assert all(float(row["max_over_mean"] or 0) < 1.05 for row in heavy)
-    assert all(int(row["instances_min"] or 0) < int(row["instances_max"] or 0) for row in heavy)
 
 
 def test_kinds_of_work() -> None:

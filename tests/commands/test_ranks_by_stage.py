@@ -14,7 +14,6 @@ from simulator.run import Run
 import nsightpy
 from nsightpy.analysis.ranks.stages import _chains
 from tests.support.jobs import on_two_nodes
-from tests.support.reports import ROOT
 
 Interval = tuple[int, int]
 
@@ -88,9 +87,3 @@ def test_rings_and_branches_are_left_out() -> None:
     found = _chains({**ring, **chain, **star}, {5: 50, 6: 60, 7: 70})
     assert found.chains == ((5, 6, 7),)
     assert found.torn == {*ring, *star}
-
-
-def test_a_job_without_stages_says_so() -> None:
-    table = nsightpy.ranks(ROOT / "sample_reports" / "training_4rank", by="stage")
-    assert not table.rows
-    assert any("NCCL's Send and Recv" in note for note in table.notes)

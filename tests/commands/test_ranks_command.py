@@ -11,7 +11,6 @@ import pytest
 from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy.commands.ranks.command import ranks
-from nsightpy.errors import NsightpyError
 from tests.support.jobs import Simulated, change, on_two_nodes, simulate, split_by_process
 from tests.support.reports import DDP, NSYS, ROOT, needs_reports, rows_of
 
@@ -117,27 +116,6 @@ def test_stages_that_nobody_shares_are_not_compared(tmp_path: Path, slow: int | 
     assert note.startswith("Whether a rank is a straggler is not known")
 
 
-def test_slurm_ranks_that_are_all_zero_and_two_nodes_apart(tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_2"], ranks_per_node=1, utc_error_ns=(0, 3_700_000))
-    job = replace(job, drift_ppb=(0,), gpu_error_ns=(0,))
-    simulate(replace(job, evidence=("slurm_zero",), payload=None), tmp_path)
-    table = ranks(tmp_path)
-    assert table.column("rank") == [0, 1]
-    assert table.column("offset_ns") == pytest.approx([0, 3_700_000], abs=1_000)
-    assert table.column("alignment") == ["collectives"] * 2
-
-
-@pytest.mark.parametrize("payload", ["json", None])
-def test_one_report_of_many_ranks(tmp_path: Path, payload: str | None) -> None:
-    job = replace(PRESETS["ranks_8"], report_per="node", payload=payload, evidence=("mpi_table",))
-    found = simulate(job, tmp_path)
-    table = ranks(tmp_path)
-    assert len(set(table.column("report"))) == 2
-    assert table.column("rank") == list(range(8))
-    assert table.column("wait_ns") == pytest.approx(found.rank_truth("wait_ns"), rel=0.02)
-    assert stragglers(found) == [5]
-
-
 @pytest.mark.slow
 def test_ranks_that_were_not_captured_and_repeated_reports_are_told_of(tmp_path: Path) -> None:
     def lost(paths: list[Path]) -> None:
@@ -163,16 +141,6 @@ def test_many_repeated_reports_are_counted(tmp_path: Path) -> None:
         f"repeats the capture of {tmp_path}/again0.sqlite"
     ] * 3
     assert told[3:] == ["3 more reports repeat the capture of an earlier one"]
-
-
-@pytest.mark.slow
-def test_scope(tmp_path: Path) -> None:
-    simulate(PRESETS["ranks_8"], tmp_path)
-    everything = ranks(tmp_path)
-    some = ranks(tmp_path, rank="2-3")
-    assert some.rows == everything.rows[2:4]
-    with pytest.raises(NsightpyError, match="--device 9: no GPU work on it"):
-        ranks(tmp_path, device="9")
 
 
 def _both_devices(path: Path, operation: str, spans: Sequence[tuple[Span, Span]]) -> list[Any]:
@@ -244,15 +212,6 @@ def test_the_real_pair_has_late_arrivals_but_no_straggler(tmp_path: Path, split:
     # came, 8 ms in all others
     assert table.column("wait_ns") == [168_940_297, 1_919_368]
     assert any("Rank 1 came late 2 times and the others waited 160 ms" in n for n in table.notes)
-
-
-def test_nothing_to_compare(tmp_path: Path) -> None:
-    simulate(PRESETS["single_process"], tmp_path)
-    (row,) = ranks(tmp_path).records()
-    assert row["alignment"] == "one session"
-    assert row["offset_ns"] == 0
-    assert row["wait_ns"] is row["straggler"] is row["arrived_last_share"] is None
-    assert row["residual_p50_ns"] is None
 
 
 def test_no_collectives_on_two_ranks(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from nsightpy.commands.info import info
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.launches import launches
 from nsightpy.commands.memory import memory
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.report_sets.rank_set import RankSet
 from tests.support.reports import REQUESTS, ask, state
 

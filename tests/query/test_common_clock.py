@@ -8,7 +8,7 @@ import pytest
 
 import nsightpy
 from nsightpy.query.rank_alignment import CommonClock, common_clock
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.units import format_time
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"

@@ -18,7 +18,7 @@ from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.errors import UsageError
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import dask as dask_workers
 from tests.support.reports import refused

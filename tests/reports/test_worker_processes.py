@@ -15,7 +15,7 @@ import pytest
 from loky.backend.process import LokyProcess
 
 from nsightpy.errors import ReportError
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import engine
 from nsightpy.workers.outcomes import Done

@@ -91,6 +91,8 @@ def comparison(**changes: Any) -> Comparison:
         for name, (one, other) in zip(PARTS, [*values, last], strict=True)
     )
     both = {"GPU": "NVIDIA H100 80GB HBM3", "ranks": "2", "nsys": "2026.2.1", "clocks": "1980 MHz"}
+    sixteen = {"before_count": 16.0, "after_count": 16.0}
+    slower = "the step is slower by 7.9 %, beyond 3 % and 50.0 us"
     made = Comparison(
         "compare",
         COMPARE_FIELDS,
@@ -102,14 +104,7 @@ def comparison(**changes: Any) -> Comparison:
         parts=parts,
         kernels=kernels(),
         collectives=(
-            quantity(
-                "AllReduce 64 MiB",
-                five(5.1),
-                five(5.31),
-                section="collective",
-                before_count=16.0,
-                after_count=16.0,
-            ),
+            quantity("AllReduce 64 MiB", five(5.1), five(5.31), section="collective", **sixteen),
         ),
         ranges=(
             quantity("forward", five(12.0), five(12.1), section="range"),
@@ -117,14 +112,7 @@ def comparison(**changes: Any) -> Comparison:
         ),
         circumstances=(CircumstanceDifference("clocks", "1980 MHz", "1755 MHz"),),
         limits=Limits(0.03, 50_000),
-        gate=GateOutcome(
-            Limits(0.03, 50_000),
-            "step",
-            False,
-            "slower",
-            True,
-            "the step is slower by 7.9 %, beyond 3 % and 50.0 us",
-        ),
+        gate=GateOutcome(Limits(0.03, 50_000), "step", False, "slower", True, slower),
         next_steps=(
             ("nsightpy kernels runs/after1.nsys-rep", "what takes longest now"),
             ("nsightpy timeline runs/after1.nsys-rep -o after.png", "where in the step"),
@@ -136,76 +124,34 @@ def comparison(**changes: Any) -> Comparison:
 
 def kernels() -> tuple[ComparedQuantity, ...]:
     """Kernels of every kind of match, the greatest change first."""
-    same = {"before_count": 34.0, "after_count": 34.0}
-    many = tuple(
-        quantity(
-            ELEMENTWISE.format(functor=f"Functor{place:02d}"),
-            [0.2, 0.21],
-            [0.201 + place / 1e4, 0.211],
-            before_count=12.0,
-            after_count=12.0,
-        )
-        for place in range(12)
-    )
-    return (
-        quantity(FLASH.format(causal=1), [13.6, 13.61, 13.59], [15.4, 15.38, 15.41], **same),
-        quantity(
-            ELEMENTWISE.format(functor="MulFunctor"),
-            [0.9, 0.91, 0.9],
-            [1.8, 1.81, 1.79],
-            before_count=10.0,
-            after_count=20.0,
-        ),
-        quantity(
-            TILE.format(tile="256x128"),
-            [3.2, 3.21, 3.2],
-            [2.9, 2.91, 2.9],
-            before_name=TILE.format(tile="128x64"),
-            matched_by="name without arguments",
-            before_count=8.0,
-            after_count=8.0,
-        ),
-        quantity(
-            "triton_layernorm_0",
-            [0.5, 0.5, 0.51],
-            [0.3, 0.3, 0.31],
-            before_name="layernorm_kernel",
-            matched_by="order of launches",
-            before_count=12.0,
-            after_count=12.0,
-        ),
-        quantity(
-            "debug_checksum",
-            [],
-            [0.25, 0.25, 0.26],
-            verdict="new",
-            matched_by="",
-            after_count=1.0,
-        ),
-        quantity(
-            "old_softmax<float>",
-            [0.1, 0.1, 0.1],
-            [],
-            verdict="gone",
-            matched_by="",
-            before_count=12.0,
-        ),
-        *many,
+    name, order = {"matched_by": "name without arguments"}, {"matched_by": "order of launches"}
+    name |= {"before_name": TILE.format(tile="128x64")}
+    order |= {"before_name": "layernorm_kernel"}
+    new, gone = ({"matched_by": "", "verdict": verdict} for verdict in ("new", "gone"))
+    flash, mul = FLASH.format(causal=1), ELEMENTWISE.format(functor="MulFunctor")
+    tile, norm = TILE.format(tile="256x128"), "triton_layernorm_0"
+    rows: list[Any] = [
+        (flash, [13.6, 13.61, 13.59], [15.4, 15.38, 15.41], (34.0, 34.0), {}),
+        (mul, [0.9, 0.91, 0.9], [1.8, 1.81, 1.79], (10.0, 20.0), {}),
+        (tile, [3.2, 3.21, 3.2], [2.9, 2.91, 2.9], (8.0, 8.0), name),
+        (norm, [0.5, 0.5, 0.51], [0.3, 0.3, 0.31], (12.0, 12.0), order),
+        ("debug_checksum", [], [0.25, 0.25, 0.26], (0.0, 1.0), new),
+        ("old_softmax<float>", [0.1, 0.1, 0.1], [], (12.0, 0.0), gone),
+    ]
+    for place in range(12):
+        many = ELEMENTWISE.format(functor=f"Functor{place:02d}")
+        rows.append((many, [0.2, 0.21], [0.201 + place / 1e4, 0.211], (12.0, 12.0), {}))
+    return tuple(
+        quantity(called, *sides, before_count=a or None, after_count=b or None, **about)
+        for called, *sides, (a, b), about in rows
     )
 
 
 def hostile() -> Comparison:
     """The same with names that attack terminals, tables, pages and pictures."""
     made = comparison()
-    bad = quantity(
-        HOSTILE,
-        [1.0, 1.0],
-        [3.0, 3.1],
-        before_count=1.0,
-        after_count=1.0,
-        before_name=HOSTILE[::-1],
-        matched_by="order of launches",
-    )
+    once: dict[str, Any] = {"before_count": 1.0, "after_count": 1.0, "before_name": HOSTILE[::-1]}
+    bad = quantity(HOSTILE, [1.0, 1.0], [3.0, 3.1], matched_by="order of launches", **once)
     return replace(
         made,
         inputs=(HOSTILE,),

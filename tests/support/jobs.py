@@ -16,7 +16,7 @@ from simulator import TrainingJob
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 
 EVENTS = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
 Edit = Callable[[Sequence[Path]], None]

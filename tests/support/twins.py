@@ -28,7 +28,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.scope import Scope
 from nsightpy.query.work_reading import work_frames
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.system import SystemReport
 
 LAYOUTS = ((2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2), (2, 2, 2), (1, 8, 1), (4, 4, 1))

@@ -21,7 +21,6 @@ from nsightpy.analysis.clock_alignment.clocks import (
     Clock,
     ClockFit,
     Seen,
-    hosts_of,
     level_zero,
     machines_of,
     sessions_of,
@@ -59,8 +58,7 @@ from nsightpy.frames import Floats, Frame, Ints, distinct
 class Alignment:
     """All ranks' collectives on the common clock: starts and ends in ns since `base_ns` (UTC).
 
-    `fits` are those of the clocks, and `hosts` names what shares a host's clock; `instances` says
-    which rows of the ledger are one collective.
+    `fits` are those of the clocks; `instances` says which rows of the ledger are one collective.
     """
 
     clocks: tuple[Clock, ...]
@@ -70,7 +68,6 @@ class Alignment:
     starts: Ints
     ends: Ints
     base_ns: int
-    hosts: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     def ledger_ahead_ns(self, unit: int) -> int:
@@ -94,8 +91,11 @@ def align(
     models = clock_models_of(ledger, sessions, machines)
     ledger, instances, models = _settled(ledger, models, clocks, sessions, machines)
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
-    shown = zip(level0, (between[session] for session in sessions), strict=True)
-    tied = np.asarray([_convincing(fit, seen) for fit, seen in shown], dtype=np.bool_)
+    # whether collectives show more about a clock than level 0 does
+    shown = [between[session] for session in sessions]
+    limits = [TIGHT_NS if f.method in (ONE_SESSION, SYSTEM_CLOCK) else REACH_NS for f in level0]
+    tied = np.asarray([seen.instances for seen in shown], dtype=np.int64) >= LEAST_SHARED
+    tied &= np.asarray([seen.error_ns for seen in shown]) <= limits
     models, apart = placed_together(models, tied, machines)
     evidence = _evidence(ledger, instances, models, ledger.clock)
     methods = [COLLECTIVES if one else fit.method for fit, one in zip(level0, tied, strict=True)]
@@ -122,7 +122,6 @@ def align(
         models.aligned(ledger.clock, ledger.starts),
         models.aligned(ledger.clock, ledger.ends),
         base,
-        tuple(hosts_of(clocks)),
         tuple(notes),
     )
 
@@ -238,12 +237,6 @@ def _seen(residuals: Floats, instance: Ints) -> Seen:
     low, middle, high = np.percentile(residuals, (5, 50, 95)).tolist()
     scatter = NORMAL * float(np.median(np.abs(residuals - middle)))
     return Seen(instances, (low, middle, high), 1.25 * scatter / instances**0.5)
-
-
-def _convincing(fit: ClockFit, seen: Seen) -> bool:
-    """Whether collectives show more about a clock than level 0 does."""
-    limit = TIGHT_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else REACH_NS
-    return seen.instances >= LEAST_SHARED and seen.error_ns <= limit
 
 
 def _fit_of(fit: ClockFit, base: int, models: ClockModels, clock: int, seen: Seen) -> ClockFit:

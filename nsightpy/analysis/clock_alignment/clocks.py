@@ -83,19 +83,14 @@ class Clock:
         return f"{self.report}:{self.pid}" if self.rank is None else f"rank {self.rank}"
 
 
-def hosts_of(clocks: Sequence[Clock]) -> list[str]:
-    """What shares one host clock: host and boot where the report has them, else the session."""
-    return [
-        clock.session or clock.report if boot is None else f"{clock.host} since {boot}"
-        for clock, boot in zip(clocks, _boots(clocks), strict=True)
-    ]
-
-
 def machines_of(clocks: Sequence[Clock]) -> list[str]:
-    """The machine of each clock, whose clocks are microseconds apart: its host if known."""
+    """The machine of each clock, whose clocks are microseconds apart: host and boot if known, else
+    the host, else the session."""
     return [
-        clock.host if boot is None and clock.host else host
-        for clock, host, boot in zip(clocks, hosts_of(clocks), _boots(clocks), strict=True)
+        clock.host or clock.session or clock.report
+        if boot is None
+        else f"{clock.host} since {boot}"
+        for clock, boot in zip(clocks, _boots(clocks), strict=True)
     ]
 
 

@@ -68,7 +68,15 @@ def placed_by_mpi(
     with them go clocks that collectives tie (`detected`). The middle of an interval is taken.
     """
     clocks = len(level0)
-    owner = _rigid(models, detected, *together)
+    sessions, machines = together
+    tied = np.where(detected, models.components, clocks + np.arange(clocks))
+    groups = np.stack([sessions, np.unique(machines, return_inverse=True)[1], tied]).astype(
+        np.int64
+    )
+    groups += 2 * clocks * np.arange(len(groups))[:, None]
+    members = np.tile(np.arange(clocks), len(groups))
+    # the first clock of those that keep their places to each other
+    owner = connected(members, groups.ravel(), clocks).astype(np.int64)
     starts, ends = calls.aligned(models)
     unplaced = np.asarray([fit.method == UNKNOWN for fit in level0], dtype=np.bool_)
     matched = calls.matched
@@ -90,16 +98,6 @@ def placed_by_mpi(
     models = replace(models, offsets=offsets, drifts=models.drifts + drift, known=known)
     notes += violations_note(calls.matched, *calls.aligned(models))
     return models, seen, len(sets) == 1, notes
-
-
-def _rigid(models: ClockModels, detected: Mask, sessions: Codes, machines: Sequence[str]) -> Ints:
-    """The first clock of those that keep their places to each other."""
-    clocks = np.arange(len(detected))
-    tied = np.where(detected, models.components, len(detected) + clocks)
-    machine = np.unique(np.asarray(machines), return_inverse=True)[1]
-    groups = np.stack([sessions, machine, tied]).astype(np.int64)
-    groups += 2 * len(clocks) * np.arange(len(groups))[:, None]
-    return connected(np.tile(clocks, len(groups)), groups.ravel(), len(clocks)).astype(np.int64)
 
 
 def _placing_notes(error: Floats, matched: Matched) -> list[str]:

@@ -53,7 +53,7 @@ def clock_models_of(ledger: Ledger, sessions: Codes, machines: Sequence[str]) ->
     for other, first in enumerate(sessions.tolist()):
         if first != other:
             tied.join(first, other, Line(0.0, 0.0, center))
-    for pairs in (_of_groups(ledger), *_of_strides(ledger)):
+    for pairs in _pairs(ledger):
         doubtful = []
         for a, b in pairs:
             if not tied.worth_a_try(a, b):
@@ -139,27 +139,24 @@ def _ends_of(ledger: Ledger, clocks: int) -> list[Ends]:
     return [whole.take(slice(first, last)) for first, last in pairwise(edges.tolist())]
 
 
-def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int]]:
-    """Pairs of clocks in one communicator, as the payload says, those of the busiest first."""
+def _pairs(ledger: Ledger) -> Iterator[list[tuple[int, int]]]:
+    """Pairs of clocks in one communicator, as the payload says, those of the busiest first; without
+    a payload those that are powers of two apart, as groups often are; then others."""
     rows = np.flatnonzero(ledger.synchronising & (ledger.communicator != UNKNOWN))
     communicator, clock = ledger.communicator[rows], ledger.clock[rows]
     codes, counts = np.unique(communicator, return_counts=True)
+    pairs: list[tuple[int, int]] = []
     for code in codes[np.argsort(-counts, kind="stable")].tolist():
         first, *others = np.unique(clock[communicator == code]).tolist()
-        yield from ((first, other) for other in others)
-        yield from pairwise(others)
-
-
-def _of_strides(ledger: Ledger) -> list[list[tuple[int, int]]]:
-    """Pairs of clocks without a payload: powers of two apart, as groups often are; then others."""
-    rows = ledger.synchronising & (ledger.communicator == UNKNOWN)
-    clocks = np.unique(ledger.clock[rows]).tolist()
+        pairs += [*((first, other) for other in others), *pairwise(others)]
+    yield pairs
+    clocks = np.unique(
+        ledger.clock[ledger.synchronising & (ledger.communicator == UNKNOWN)]
+    ).tolist()
     powers = [1 << power for power in range(len(clocks).bit_length())]
     others = [stride for stride in range(1, len(clocks)) if stride not in powers]
-    return [
-        [pair for far in strides for pair in zip(clocks, clocks[far:], strict=False)]
-        for strides in (powers, others[:SAMPLE])
-    ]
+    for strides in (powers, others[:SAMPLE]):
+        yield [pair for far in strides for pair in zip(clocks, clocks[far:], strict=False)]
 
 
 def tied_clocks(ledger: Ledger, instances: Instances, sessions: Codes) -> Codes:

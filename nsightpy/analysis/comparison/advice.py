@@ -47,7 +47,6 @@ _OF_PARTS = (
     ("idle: ", "gaps", "the longest idle intervals and their causes"),
 )
 _WAITS = ("ranks", "which rank the others wait for")
-MOST_STEPS = 3
 
 
 def notes_on(comparison: Comparison) -> tuple[str, ...]:
@@ -57,24 +56,17 @@ def notes_on(comparison: Comparison) -> tuple[str, ...]:
         notes.append(FEW_RUNS.format(unit=comparison.unit))
     if comparison.spread == "nothing" and comparison.unit != "launch":
         notes.append(NO_SPREAD)
-    notes += _collective_notes(comparison.collectives)
+    changes = [_change_of(comparison.collectives, kind) for kind in ("wait", "transfer")]
+    whole = sum(collective.before_ns or 0 for collective in comparison.collectives)
+    if max(map(abs, changes)) > 0.01 * whole:
+        wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in changes)
+        notes.append(
+            f"Collectives: waiting for the last rank changed by {wait}, the transfers themselves "
+            f"by {transfer} (mean over ranks)."
+        )
     runs = (*comparison.before.runs, *comparison.after.runs)
     named = [f"{run.name}: {note}" for run in runs for note in run.notes]
     return tuple(dict.fromkeys([*notes, *named]))
-
-
-def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
-    """Whether collectives changed because ranks wait, or because the transfer changed."""
-    changes = _change_of(collectives, "wait"), _change_of(collectives, "transfer")
-    whole = sum(collective.before_ns or 0 for collective in collectives)
-    if max(map(abs, changes)) <= 0.01 * whole:
-        return []
-    wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in changes)
-    text = (
-        f"Collectives: waiting for the last rank changed by {wait}, the transfers themselves by "
-        f"{transfer} (mean over ranks)."
-    )
-    return [text]
 
 
 def _change_of(collectives: Sequence[ComparedQuantity], kind: str) -> int:
@@ -100,7 +92,7 @@ def next_steps(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         if command == "collectives" and waits:
             command, why = _WAITS
         steps.setdefault(f"nsightpy {command} {after}", f"{part.name}: {why}")
-    return tuple(list(steps.items())[:MOST_STEPS])
+    return tuple(list(steps.items())[:3])
 
 
 MOST_VALUES = 4

@@ -1,4 +1,4 @@
-"""One side of runs against another: the unit, its parts, what ran in it, and what to make of it."""
+"""One side of runs against another: the unit, its parts, what ran in it; whether a gate holds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.advice import (
+    MOST_VALUES,
     differences,
     launches_of,
     next_steps,
@@ -24,6 +25,7 @@ from nsightpy.analysis.comparison.verdicts import (
     runs_needed,
     verdict_of,
 )
+from nsightpy.errors import UsageError
 from nsightpy.frames import Labels
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -32,12 +34,15 @@ from nsightpy.results.comparison import (
     LAUNCH_SPREAD,
     LEAST_SHARE,
     NEW,
+    SLOWER,
     ComparedQuantity,
     ComparedSide,
     Comparison,
+    GateOutcome,
     Limits,
 )
 from nsightpy.results.run_summary import CATEGORY, PARTS, SECTIONS, UNITS, RunSummary
+from nsightpy.units import format_time
 
 
 def unit_of(runs: Sequence[RunSummary]) -> str:
@@ -63,7 +68,8 @@ def compare_sides(
     first, second = (
         Side(tuple(run.units[unit] for run in side.runs), within) for side in (before, after)
     )
-    step = _step(first, second, unit, limits)
+    name = "all launches" if unit == "launch" else unit
+    step = with_p_value(_quantity(name, "step", first.time(0), second.time(0), limits), limits)
     least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
     whole = covers_runs(len(first.units), len(second.units))
@@ -107,13 +113,6 @@ def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity
     return _judged(replace(quantity, p_value=p_value), before, after, limits)
 
 
-def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuantity:
-    name = "all launches" if unit == "launch" else unit
-    before, after = first.time(0), second.time(0)
-    times = round(before.median), round(after.median)
-    return with_p_value(_quantity(name, "step", before, after, times, limits), limits)
-
-
 def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """The parts of the unit that are there on a side; they add up to it on both."""
     medians = zip(first.parts.tolist(), second.parts.tolist(), strict=True)
@@ -121,14 +120,20 @@ def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity,
     for column, (name, times) in enumerate(zip(PARTS, medians, strict=True), start=1):
         before, after = first.time(column), second.time(column)
         if any((*times, *before.runs, *after.runs)):
-            parts.append(_quantity(name, "time", before, after, times, limits))
+            parts.append(_quantity(name, "time", before, after, limits, times))
     return tuple(parts)
 
 
 def _quantity(
-    name: str, section: str, before: Sample, after: Sample, times: tuple[int, int], limits: Limits
+    name: str,
+    section: str,
+    before: Sample,
+    after: Sample,
+    limits: Limits,
+    times: tuple[int, int] | None = None,
 ) -> ComparedQuantity:
-    """A time of both sides; `times` are what is said of it in ns."""
+    """A time of both sides; `times` are what is said of it in ns, medians of runs unless given."""
+    times = times or (round(before.median), round(after.median))
     quantity = ComparedQuantity(name, section, *times, before.runs, after.runs)
     return _judged(quantity, before, after, limits)
 
@@ -175,12 +180,12 @@ def _matched(
 ) -> ComparedQuantity:
     """What became of a kernel, collective or range."""
     name = pair.after or pair.before
-    before, after = below.total, above.total
-    times = round(before.median), round(after.median)
+    both = _quantity(name, section, below.total, above.total, limits)
+    times = both.before_ns or 0, both.after_ns or 0
     by_count, by_length = split_change(*times, below.count, above.count)
     measured, again = below.figures, above.figures
     both = replace(
-        _quantity(name, section, before, after, times, limits),
+        both,
         before_count=below.count,
         after_count=above.count,
         delta_from_count_ns=by_count,
@@ -214,3 +219,51 @@ def split_change(
     lengths = before_ns / before_count, after_ns / after_count
     by_count = round((after_count - before_count) * (lengths[0] + lengths[1]) / 2.0)
     return by_count, change - by_count
+
+
+def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
+    """The comparison with the outcome of a gate on its step, or on what is called `on`.
+
+    It fails where that is slower; where one cannot tell only with `strict`. Raises UsageError for a
+    name that nothing has.
+    """
+    if on is None:
+        return replace(comparison, gate=_outcome(comparison.step, limits, strict))
+    quantity = _called(comparison, on)
+    tested = with_p_value(quantity, limits)
+    changed = {
+        section: tuple(
+            tested if each is quantity else each for each in getattr(comparison, section)
+        )
+        for section in ("parts", "kernels", "collectives", "ranges", "categories")
+    }
+    gate = _outcome(tested, limits, strict)
+    comparison = replace(comparison, gate=gate, **changed)  # type: ignore[arg-type]
+    return replace(comparison, rows=tuple(each.row for each in comparison.quantities))
+
+
+def _called(comparison: Comparison, name: str) -> ComparedQuantity:
+    """What has a name: the whole name, else the only one whose name holds it."""
+    every = [quantity for quantity in comparison.quantities if quantity.section != "step"]
+    for quantity in every:
+        if name in (quantity.name, quantity.before_name):
+            return quantity
+    holding = [quantity for quantity in every if name.lower() in quantity.name.lower()]
+    if len(holding) == 1:
+        return holding[0]
+    which = "more than one kernel, range or collective is" if holding else "nothing is"
+    among = ", ".join(quantity.name for quantity in (holding or every)[:MOST_VALUES])
+    raise UsageError(f"--gate-on {name!r}: {which} called so; there are {among}, ...")
+
+
+def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOutcome:
+    unclear = quantity.verdict == CANNOT_TELL
+    failed = quantity.verdict == SLOWER or (strict and unclear)
+    limit = f"{100 * limits.relative:g} % and {format_time(limits.absolute_ns)}"
+    reason = f"{quantity.name}: {quantity.verdict}, not slower by {limit}"
+    if quantity.verdict == SLOWER:
+        reason = f"{quantity.name} is slower, beyond {limit} and its interval"
+    elif unclear:
+        runs = f"; {quantity.runs_needed} runs a side would" if quantity.runs_needed else ""
+        reason = f"{quantity.name}: whether it is slower by {limit} cannot be told{runs}"
+    return GateOutcome(limits, quantity.name, strict, quantity.verdict, failed, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,13 +127,6 @@ def mean_works(
     single = np.rint(times).astype(int).tolist()
     order = sorted(range(len(totals)), key=lambda row: (-totals[row], names.values[row]))
     sampled = set(order[:MOST_SAMPLED]) if samples > 1 else set()
-    return tuple(
-        WorkSummary(
-            section,
-            names.values[row],
-            counts[row],
-            totals[row],
-            tuple(single[row]) if row in sampled else (),
-        )
-        for row in order
-    )
+    columns = zip(names.values, counts, totals, map(tuple, single), strict=True)
+    found = [WorkSummary(section, *row) for row in columns]
+    return tuple(found[row] if row in sampled else replace(found[row], samples=()) for row in order)

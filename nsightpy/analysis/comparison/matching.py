@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,24 +54,17 @@ def match(
         else:
             matched = [match.before for match in found], [match.after for match in found]
             keys = [_surroundings(*each) for each in zip(orders, matched, strict=True)]
-        for name, other in _sharing(*keys):
-            if alike(gone[name], new[other], SAME_LAUNCHES):
-                found.append(Match(name, other, evidence))
-                del gone[name], new[other]
+        often, others = (Counter(each.values()) for each in keys)
+        by_key = {key: name for name, key in keys[1].items()}
+        for name, shared in keys[0].items():
+            if often[shared] == others[shared] == 1:
+                other = by_key[shared]
+                if alike(gone[name], new[other], SAME_LAUNCHES):
+                    found.append(Match(name, other, evidence))
+                    del gone[name], new[other]
     found += [Match(name, "") for name in gone]
     found += [Match("", name) for name in new]
     return found
-
-
-def _sharing(
-    first: Mapping[str, Hashable], second: Mapping[str, Hashable]
-) -> Iterator[tuple[str, str]]:
-    """The pairs of names with one key, which no other name of their side has."""
-    often, others = Counter(first.values()), Counter(second.values())
-    by_key = {key: name for name, key in second.items()}
-    for name, key in first.items():
-        if often[key] == others[key] == 1:
-            yield name, by_key[key]
 
 
 def _surroundings(

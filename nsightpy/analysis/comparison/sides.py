@@ -42,7 +42,16 @@ class Side:
                     found.setdefault(work.name, list(absent))[number] = work
                 elif section == CATEGORY and work.section == "kernel":
                     runs = found.setdefault(category_of(work.name), list(absent))
-                    runs[number] = _with(runs[number], work)
+                    sofar, units = runs[number], len(runs[number].samples)
+                    # what is not known of single units is the same in all
+                    known = len(work.samples) == units
+                    samples = work.samples if known else (work.total_ns,) * units
+                    runs[number] = replace(
+                        sofar,
+                        count=sofar.count + work.count,
+                        total_ns=sofar.total_ns + work.total_ns,
+                        samples=tuple(map(sum, zip(sofar.samples, samples, strict=True))),
+                    )
         return {name: Work(tuple(runs), self.within) for name, runs in found.items()}
 
     @property
@@ -89,18 +98,6 @@ class Work:
             for figure, value in run.figures.items():
                 measured.setdefault(figure, []).append(value)
         return {figure: float(np.median(values)) for figure, values in measured.items()}
-
-
-def _with(category: WorkSummary, kernel: WorkSummary) -> WorkSummary:
-    """A category with one more kernel; what is not known of single units is the same in all."""
-    units = len(category.samples)
-    samples = kernel.samples if len(kernel.samples) == units else (kernel.total_ns,) * units
-    return replace(
-        category,
-        count=category.count + kernel.count,
-        total_ns=category.total_ns + kernel.total_ns,
-        samples=tuple(map(sum, zip(category.samples, samples, strict=True))),
-    )
 
 
 def reconciled(values: Ints) -> Ints:

@@ -19,7 +19,7 @@ import numpy as np
 
 from nsightpy.analysis.comparison.thresholds import DRAWS, FEWEST_RUNS, LEVEL, MOST_RUNS
 from nsightpy.frames import Floats
-from nsightpy.results.comparison import CANNOT_TELL, FASTER, SAME, SLOWER, Limits
+from nsightpy.results.comparison import CANNOT_TELL, FASTER, SAME, SLOWER, Limits, NoiseFloor
 
 SEED = 20_250_601
 
@@ -98,11 +98,7 @@ def _drawn_medians(sample: Sample, whole: bool, random: np.random.Generator) -> 
 
 
 def mann_whitney(before: Sequence[int], after: Sequence[int]) -> float | None:
-    """The two-sided p-value of the rank-sum test; None below four a side.
-
-    Exact where a side has eight runs or fewer and no two are equal, else by the normal
-    approximation, ties corrected.
-    """
+    """The two-sided p-value of the rank-sum test; None below four a side."""
     if not covers_runs(len(before), len(after)):
         return None
     from scipy.stats import mannwhitneyu
@@ -141,3 +137,19 @@ def runs_needed(
         return None
     needed = math.ceil(max(runs, 1) * (half / margin) ** 2)
     return None if needed > MOST_RUNS else max(needed, runs + 1, FEWEST_RUNS)
+
+
+def noise_floor(times_ns: Sequence[int]) -> NoiseFloor:
+    """The change between halves of runs that 95 % of the ways to divide them stay below.
+
+    times_ns: the unit of each run, two runs at least; of an odd number one is left out. Runs are
+    shuffled with a fixed seed (scipy.stats.permutation_test takes no halves of one run).
+    """
+    times = np.tile(np.maximum(times_ns, 1.0), (DRAWS, 1))
+    shuffled = np.random.default_rng(SEED).permuted(times, axis=1)
+    half = len(times_ns) // 2
+    medians = [np.median(shuffled[:, part : part + half], axis=1) for part in (0, half)]
+    low, high = np.sort(medians, axis=0)
+    both = np.stack([high / low - 1, high - low])
+    relative, absolute = np.quantile(both, 1 - LEVEL, axis=1).tolist()
+    return NoiseFloor(relative, round(absolute), len(times_ns))

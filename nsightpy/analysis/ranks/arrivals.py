@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES
+from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, machines_of
 from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
 from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.frames import Ints, distinct
@@ -71,16 +71,11 @@ def arrivals_of(alignment: Alignment) -> Arrivals:
         late = np.where(comparable, by_start, np.where(synchronising, by_length, 1))
         waits = np.minimum(late, np.where(synchronising, durations, by_length))
         waits = np.where(comparable | synchronising, waits, by_length)
-    return Arrivals(
-        rows,
-        instance,
-        first,
-        ledger.unit[rows],
-        waits,
-        durations,
-        _first_zero(late, instance),
-        synchronising,
-    )
+    # of those that came before nobody the first
+    last, zero = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(late == 0)
+    last[zero[np.unique(instance[zero], return_index=True)[1]]] = True
+    unit = ledger.unit[rows]
+    return Arrivals(rows, instance, first, unit, waits, durations, last, synchronising)
 
 
 def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]:
@@ -96,26 +91,13 @@ def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]
 
 def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:
     """The instances in which all clocks are good enough to compare starts."""
-    frames: dict[str, int] = {}
-    codes = [
-        frames.setdefault(frame, len(frames))
-        for frame in (
-            COLLECTIVES if fit.method == COLLECTIVES else host
-            for fit, host in zip(alignment.fits, alignment.hosts, strict=True)
-        )
+    frames = [
+        COLLECTIVES if fit.method == COLLECTIVES else machine
+        for fit, machine in zip(alignment.fits, machines_of(alignment.clocks), strict=True)
     ]
-    frame = np.asarray(codes, dtype=np.int64)[alignment.ledger.clock[rows]]
+    frame = np.unique(frames, return_inverse=True)[1][alignment.ledger.clock[rows]]
     comparable: Mask = np.minimum.reduceat(frame, first) == np.maximum.reduceat(frame, first)
     return comparable
-
-
-def _first_zero(late: Ints, instance: Ints) -> Mask:
-    """One row of every instance: the first that came before nobody."""
-    firsts = np.zeros(len(late), dtype=np.bool_)
-    zero = np.flatnonzero(late == 0)
-    _, places = np.unique(instance[zero], return_index=True)
-    firsts[zero[places]] = True
-    return firsts
 
 
 @dataclass(frozen=True)

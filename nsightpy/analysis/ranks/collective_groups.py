@@ -13,7 +13,7 @@ Where sizes are not known, some that are equally long are of another size, and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,11 +75,6 @@ def beyond_usual(lengths: Ints, sized: bool) -> tuple[Mask, float]:
         low, high = (np.searchsorted(ordered, (1 + by) * lengths) for by in (-ALIKE, ALIKE))
         beyond &= high - low <= LEAST_SHARED
     return beyond, usual
-
-
-def worst_first(cases: Sequence[Abnormal]) -> tuple[Abnormal, ...]:
-    """The largest ratio first, then by time."""
-    return tuple(sorted(cases, key=lambda case: (-case.ratio, case.start_ns)))
 
 
 PER_RANK = frozenset({"AllGather", "AllGatherV", "ReduceScatter"})
@@ -196,6 +191,17 @@ def _summed(
     last = arrivals.unit[rows[arrivals.last[rows]]]
     names, votes = np.unique(last, return_counts=True)
     often = int(names[np.argmax(votes)]) if len(names) else None
+    edges = np.append(arrivals.first, len(arrivals.rows))
+    within = [slice(*edges[i : i + 2].tolist()) for i in instances.tolist()]
+    spans = [arrivals.rows[span] for span in within]
+    lengths = np.asarray([middle(arrivals.durations[span]) for span in within], dtype=np.int64)
+
+    def late(index: int, beyond_ns: float) -> int | None:
+        """Whom an instance waited for, if that explains half of what it is too long."""
+        last = arrivals.unit[within[index]][arrivals.last[within[index]]]
+        waited = len(last) > 0 and middle(arrivals.waits[within[index]]) > 0.5 * beyond_ns
+        return int(last[0]) if waited else None
+
     return GroupedCollective(
         signature,
         units,
@@ -206,42 +212,26 @@ def _summed(
         float(np.median(jitter)),
         often,
         int(votes.max()) / len(instances) if len(names) else None,
-        _abnormal(alignment, arrivals, instances, signature.bytes >= 0),
+        _abnormal(alignment, spans, lengths, signature.bytes >= 0, late),
     )
 
 
 def _abnormal(
-    alignment: Alignment, arrivals: Arrivals, instances: Ints, sized: bool
+    alignment: Alignment,
+    spans: Sequence[Ints],
+    lengths: Ints,
+    sized: bool,
+    late: Callable[[int, float], int | None] = lambda *_: None,
 ) -> tuple[Abnormal, ...]:
-    """The instances far beyond the usual, the worst first."""
-    edges = np.append(arrivals.first, len(arrivals.rows))
-    spans = [slice(int(edges[i]), int(edges[i + 1])) for i in instances.tolist()]
-    lengths = np.asarray([middle(arrivals.durations[span]) for span in spans], dtype=np.int64)
+    """The instances (their rows of the ledger) far beyond the usual length, the worst first."""
     beyond, usual = beyond_usual(lengths, sized)
-    abnormal = []
+    cases = []
     for index in np.flatnonzero(beyond).tolist():
-        span, length = spans[index], int(lengths[index])
-        late = arrivals.unit[span][arrivals.last[span]]
-        by_wait = len(late) > 0 and middle(arrivals.waits[span]) > 0.5 * (length - usual)
-        late_unit = int(late[0]) if by_wait else None
-        rows = tuple(arrivals.rows[span].tolist())
-        abnormal.append(_case(alignment, rows, length, usual, late_unit))
-    return worst_first(abnormal)
-
-
-def _abnormal_alone(alignment: Alignment, rows: Ints, sized: bool) -> tuple[Abnormal, ...]:
-    """The same for one rank's collectives without counterpart, each a row of the ledger."""
-    lengths = (alignment.ends - alignment.starts)[rows]
-    beyond, usual = beyond_usual(lengths, sized)
-    cases = zip(rows[beyond].tolist(), lengths[beyond].tolist(), strict=True)
-    return worst_first([_case(alignment, (row,), length, usual, None) for row, length in cases])
-
-
-def _case(
-    alignment: Alignment, rows: tuple[int, ...], length: int, usual: float, late: int | None
-) -> Abnormal:
-    start = int(alignment.starts[list(rows)].min()) + alignment.base_ns
-    return Abnormal(start, length, usual, late, rows, whole=len(rows) > 1)
+        rows, length = spans[index], int(lengths[index])
+        start = int(alignment.starts[rows].min()) + alignment.base_ns
+        whose = late(index, length - usual)
+        cases.append(Abnormal(start, length, usual, whose, tuple(rows.tolist()), len(rows) > 1))
+    return tuple(sorted(cases, key=lambda case: (-case.ratio, case.start_ns)))
 
 
 def _alone(alignment: Alignment) -> list[GroupedCollective]:
@@ -260,6 +250,7 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
             continue
         durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
+        rows_of = list(mine[:, None])
         unmatched.append(
             GroupedCollective(
                 ledger.signatures[signature],
@@ -267,11 +258,8 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
                 size,
                 len(mine),
                 float(np.median(durations)),
-                None,
-                None,
-                None,
-                None,
-                _abnormal_alone(alignment, mine, ledger.signatures[signature].bytes >= 0),
+                *(None, None, None, None),
+                _abnormal(alignment, rows_of, durations, ledger.signatures[signature].bytes >= 0),
             )
         )
     return unmatched

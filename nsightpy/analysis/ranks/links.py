@@ -98,12 +98,9 @@ def slow_groups(
         if link is None:
             unknown.add(model)
         elif (fastest.busbw_gb_per_s or 0.0) < SLOW_SHARE * link.gb_per_s:
-            lost = sum(_beyond(group, link) for group in large)
+            lost = 0.0
+            for group in large:
+                transfer, reached = group.transfer_med_ns or 0.0, group.busbw_gb_per_s or 0.0
+                lost += group.instances * transfer * (1.0 - reached / link.gb_per_s)
             found.append(SlowLink(fastest, link, across, lost))
     return sorted(found, key=lambda slow: -slow.lost_ns), unknown
-
-
-def _beyond(group: GroupedCollective, link: Link) -> float:
-    """What the instances of a group took beyond the time that the link needs, in ns."""
-    transfer, rate = group.transfer_med_ns or 0.0, group.busbw_gb_per_s or 0.0
-    return group.instances * transfer * (1.0 - rate / link.gb_per_s)

@@ -46,7 +46,10 @@ def work_segments_of(
     rows, piece = rows[keep], piece[keep]
     work, after = _own_work(ledger)
     longest, clear = _longest(piece, work[rows], after[rows])
-    clear &= (np.bincount(piece, ~_fresh(ledger)[rows]) == 0)[piece] if len(piece) else clear
+    # what begins together with the one before is the same work, and counted once
+    fresh = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= TIGHT_NS
+    fresh |= np.diff(ledger.unit, prepend=-1) != 0
+    clear &= (np.bincount(piece, ~fresh[rows]) == 0)[piece] if len(piece) else clear
     rows, piece, longest = rows[clear], piece[clear], longest[clear]
     sizes = np.bincount(piece)[piece] if len(piece) else piece
     order = np.lexsort((alignment.starts[rows], ledger.unit[rows]))
@@ -100,13 +103,6 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
     last = order[before]
     work = np.where(before < 0, 0, ledger.starts - ledger.ends[last])
     return work, np.where(before < 0, UNKNOWN, ledger.signature[last])
-
-
-def _fresh(ledger: Ledger) -> Mask:
-    """The rows that do not begin together with the one before: the same work is counted once."""
-    begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= TIGHT_NS
-    fresh: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
-    return fresh
 
 
 def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -50,56 +51,38 @@ def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     messages = [
         [tuple(map(int, part.split(":"))) for part in text.split()] for text in texts.values
     ]
-    columns = [collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank")]
+    columns = (collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank"))
     operations, groups = (collectives.labels(name) for name in ("operation", "communicator"))
-    for row, (code, pid, size, place) in enumerate(
-        zip(texts.codes.tolist(), *columns, strict=True)
-    ):
+    for row, (code, pid, *group) in enumerate(zip(texts.codes.tolist(), *columns, strict=True)):
         if messages[code]:
-            sender = Sender(operations[row], groups[row], size, place)
-            mine = sent.setdefault((pid, sender), {})
+            sender = Sender(operations[row], groups[row], *group)
+            of_sender = sent.setdefault((pid, sender), {})
             for peer, length in messages[code]:
-                count, total, most = mine.get(peer, (0, 0, 0))
-                mine[peer] = (count + 1, total + length, max(most, length))
+                count, total, most = of_sender.get(peer, (0, 0, 0))
+                of_sender[peer] = (count + 1, total + length, max(most, length))
     return sent
 
 
-def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
+def pairs_of(senders: Sequence[tuple[Name, Sender, Sent]]) -> list[Pair]:
     """The pairs of all ranks, most bytes first; each sender with its name.
 
     A receiver that was not captured goes by its place in the communicator: `?3`.
     """
-    senders = list(sent)
-    names = {
-        (sender.communicator, sender.place): name
-        for name, sender, _ in senders
-        if sender.place >= 0
-    }
-    sums: dict[tuple[str, str], int] = {}
-    counts: dict[tuple[str, str], int] = {}
+    names = {(s.communicator, s.place): name for name, s, _ in senders if s.place >= 0}
+    sums, counts = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for _, sender, peers in senders:
-        key = (sender.operation, sender.communicator)
-        sums[key] = sums.get(key, 0) + sum(size for _, size, _ in peers.values())
-        counts[key] = counts.get(key, 0) + len(peers)
+        sums[sender[:2]] += sum(size for _, size, _ in peers.values())
+        counts[sender[:2]] += len(peers)
     pairs = []
     for name, sender, peers in senders:
-        key = (sender.operation, sender.communicator)
+        key = sender[:2]
         for peer, (count, size, most) in peers.items():
             target = names.get((sender.communicator, peer), f"?{peer}")
             over = size * counts[key] / sums[key] if sums[key] else None
             pairs.append(Pair(*key, name, target, count, size, most, over))
-    return sorted(pairs, key=lambda pair: (-pair.bytes, *key_of(pair)))
+    return sorted(pairs, key=_order)
 
 
-def key_of(pair: Pair) -> tuple[str, str, tuple[bool, Name], tuple[bool, Name]]:
-    source, target = ((isinstance(name, str), name) for name in (pair.source, pair.target))
-    return pair.operation, pair.communicator, source, target
-
-
-def received(pairs: Iterable[Pair]) -> Mapping[tuple[str, str], dict[Name, int]]:
-    """Bytes by receiver of each operation and group."""
-    received_bytes: dict[tuple[str, str], dict[Name, int]] = {}
-    for pair in pairs:
-        mine = received_bytes.setdefault((pair.operation, pair.communicator), {})
-        mine[pair.target] = mine.get(pair.target, 0) + pair.bytes
-    return received_bytes
+def _order(pair: Pair) -> tuple[object, ...]:
+    ends = ((isinstance(name, str), name) for name in (pair.source, pair.target))
+    return (-pair.bytes, pair.operation, pair.communicator, *ends)

@@ -109,8 +109,7 @@ def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -
 
 def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines:
     pairs = [(unit, other) for unit, others in neighbours.items() for other in others]
-    members = np.asarray(pairs, dtype=np.int64).ravel()
-    groups = np.repeat(np.arange(len(pairs)), 2)
+    members, groups = np.asarray(pairs, dtype=np.int64).ravel(), np.repeat(np.arange(len(pairs)), 2)
     roots = connected(members, groups, 1 + max(neighbours, default=-1)).tolist()
     parts: dict[int, set[int]] = {}
     for unit in neighbours:

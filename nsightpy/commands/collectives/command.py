@@ -122,9 +122,7 @@ def _by_group(parts: Parts[RankPart]) -> Table:
         *_abnormal_notes(shown, names),
         *([NO_SIZES] if any(collective.signature.bytes < 0 for collective in shown) else []),
         *_missing_notes(shown, names),
-        *doubtful_note(alignment, names),
-        *_unmatched_note(alignment),
-        *alignment.notes,
+        *_notes_on_groups(alignment, names),
     )
     return Table("collectives", FIELDS, rows, notes=notes)
 
@@ -138,9 +136,7 @@ def _by_node(parts: Parts[RankPart]) -> Table:
     notes = (
         *([UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []),
         *([] if rows else [NO_SHARED]),
-        *doubtful_note(alignment, UnitNames.of(alignment)),
-        *_unmatched_note(alignment),
-        *alignment.notes,
+        *_notes_on_groups(alignment, UnitNames.of(alignment)),
     )
     return Table("collectives", NODE_FIELDS, rows, notes=notes)
 
@@ -159,19 +155,11 @@ def called(collective: GroupedCollective, names: UnitNames) -> str:
 
 def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     """The worst instances, each with its ratio and whether somebody was waited for."""
-    worst = sorted(
-        (
-            (-bad.ratio, place, bad)
-            for place, collective in enumerate(seen)
-            for bad in collective.abnormal
-        ),
-        key=lambda case: (case[0], case[1], case[2].start_ns),
-    )
-
+    every = ((bad, collective) for collective in seen for bad in collective.abnormal)
     return [
-        f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
+        f"abnormal: {called(collective, names)} once took {format_time(bad.duration_ns)}, "
         f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
-        for _, place, bad in worst[:MOST_NOTES]
+        for bad, collective in sorted(every, key=lambda case: -case[0].ratio)[:MOST_NOTES]
     ]
 
 
@@ -219,10 +207,12 @@ def doubtful_note(alignment: Alignment, names: UnitNames) -> list[Said]:
     ]
 
 
-def _unmatched_note(alignment: Alignment) -> list[str]:
-    """How many collectives are in no figure of several ranks."""
+def _notes_on_groups(alignment: Alignment, names: UnitNames) -> list[Said]:
+    """Which groups are not known, how many collectives are in no figure of several ranks, and what
+    is said of the clocks."""
     matched = alignment.instances.matched[alignment.ledger.shown]
-    alone = int(np.count_nonzero(~matched))
-    if not alone:
-        return []
-    return [f"{alone:,} of {len(matched):,} collectives have no counterpart in another rank."]
+    notes = doubtful_note(alignment, names)
+    if alone := int(np.count_nonzero(~matched)):
+        of = f"{alone:,} of {len(matched):,}"
+        notes.append(f"{of} collectives have no counterpart in another rank.")
+    return [*notes, *alignment.notes]

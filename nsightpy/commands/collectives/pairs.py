@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ from nsightpy.analysis.ranks.pairs import (
     Sender,
     Sent,
     pairs_of,
-    received,
     sent_by,
 )
 from nsightpy.query import Parts, Question, Scope, SystemReport
@@ -92,14 +92,17 @@ def _groups(senders: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
 def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[Said]:
     if not pairs:
         return [NOTHING]
+    received: dict[tuple[str, str], Counter[Name]] = defaultdict(Counter)
+    for pair in pairs:
+        received[pair.operation, pair.communicator][pair.target] += pair.bytes
     uneven: list[tuple[float, str]] = []
-    for (operation, communicator), by_rank in received(pairs).items():
+    for (operation, communicator), by_rank in received.items():
         most = max(by_rank, key=lambda name: by_rank[name])
         whole = sum(by_rank.values())
         if len(by_rank) > 2 and whole and by_rank[most] * len(by_rank) >= UNEVEN * whole:
             over = by_rank[most] * len(by_rank) / whole
-            said = f"{operation} in {groups[communicator]}: rank {most} receives"
-            uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
+            where = f"{operation} in {groups[communicator]}: rank {most} receives"
+            uneven.append((over, f"{where} {significant(over)} times the mean of its group."))
     uneven.sort(key=lambda entry: -entry[0])
     lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []
     return [*(note for _, note in uneven[:MOST_NOTES]), *lost]

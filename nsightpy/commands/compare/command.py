@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, Unpack
 
-from nsightpy.analysis.comparison.compare import compare_sides, unit_of
-from nsightpy.analysis.comparison.gate import gated, noise_floor
+from nsightpy.analysis.comparison.compare import compare_sides, gated, unit_of
 from nsightpy.analysis.comparison.thresholds import FEWEST_RUNS
+from nsightpy.analysis.comparison.verdicts import noise_floor
 from nsightpy.commands.compare.runs import (
     OneRun,
     OpenRun,
@@ -40,10 +40,6 @@ from nsightpy.units import format_time, parse_time_ns
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
 Gate: TypeAlias = Annotated[
     str | float | None, Option("What a change must pass to be one: 3%.  [1%]", "SHARE")
-]
-GateTime: TypeAlias = Annotated[str | int | None, Option("And in time: 50us.  [1us]", "TIME")]
-GateName: TypeAlias = Annotated[
-    str | None, Option("Gate a kernel, range or collective.  [step]", "NAME")
 ]
 Baseline: TypeAlias = Annotated[
     Path | str | None, Option("The side before, as --save-baseline kept it.", "FILE")
@@ -81,8 +77,10 @@ def compare(
     after: Runs | None = None,
     *,
     gate: Gate = None,
-    gate_ns: GateTime = None,
-    gate_on: GateName = None,
+    gate_ns: Annotated[str | int | None, Option("And in time: 50us.  [1us]", "TIME")] = None,
+    gate_on: Annotated[
+        str | None, Option("Gate a kernel, range or collective.  [step]", "NAME")
+    ] = None,
     strict: Annotated[bool, Option("A gate that cannot tell fails, too.")] = False,
     noise: Annotated[bool, Option("Runs of one thing: the floor for a gate.")] = False,
     baseline: Baseline = None,
@@ -134,16 +132,15 @@ def compare(
 
 
 def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
-    """The limits of a gate, else the usual ones. Raises UsageError."""
-    usual = Limits()
-    absolute = usual.absolute_ns if gate_ns is None else parse_time_ns(gate_ns)
-    if absolute < 0:
+    """The limits of a gate, else the usual ones; a share is "3%", "0.03" or 0.03. Raises
+    UsageError."""
+    limits = Limits()
+    if gate_ns is not None:
+        limits = replace(limits, absolute_ns=parse_time_ns(gate_ns))
+    if limits.absolute_ns < 0:
         raise UsageError(f"--gate-ns {gate_ns}: a limit is not below zero")
-    return Limits(usual.relative if gate is None else _share(gate), absolute)
-
-
-def _share(gate: str | float) -> float:
-    """A share from "3%", "0.03" or 0.03."""
+    if gate is None:
+        return limits
     text = str(gate).strip()
     try:
         value = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
@@ -151,7 +148,7 @@ def _share(gate: str | float) -> float:
         raise UsageError(f"--gate {gate!r} is no limit: write 3% or 0.03") from None
     if not 0 <= value < 1:
         raise UsageError(f"--gate {gate}: a limit is from 0 to below 100 %; write 3% or 0.03")
-    return value
+    return replace(limits, relative=value)
 
 
 def _sides(
@@ -183,16 +180,9 @@ def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
 
 def _one_side(side: ComparedSide) -> Comparison:
     """What one side alone gives: its runs, compared with nothing."""
-    return Comparison(
-        "compare",
-        COMPARE_FIELDS,
-        (),
-        inputs=side.names,
-        notes=tuple(dict.fromkeys(note for run in side.runs for note in run.notes)),
-        after=side,
-        unit=unit_of(side.runs),
-        spread="nothing",
-    )
+    notes = tuple(dict.fromkeys(note for run in side.runs for note in run.notes))
+    empty = Comparison("compare", COMPARE_FIELDS, (), inputs=side.names, notes=notes)
+    return replace(empty, after=side, unit=unit_of(side.runs), spread="nothing")
 
 
 def _noise(runs: Sequence[RunSummary], limits: Limits) -> Comparison:

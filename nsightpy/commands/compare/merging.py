@@ -20,7 +20,7 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart
 from nsightpy.errors import NsightpyError
-from nsightpy.frames import Ints, Labels
+from nsightpy.frames import Labels
 from nsightpy.query import Parts, SystemReport
 from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.rank_alignment import align_parts
@@ -99,8 +99,16 @@ def collective_works(
     if not logs:
         return works
     alignment = align_parts(logs)
-    names, rows, lengths = _timed(alignment)
-    ledger = alignment.ledger
+    ledger, durations = alignment.ledger, alignment.ends - alignment.starts
+    arrivals = arrivals_of(alignment)
+    met, alone = arrivals.rows, np.setdiff1d(np.arange(len(durations)), arrivals.rows)
+    rows = np.concatenate([met, met, alone])
+    times = [arrivals.waits, durations[met] - arrivals.waits, durations[alone]]
+    lengths, suffixes = np.concatenate(times), np.repeat(np.arange(3), list(map(len, times)))
+    called = _names(alignment)
+    codes = (3 * called.codes[rows] + suffixes).astype(np.int32)
+    texts = (name + suffix for name in called.values for suffix in (WAIT, TRANSFER, ""))
+    names = Labels(codes, tuple(texts))
     devices = {
         (str(report.path), *units.device, kind): units
         for report, part in results
@@ -117,19 +125,6 @@ def collective_works(
                 owner = np.minimum(owners(device.start, device.end, begun), count - 1)
                 works[kind].append(unit_works(names.take(own), owner, lengths[own], count))
     return works
-
-
-def _timed(alignment: Alignment) -> tuple[Labels, Ints, Ints]:
-    """What ranks spent in collectives: names, rows of the ledger, and times in ns."""
-    names, durations = _names(alignment), alignment.ends - alignment.starts
-    arrivals = arrivals_of(alignment)
-    met, alone = arrivals.rows, np.setdiff1d(np.arange(len(durations)), arrivals.rows)
-    rows = np.concatenate([met, met, alone])
-    lengths = [arrivals.waits, durations[met] - arrivals.waits, durations[alone]]
-    suffixes = np.repeat(np.arange(3), list(map(len, lengths)))
-    values = (name + suffix for name in names.values for suffix in (WAIT, TRANSFER, ""))
-    codes = (3 * names.codes[rows] + suffixes).astype(np.int32)
-    return Labels(codes, tuple(values)), rows, np.concatenate(lengths)
 
 
 def _names(alignment: Alignment) -> Labels:

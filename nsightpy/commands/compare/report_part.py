@@ -210,17 +210,14 @@ def _units(
     ranges = None
     if spans is not None:
         within = np.minimum(owners(*times, spans.ints("start_ns")), count - 1)
-        names = _without_counters(spans.labels("name"), within)
+        # names that several units number, each once, without the numbers
+        labels = spans.labels("name")
+        often = np.bincount(labels.codes[within >= 0], minlength=len(labels.values)).tolist()
+        once = [name for name, times_in in zip(labels.values, often, strict=True) if times_in == 1]
+        numbered = Counter(map(without_numbers, once))
+        plain = {name: text for name in once if numbered[text := without_numbers(name)] > 1}
+        names = labels.renamed(lambda name: plain.get(name, name))
         ranges = unit_works(names, within, spans.ints("end_ns") - spans.ints("start_ns"), count)
     works = unit_works(ran.labels("name"), owner, ran.ints("end_ns") - begun, count)
     order = tuple(inside.labels("name").take(first))
     return DeviceUnits(device, *times, parts, works, order, ranges)
-
-
-def _without_counters(names: Labels, owner: Ints) -> Labels:
-    """Names that several units number, each once, without the numbers."""
-    often = np.bincount(names.codes[owner >= 0], minlength=len(names.values)).tolist()
-    once = [name for name, count in zip(names.values, often, strict=True) if count == 1]
-    numbered = Counter(map(without_numbers, once))
-    plain = {name: text for name in once if numbered[text := without_numbers(name)] > 1}
-    return names.renamed(lambda name: plain.get(name, name))

@@ -18,7 +18,7 @@ from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.query import Common, SystemReport
 from nsightpy.query.engine import Question, answer_each
 from nsightpy.query.request import Request, reading_options
-from nsightpy.report_sets.by_tool import open_ncu_reports, split_by_tool
+from nsightpy.report_sets.opening import open_ncu_reports, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
@@ -31,17 +31,6 @@ from nsightpy.units import format_count
 _Measured: TypeAlias = tuple[list[RooflineLaunch], str, list[str]]
 OneRun: TypeAlias = str | Path | SystemReport | NcuReport | RankSet
 Runs: TypeAlias = OneRun | Iterable[OneRun]
-
-
-def ncu_summaries(names: Sequence[str], runs: Sequence[ReportSet[NcuReport]]) -> list[RunSummary]:
-    """The summaries of some runs; reports are read one by one a worker."""
-    every = {report.path: report for run in runs for report in run.reports}
-    together = ReportSet(list(every.values()), **runs[0].settings)
-    measured = {report.path: value for report, value in together.map(_measured).results}
-    return [
-        _summary(name, [measured[r.path] for r in run.reports if r.path in measured])
-        for name, run in zip(names, runs, strict=True)
-    ]
 
 
 def _measured(report: NcuReport) -> _Measured:
@@ -84,11 +73,8 @@ def _work(name: str, launches: Sequence[RooflineLaunch]) -> WorkSummary:
         "sol_memory_pct": [launch.speed.memory_pct for launch in launches],
         "roof_fraction": [launch.judged.roof_fraction for launch in launches if launch.judged],
     }
-    medians = {}
-    for figure, values in figures.items():
-        measured = [value for value in values if value is not None]
-        if measured:
-            medians[figure] = float(np.median(measured))
+    known = {name: [v for v in values if v is not None] for name, values in figures.items()}
+    medians = {name: float(np.median(values)) for name, values in known.items() if values}
     return WorkSummary(
         "kernel",
         name,
@@ -160,6 +146,13 @@ def summaries(runs: Sequence[OpenRun]) -> list[RunSummary]:
     requests = [run.reports for run in runs if isinstance(run.reports, Request)]
     measured = [run.reports for run in runs if isinstance(run.reports, ReportSet)]
     if measured:
-        return ncu_summaries([run.name for run in runs], measured)
+        # reports are read one by one a worker
+        every = {report.path: report for each in measured for report in each.reports}
+        read = ReportSet(list(every.values()), **measured[0].settings).map(_measured).results
+        parts = {report.path: value for report, value in read}
+        return [
+            _summary(run.name, [parts[one.path] for one in each.reports if one.path in parts])
+            for run, each in zip(runs, measured, strict=True)
+        ]
     found = answer_each(requests, Question(report_part, run_summary)) if requests else []
     return [replace(summary, name=run.name) for run, summary in zip(runs, found, strict=True)]

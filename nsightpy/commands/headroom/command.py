@@ -34,8 +34,7 @@ from nsightpy.query.replayed import Replayed, job_of_work, replayed
 from nsightpy.query.request import Request, running_options
 from nsightpy.query.steps import is_steady, steady_notes
 from nsightpy.query.work_reading import Recorded, recorded
-from nsightpy.report_sets.by_tool import NcuPaths
-from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.report_sets.opening import NcuPaths, Paths
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
 from nsightpy.units import counted, format_time

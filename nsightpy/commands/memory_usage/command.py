@@ -40,8 +40,7 @@ from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
 from nsightpy.query.request import Request, captures, running_options
-from nsightpy.report_sets.by_tool import open_snapshots
-from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.report_sets.opening import Paths, open_snapshots
 from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot

@@ -86,19 +86,15 @@ def ranks(
     """
     left = tuple(communication)
     if by == "kernel":
-        return _by_kernel(name, left)
+        work = partial(_profiles, label=NAME_COLUMNS[name], communication=left)
+        return Question(work, _kernel_table, identified=True)
     if by == "stage":
         return stages.question(left)
     return calls.question() if by == "call" else clocks.question(left)
 
 
-def _by_kernel(name: str, communication: tuple[str, ...]) -> Question[Table]:
-    """One row per kernel (and kind of work): its total time on a rank, median and largest."""
-    work = partial(_profiles, label=NAME_COLUMNS[name], communication=communication)
-    return Question(work, _kernel_table, identified=True)
-
-
 def _kernel_table(parts: Parts[Profiles]) -> Table:
+    """One row per kernel (and kind of work): its total time on a rank, median and largest."""
     profiles = [
         (_called(report, pid, device, part), profile)
         for report, part in parts.results

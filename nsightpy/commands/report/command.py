@@ -40,7 +40,7 @@ from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.query import Common, Option, Parts, Question, answers
 from nsightpy.query.command import Command, command
 from nsightpy.query.request import Request, reading_options, typed_options
-from nsightpy.report_sets.by_tool import AnyPaths
+from nsightpy.report_sets.opening import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results import Finding, Summary, Table, findings_table
 from nsightpy.results.findings import finding_record, worth

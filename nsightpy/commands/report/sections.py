@@ -15,8 +15,7 @@ from nsightpy.errors import NsightpyError
 from nsightpy.output import sentences
 from nsightpy.query.options import Common
 from nsightpy.query.request import reading_options, typed_options
-from nsightpy.report_sets.by_tool import AnyPaths, split_by_tool
-from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.opening import AnyPaths, open_ranks, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.results import Finding, Table

@@ -7,7 +7,6 @@ the GroupEnd (`-t nccl`, nsys 2025.6 on: inside the API Group that holds them).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +198,10 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         named += [table.c.text.in_(RANGE_TEXTS), table.c.text.startswith("ncclComm")]
     if not named:
         return None
+    raw_bytes = no_bytes()
+    if "binaryData" in table.c:  # as hexadecimal digits, which no decoding can damage
+        digits = sa.func.hex(sa.cast(table.c.binaryData, sa.LargeBinary))
+        raw_bytes = sa.cast(digits, sa.LargeBinary)
     query = sa.select(
         number(table, "start").label("start_ns"),
         number(table, "end", NO_END).label("end_ns"),
@@ -209,17 +212,9 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         number(table, "eventType").label("kind"),
         text(table, "text"),
         text(table, "jsonText"),
-        _hexadecimal(table, "binaryData"),
+        raw_bytes.label("binaryData"),
     ).where(table.c.eventType.in_((*_PUSH_POP, _MARK)), sa.or_(*named))
     return Frame(export.file.arrays(query, split=table))
-
-
-def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
-    """A column of raw bytes as hexadecimal digits, which no decoding can damage."""
-    if name not in table.c:
-        return no_bytes().label(name)
-    digits = sa.func.hex(sa.cast(table.c[name], sa.LargeBinary))
-    return sa.cast(digits, sa.LargeBinary).label(name)
 
 
 def _names(export: NsysExport, raw: Frame) -> Labels:

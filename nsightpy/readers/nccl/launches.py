@@ -15,8 +15,7 @@ BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 # More than this in one call is damage.
 MOST_SENT = 1 << 50
 POINT_TO_POINT_CALLS = ("Send", "Recv")
-_STREAM = ("pid", "device", "stream")
-_KERNEL = ("start_ns", "end_ns", *_STREAM)
+_KERNEL = ("start_ns", "end_ns", "pid", "device", "stream")
 
 
 def plain_name(call: str) -> str:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 SEND_RECV = "SendRecv"
 GENERIC = "Generic"
-POINT_TO_POINT = frozenset({"Send", "Recv", SEND_RECV})
 GROUP_START, GROUP_END = "GroupStart", "GroupEnd"
 
 _OPERATIONS = (

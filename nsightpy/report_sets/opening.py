@@ -1,0 +1,221 @@
+"""Opening what files, folders and patterns stand for: reports of one job as a rank set, those of
+Nsight Compute and memory snapshots (only their names give ranks), or what there is of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any, TypeAlias, TypeVar
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers.nsys.identity import rank_expression
+from nsightpy.readers.tools.file_check import is_regular, resolved
+from nsightpy.readers.torch.snapshot import is_snapshot_file
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.report_files import (
+    files_of,
+    find_ncu_reports,
+    find_snapshots,
+    first_hand,
+    is_no_report,
+    is_system_report,
+    natural,
+    reports_behind,
+)
+from nsightpy.report_sets.report_set import SKIP, Progress, ReportSet
+from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport, OneFile, is_ncu_file, name_ranks
+from nsightpy.reports.opening import open_report
+from nsightpy.reports.system import SystemReport
+
+Paths: TypeAlias = str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]
+
+
+def open_ranks(
+    paths: Paths,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    jobs: int | None = None,
+    dask: object = None,
+    on_error: str = SKIP,
+    progress: Progress | None = None,
+) -> RankSet:
+    """Open reports, folders and globs as one rank set, in natural order of their names.
+
+    Each report counts once: however often it is named, and when its own export lies beside it.
+    jobs: worker processes; dask: a scheduler's address or file, or a Client.
+    Raises ReportError when nothing there is a report.
+    """
+    if isinstance(paths, RankSet):
+        return paths
+    if rank_regex is not None:
+        rank_expression(rank_regex)
+    given = [paths] if isinstance(paths, str | Path | SystemReport) else list(paths)
+    paths_given = [item for item in given if isinstance(item, str | Path)]
+    named = set(map(Path, paths_given))
+    chosen, others = _files_of(paths_given)
+    settings: dict[str, Any] = {
+        "use_cache": use_cache,
+        "rank_regex": rank_regex,
+        "progress": progress,
+        "threads": 1 if jobs == 1 else None,
+    }
+    opened = [item for item in given if isinstance(item, SystemReport)]
+    for path, earlier_cycles in chosen.items():
+        report = _opened(path, len(chosen) == 1 or path in named, settings)
+        report.earlier_cycles = earlier_cycles
+        opened.append(report)
+    reports: dict[Path, SystemReport] = {}
+    for ranked in opened:
+        reports.setdefault(resolved(ranked.path), ranked)
+    if not reports:
+        raise UsageError("no reports given")
+    ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
+    _refuse_mixture(ordered)
+    ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
+    ranks.passed_by = tuple(sorted(others))
+    return ranks
+
+
+def _files_of(given: Iterable[str | Path]) -> tuple[dict[Path, int], set[Path]]:
+    """The reports that are meant, with their earlier cycles, and files beside them that are none.
+
+    Where there are only such files, each is to be opened and refused for what it is.
+    """
+    files: dict[Path, int] = {}
+    for item in given:
+        files |= reports_behind(item)
+    chosen = first_hand(files, NSYS_SUFFIXES)
+    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
+    if len(others) == len(chosen):
+        others = set()
+    return {path: files[path] for path in chosen if path not in others}, others
+
+
+def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemReport:
+    """One report. Raises ReportError where it is of another kind, or wanted and damaged."""
+    try:
+        report = open_report(path, **settings)
+    except ReportError:
+        if is_wanted:
+            raise
+        # it fails again when it is read, and is left out then as any damaged report
+        return NsysReport(path, **settings)
+    if not isinstance(report, SystemReport):
+        problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
+        command = "memory-usage"
+        if isinstance(report, NcuReport):
+            problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
+            command = "roofline"
+        advice = f"`nsightpy {command} {quote(str(report.path))}` reads it."
+        raise ReportError(report.path, problem, advice)
+    return report
+
+
+def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
+    """Raise ReportError for a rank set of both tools: their clocks and names have little in
+    common."""
+    traces = [report for report in reports if report.kind != NsysReport.kind]
+    others = [report for report in reports if report.kind == NsysReport.kind]
+    if traces and others:
+        problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
+        advice = "one rank set holds reports of one tool: give the files of one of them."
+        raise ReportError(traces[0].path, problem, advice)
+
+
+NcuPaths: TypeAlias = str | Path | NcuReport | Iterable[str | Path | NcuReport]
+F = TypeVar("F", bound=OneFile)
+
+
+def open_ncu_reports(
+    paths: NcuPaths,
+    *,
+    rank_regex: str | None = None,
+    jobs: int | None = None,
+    dask: object = None,
+    on_error: str = SKIP,
+    progress: Progress | None = None,
+) -> ReportSet[NcuReport]:
+    """Open Nsight Compute reports, folders and globs, in natural order, with their ranks.
+
+    Raises ReportError when nothing there is a report.
+    """
+    given = [paths] if isinstance(paths, str | Path | NcuReport) else list(paths)
+    reports = _each_once(NcuReport, given, find_ncu_reports, rank_regex)
+    if not reports:
+        raise UsageError("no reports given")
+    reports.sort(key=lambda report: natural(str(report.path)))
+    return ReportSet(reports, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
+
+
+def open_snapshots(
+    paths: Iterable[str | Path | MemorySnapshot], *, rank_regex: str | None = None
+) -> list[MemorySnapshot]:
+    """Open memory snapshots, folders and globs, in the order given, with their ranks."""
+    return _each_once(MemorySnapshot, paths, find_snapshots, rank_regex)
+
+
+def _each_once(
+    kind: type[F],
+    paths: Iterable[str | Path | F],
+    find: Callable[[str | Path], list[Path]],
+    rank_regex: str | None,
+) -> list[F]:
+    """The reports given or found behind paths, each once, with the ranks in their names."""
+    reports: dict[Path, F] = {}
+    for given in paths:
+        for report in map(kind, find(given)) if isinstance(given, str | Path) else [given]:
+            reports.setdefault(resolved(report.path), report)
+    name_ranks(reports.values(), rank_regex)
+    return list(reports.values())
+
+
+Item: TypeAlias = str | Path | SystemReport | NcuReport | MemorySnapshot
+AnyPaths: TypeAlias = Item | RankSet | Iterable[Item]
+
+
+def split_by_tool(
+    reports: AnyPaths,
+) -> tuple[
+    RankSet | list[str | Path | SystemReport], list[str | Path | NcuReport], list[MemorySnapshot]
+]:
+    """What is given for Nsight Systems, for Nsight Compute, and memory snapshots.
+
+    A folder may hold all of them.
+    """
+    if isinstance(reports, RankSet):
+        return reports, [], []
+    single = isinstance(reports, str | Path | SystemReport | NcuReport | MemorySnapshot)
+    given: list[Item] = [reports] if single else list(reports)  # type: ignore[arg-type, list-item]
+    systems: list[str | Path | SystemReport] = []
+    compute: list[str | Path | NcuReport] = []
+    snapshots: list[MemorySnapshot] = []
+    for item in given:
+        if isinstance(item, NcuReport):
+            compute.append(item)
+        elif isinstance(item, SystemReport):
+            systems.append(item)
+        elif isinstance(item, MemorySnapshot):
+            snapshots += open_snapshots([item])
+        else:
+            of_systems, of_compute, pickles = _behind(item)
+            systems += of_systems
+            compute += of_compute
+            snapshots += open_snapshots(pickles)
+    return systems, compute, snapshots
+
+
+def _behind(path: str | Path) -> tuple[list[str | Path], list[Path], list[Path]]:
+    """What a path stands for of each: of systems where it is of neither other kind."""
+    files = files_of(path)
+    regular = [file for file in files or [Path(path)] if is_regular(file)]
+    compute = [file for file in regular if is_ncu_file(file)]
+    snapshots = [file for file in regular if is_snapshot_file(file) and file not in compute]
+    if not (compute or snapshots):
+        return [path], [], []
+    others: list[str | Path] = [file for file in regular if file not in (*compute, *snapshots)]
+    if Path(path).is_dir():
+        others = [path] if any(is_system_report(Path(file)) for file in others) else []
+    return others, find_ncu_reports(path) if compute else [], sorted(snapshots)
