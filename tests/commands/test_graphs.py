@@ -146,3 +146,4 @@ def test_replays_of_real_engines(name: str) -> None:
     assert sum(row["instances"] for row in nodes) == sum(map(len, ran.values()))
     assert sum(row["total_ns"] for row in nodes) == sum(e.duration for m in ran.values() for e in m)
     assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
+    assert min(row["node"] for row in nodes) >= 1

@@ -122,8 +122,10 @@ def test_a_launch_that_waits_for_another_device_is_an_imbalance() -> None:
 
 
 def test_nothing_is_known_without_a_launch() -> None:
-    made = part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])
+    # what takes no time ends no interval
+    made = part([], [Op(0, 10 * US), Op(1 * MS, 0), Op(5 * MS, 10 * US)])
     assert list(causes(made, Spans.of(0, 5 * MS))) == ["unknown"]
+    assert bound(made, Spans.of(0, 5 * MS)).opened.tolist() == [10 * US]
 
 
 def test_a_graph_without_calls_or_without_work_says_that_nothing_is_known() -> None:
