@@ -121,6 +121,13 @@ def test_what_rows_lack_is_noted(
     assert said not in notes(NsysReport(tmp_path / "full.sqlite"))
 
 
+def test_what_ends_as_it_starts_is_counted(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for start, end in ((5, 5), (7, 6), (8, 9)):
+        export.kernel(start, end, "k")
+    assert NsysReport(export.write()).frame("kernels").ints("start_ns").tolist() == [5, 8]
+
+
 def test_what_is_not_known_is_empty_or_in_a_group_of_its_own(tmp_path: Path) -> None:
     update = f"streamId = NULL, contextId = NULL, gridX = NULL, {NO_NAMES}"
     path = damaged(tmp_path, KERNEL, f"UPDATE {KERNEL} SET {update} WHERE rowid = 1")
@@ -399,6 +406,28 @@ def test_mig_slices_share_a_gpu(tmp_path: Path) -> None:
     report = NsysReport(lost)
     assert report.devices["name"].tolist() == ["", ""]
     assert "2 devices in TARGET_INFO_CUDA_DEVICE name no GPU." in notes(report)
+
+
+@pytest.mark.parametrize(
+    ("ordinals", "names", "devices"),
+    [
+        ((0, 1), ("a", "b"), [(0, "a"), (1, "b")]),
+        ((-1, 2**32 - 1), ("a", "b"), []),
+        ((-1, 1), ("a", "a"), [(0, "a"), (1, "a")]),
+        ((-1,), ("a",), [(0, "a")]),
+    ],
+)
+def test_gpus_of_exports_that_do_not_map_them(
+    tmp_path: Path,
+    ordinals: tuple[int, ...],
+    names: tuple[str, ...],
+    devices: list[tuple[int, str]],
+) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for number, (ordinal, name) in enumerate(zip(ordinals, names, strict=True)):
+        export.gpu(number, name=name, cuDevice=ordinal)
+    found = NsysReport(export.write()).frame("devices")
+    assert list(found.tuples("device", "name")) == devices
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

@@ -122,6 +122,7 @@ def test_context_switches_say_when_a_thread_ran(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE SCHED_EVENTS (start INT, cpu INT, isSchedIn INT, globalTid INT)")
         rows = [(*switch, process.thread()) for switch in sorted(switches)]
+        rows += [(4_000_000, 5, 0, process.thread() + 1)]
         file.executemany("INSERT INTO SCHED_EVENTS VALUES (?, ?, ?, ?)", rows)
     runs = open_report(path).frame("cpu_runs")
     assert set((runs.ints("end_ns") - runs.ints("start_ns")).tolist()) == {1_250_000}
