@@ -25,8 +25,6 @@ LEAST_SHARE, FEWEST = 0.02, 5
 # The least width of the smoothing, 3 %: finer steps are those of the timer.
 NARROWEST = float(np.log2(1.03))
 DEVIATIONS = 2.0
-# Of fewer values nothing is said.
-ENOUGH = 2 * FEWEST
 _STEPS = 4  # of the grid in one width
 _POINTS = 20_000  # of the grid at most
 

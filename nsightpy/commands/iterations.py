@@ -251,9 +251,8 @@ def _levels_note(iterations: Iterations) -> list[str]:
         f"{'' if level.role else f' of {level.size}'}{f' ({level.why})' if level.why else ''}"
         for number, level in enumerate(iterations.levels, 1)
     ]
-    if len(texts) <= (len(iterations) > 0):
-        return []
-    return [f"Levels that repeat (--level chooses one): {'; '.join(texts)}."]
+    several = len(texts) > (len(iterations) > 0)
+    return [f"Levels that repeat (--level chooses one): {'; '.join(texts)}."] * several
 
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> Iterator[str]:

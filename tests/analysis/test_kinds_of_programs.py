@@ -108,7 +108,7 @@ KINDS: dict[str, tuple[set[int], tuple[Part, ...]]] = {
 def test_kinds_of_programs_have_the_iterations_that_they_may_have(kind: str) -> None:
     expected, parts = KINDS[kind]
     found = Program().run(*parts).found()
-    assert len(found) in expected, [(len(one), one.text, one.why) for one in found.levels]
+    assert len(found) in expected, [(len(one), one.source, one.why) for one in found.levels]
 
 
 def test_loops_of_which_none_is_the_program_are_listed() -> None:

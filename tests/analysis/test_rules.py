@@ -155,6 +155,12 @@ def test_start_up_is_judged_over_the_whole_capture(
         assert said in found["startup-dominates"].text
 
 
+@pytest.mark.parametrize(("lost", "severity"), [(50, "info"), (200, "warning")])
+def test_the_pace_of_a_start_up_says_little(lost: int, severity: str) -> None:
+    row = replace(idle(launch_bound=lost), iterations=None, capture_ns=4 * WINDOW)
+    assert judged(row)["launch-bound"].severity == severity
+
+
 def test_one_of_few_kernels_dominates_whatever_it_does() -> None:
     groups = of_kernels(kernels={"a": 900}, top={"a": 900})
     assert judged(replace(ROW, groups=groups))["dominating-kernel"].severity == "warning"

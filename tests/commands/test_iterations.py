@@ -33,6 +33,7 @@ from nsightpy.query.rank_alignment import common_clock
 from nsightpy.query.steps import PLACED
 from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.opening import open_report
+from tests.support.launchers import Machine
 from tests.support.plain_trace import CALLS, KINETO, load, of
 from tests.support.programs import Program, named
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
@@ -253,7 +254,7 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
 @pytest.mark.parametrize(
     ("durations", "slow"),
     # none is so many times as long as nothing
-    [([100, 100, 250, 100], [(2.5, 2)]), ([0, 0, 90, 0, 0], [])],
+    [([100, 100, 250, 100], [(2.5, 2)]), ([100, 100, 104, 100], []), ([0, 0, 90, 0, 0], [])],
 )
 def test_the_long_ones_stand_out(durations: list[int], slow: list[tuple[float, int]]) -> None:
     length = np.asarray(durations, dtype=np.int64)
@@ -300,10 +301,18 @@ def test_named_ranges_are_the_iterations() -> None:
     assert "no-steady-state" not in ids
 
 
-@needs_reports
-def test_a_range_that_comes_once_is_looked_into() -> None:
-    path = NSYS / "power_iteration_t4_2025.3.sqlite"
-    assert rows_of("iterations", path, "--nvtx", "Loop") == rows_of("iterations", path)
+@pytest.mark.parametrize(("part", "count"), [("first", 5), ("second", 6), ("third", 7)])
+def test_a_range_that_comes_once_is_looked_into(part: str, count: int, tmp_path: Path) -> None:
+    thread = Machine(tmp_path / "report.sqlite").thread()
+    for name, times in (("first", 5), ("second", 6), ("third", 7)):
+        begin = thread.now
+        for _ in range(times):
+            thread.kernel("stencil", 90_000)
+            thread.kernel("norm", 20_000)
+            thread.wait()
+        thread.export.nvtx_push_pop(begin, thread.now, name)
+        thread.now += 1_000
+    assert len(rows_of("iterations", thread.export.write(), "--nvtx", part)) == count
 
 
 def test_slow_iterations_are_named_with_what_grew() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -28,31 +29,22 @@ class Case:
     calls: list[Call] = field(default_factory=list)
 
     def frames(self) -> tuple[Frame, Frame, Frame]:
+        """The ranges, the operations, and the calls."""
         return (
-            frame(("start_ns", "end_ns", "pid", "tid", "end_tid"), self.ranges)
-            if not self.ranges
-            else Frame(
-                {
-                    **frame(("start_ns", "end_ns", "pid", "tid", "end_tid"), self.ranges),
-                    "name": Labels.of(r[5] for r in self.ranges),
-                    "domain": Labels.of(r[6] for r in self.ranges),
-                    "style": Labels.of(r[7] for r in self.ranges),
-                }
-            ),
-            frame(("start_ns", "end_ns", "pid", "device", "correlation_id"), self.operations),
-            frame(
-                ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class"), self.calls
-            ),
+            frame("start_ns end_ns pid tid end_tid name domain style", self.ranges),
+            frame("start_ns end_ns pid device correlation_id", self.operations),
+            frame("start_ns end_ns pid tid correlation_id event_class", self.calls),
         )
 
 
-def frame(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Frame:
-    return Frame(
-        {
-            name: np.asarray([row[place] for row in rows], dtype=np.int64)
-            for place, name in enumerate(names)
-        }
-    )
+def frame(names: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
+    """A frame of these columns, of which name, domain and style hold text."""
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(names.split()):
+        values = [row[place] for row in rows]
+        is_text = name in ("name", "domain", "style")
+        columns[name] = Labels.of(values) if is_text else np.asarray(values, dtype=np.int64)
+    return Frame(columns)
 
 
 def program(seed: int, steps: int = 40) -> Case:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from nsightpy.analysis.iterations.steady import Iterations, find_iterations
-from nsightpy.frames import Frame, Labels
+from tests.support.nvtx_programs import frame
 
 LAUNCH_NS = 4_000
 GEMM = "ampere_sgemm_128x64_tn"
@@ -105,24 +103,18 @@ class Program:
     def found(self) -> Iterations:
         """The iterations that are found in it."""
         self.kernels.sort()
-        kernels = frame("start_ns end_ns correlation_id name", self.kernels)
-        calls = frame("start_ns end_ns correlation_id tid name", self.calls)
-        ranges = frame("start_ns end_ns name tid", self.ranges)
-        plain = Labels.constant("", ranges.rows)
-        ranges = Frame({**ranges, "end_tid": ranges["tid"], "domain": plain, "style": plain})
-        return find_iterations(kernels, calls, ranges, calls, first_ns=self.kernels[0][0])
-
-
-def frame(names: str, rows: Sequence[tuple[int | str, ...]]) -> Frame:
-    """Rows of one process and device."""
-    columns: dict[str, Any] = {"pid": np.ones(len(rows), dtype=np.int64)}
-    columns |= {"device": columns["pid"], "event_class": columns["pid"] * 0}
-    for place, name in enumerate(names.split()):
-        values = [row[place] for row in rows]
-        columns[name] = (
-            Labels.of(map(str, values)) if name == "name" else np.asarray(values, dtype=np.int64)
+        kernels = frame(
+            "start_ns end_ns correlation_id name pid device", [(*k, 1, 1) for k in self.kernels]
         )
-    return Frame(columns)
+        calls = frame(
+            "start_ns end_ns correlation_id tid name pid event_class",
+            [(*call, 1, 0) for call in self.calls],
+        )
+        ranges = frame(
+            "start_ns end_ns name tid end_tid pid domain style",
+            [(*span, span[-1], 1, "", "") for span in self.ranges],
+        )
+        return find_iterations(kernels, calls, ranges, calls, first_ns=self.kernels[0][0])
 
 
 def kernel(name: str, us: float = 20) -> Part:

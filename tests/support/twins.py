@@ -152,8 +152,8 @@ def _steady(report: SystemReport, steps: Frame) -> tuple[int, int]:
     state = next(filter(None, states), None)
     if state is None:
         return 0, steps.rows - 1
-    first = np.argmin(np.abs(steps.ints("start_ns") - state.start_ns))
-    return int(first), int(np.argmin(np.abs(steps.ints("end_ns") - state.end_ns)))
+    first = np.argmin(np.abs(steps.ints("start_ns") - state.window.starts[0]))
+    return int(first), int(np.argmin(np.abs(steps.ints("end_ns") - state.window.ends[0])))
 
 
 def rank_of(path: str) -> int:

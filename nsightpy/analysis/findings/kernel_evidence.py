@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
 from nsightpy.analysis.findings.thresholds import (
+    ALIKE,
     AMPERE,
     BEGUN,
     LATENCY_BLOCKS,
-    LATENCY_SPREAD,
     LEAST_SHARE,
     NEAR,
     SCHEDULERS,
@@ -198,7 +198,7 @@ def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu:
         return ""
     lengths = (running.end - running.start)[rows]
     few, many = (int(np.median(lengths[blocks[rows] == size])) for size in (sizes[0], sizes[-1]))
-    if few < SHORT_NS or many > LATENCY_SPREAD * few:
+    if few < SHORT_NS or many > ALIKE * few:
         return ""
     return (
         f"it takes as long with {sizes[-1]:,} blocks ({format_time(many)}) as with {sizes[0]:,} "

@@ -7,7 +7,7 @@ from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.rule import Rule
 from nsightpy.analysis.findings.thresholds import (
     LEAST_SHARE,
-    MANY_COLLECTIVES,
+    MANY,
     MUST_SHARE,
     SHORT_COLLECTIVE_NS,
 )
@@ -17,13 +17,6 @@ def _shown_by(_: Evidence, job: JobEvidence) -> str:
     in_mpi = any(row.caused("exposed-communication") for row in job.used)
     collectives = any(row["collectives"].count for row in job.used)
     return "collectives" if collectives else "gaps" if in_mpi else "breakdown"
-
-
-def _unbucketed(row: Evidence) -> bool:
-    """Whether a collective of next to nothing is made for each of many tensors."""
-    calls = row["collectives"]
-    many = calls.count >= MANY_COLLECTIVES * (row.iterations or 1)
-    return many and calls.mean_ns < SHORT_COLLECTIVE_NS
 
 
 RANK_RULES = (
@@ -93,7 +86,11 @@ COLLECTIVE_RULES = (
             "mpi": lambda row: (
                 row.caused("exposed-communication") > row.budget.exposed_communication_ns
             ),
-            "unbucketed": _unbucketed,
+            # a collective of next to nothing for each of many tensors
+            "unbucketed": lambda row: (
+                row["collectives"].count >= MANY * (row.iterations or 1)
+                and row["collectives"].mean_ns < SHORT_COLLECTIVE_NS
+            ),
         },
         edit=lambda _, work: gains.network(work.graph),
     ),

@@ -39,9 +39,11 @@ CONTEXT_NS = 10_000_000
 SHORT_NS = 10_000
 # Launches: nobody makes a graph of fewer (captures: 3 to 6 kernels of a program that tries a GPU).
 FEW_LAUNCHES = 10
-# Operations: fewer copies, or short kernels, cost nothing that is worth a change of code.
+# Operations: fewer copies, short kernels, or collectives of an iteration cost nothing that is worth
+# a change of code (captures: buckets of 25 MB make some tens of a model, one for each tensor 404).
 MANY = 100
-# Share of a window, or of the kernels' work: what decides how long it takes (captures: 25 to 97 %).
+# Share of a window, of the kernels' work, or of what a straggler costs: what decides how long it
+# takes (captures: 25 to 97 %).
 DOMINANT_SHARE = 0.25
 # Names: one of so few kernels dominates whatever it does.
 FEW_NAMES = 2
@@ -49,31 +51,27 @@ FEW_NAMES = 2
 ELEMENTWISE_SHARE = 0.20
 # Launches: an attention that is written out has a scaling, a mask and a cast between its products.
 NEAR = 6
-# Threads: a warp; a block of one leaves the rest of its schedulers without work.
-WARP = 32
-# Schedulers of a multiprocessor: fewer warps in all leave some of them without work.
-SCHEDULERS = 4
 # Share of the multiprocessors: persistent kernels begin nearly as many blocks as there are.
 SMALL_GRID = 0.8
-# Ratio of the blocks of launches of one kernel that take equally long (within LATENCY_SPREAD):
-# then not the work but the latency of one block bounds it (captures: 62 us for 1, 64 for 120).
-LATENCY_BLOCKS, LATENCY_SPREAD = 4, 1.25
-# Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta.
-AMPERE, VOLTA = 8, 7
-# Multiprocessors: the chips of compute capability 7.5 with fewer have no tensor cores.
-LEAST_TENSOR_SMS = 28
-# Collectives of one iteration: buckets of 25 MB make some tens of a model (captures: 404 of 11 us).
-MANY_COLLECTIVES = 100
+# Ratio of two times that are about as long: of devices with the same work (programs), or of the
+# same kernel with LATENCY_BLOCKS times as many blocks, which then the latency of one block bounds
+# and not the work (captures: 62 us for 1, 64 for 120).
+ALIKE, LATENCY_BLOCKS = 1.25, 4
 # Nanoseconds: a collective that takes less moves next to nothing (nccl-tests: 8 to 20 us).
 SHORT_COLLECTIVE_NS = 50_000
 
 # Ranks, devices and health.
 
-# Ratio to the mean of the devices' compute: below, the same program's spread (programs).
-UNBALANCED = 1.25
-# Share of what a straggler costs that its longer kernels explain.
-EXPLAINS = 0.3
 # Share of a window that a busy device is busy (verdicts of experts: 95 to 100 %).
 HEALTHY_SHARE = 0.95
 # Share of a GPU's memory: what is left does not hold the workspace of a larger batch.
 NEAR_CAPACITY = 0.9
+
+# Facts of GPUs, which nothing tunes.
+
+# Threads of a warp, and schedulers of a multiprocessor: each needs one to have work.
+WARP, SCHEDULERS = 32, 4
+# Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta.
+AMPERE, VOLTA = 8, 7
+# Multiprocessors: the chips of compute capability 7.5 with fewer have no tensor cores.
+LEAST_TENSOR_SMS = 28

@@ -24,6 +24,7 @@ from nsightpy.analysis.iterations.steps import (
     range_groups,
 )
 from nsightpy.analysis.iterations.thresholds import (
+    ABOUT,
     CLOSE,
     FEW,
     LISTED,
@@ -32,8 +33,6 @@ from nsightpy.analysis.iterations.thresholds import (
     NEARLY_ALL,
     REPEATS,
     SLOWER,
-    USUALLY,
-    WARMING,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
 from nsightpy.frames import Frame, Ints
@@ -90,18 +89,12 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The steady part of a run: `count` iterations from `start_ns` to `end_ns`."""
+    """The steady part of a run: its time, and the iterations in it."""
 
-    start_ns: int
-    end_ns: int
+    window: Spans
     count: int
     source: str
     median_ns: float
-
-    @property
-    def window(self) -> Spans:
-        """Its time."""
-        return Spans.of(self.start_ns, self.end_ns)
 
 
 def find_iterations(
@@ -182,7 +175,9 @@ def steady_state(iterations: Iterations) -> SteadyState | None:
     start, end = int(iterations.start[steady[0]]), int(iterations.end[steady[-1]])
     median = float(np.median(iterations.duration[steady]))
     # the iterations of damaged times may have no length
-    return SteadyState(start, end, len(steady), iterations.source, median) if end > start else None
+    if end <= start:
+        return None
+    return SteadyState(Spans.of(start, end), len(steady), iterations.source, median)
 
 
 def _phased(chosen: Level, groups: Sequence[RangeGroup]) -> Iterations:
@@ -213,10 +208,10 @@ def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     slack = SLOWER if len(whole) >= FEW else CLOSE
     slow: NDArray[np.bool_] = np.zeros(len(whole), dtype=np.bool_)
     for figure in (chosen.end - chosen.start, compute):
-        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], USUALLY, method="higher"))
+        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], NEARLY_ALL, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
     first = int(np.argmin(slow))
-    return first if first <= max(REPEATS, WARMING * len(whole)) else 0
+    return first if first <= max(REPEATS, ABOUT * len(whole)) else 0
 
 
 def _edges(chosen: Level, compute: Ints) -> list[int]:

@@ -8,7 +8,8 @@ of one name but for numbers in it are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from nsightpy.analysis.iterations.thresholds import (
     REPEATS,
     UNLIKE,
 )
-from nsightpy.analysis.iterations.vocabulary import NO_STEPS, STEPS, Role, engine_step, role_of
+from nsightpy.analysis.iterations.vocabulary import NO_STEPS, STEPS, Role, role_of
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints
@@ -46,8 +47,7 @@ from nsightpy.frames import Frame, Ints
 NOTHING, LIKELY, SURE, SUREST, NAMED = 0, 1, 2, 3, 5
 
 
-@dataclass(frozen=True, slots=True)
-class RangeGroup:
+class RangeGroup(NamedTuple):
     """The ranges of one name, thread and nesting level of a process, by start; times in ns."""
 
     name: str
@@ -57,16 +57,13 @@ class RangeGroup:
     start: Ints
     end: Ints
 
-    def __len__(self) -> int:
-        return len(self.start)
-
 
 def range_groups(ranges: Frame) -> list[RangeGroup]:
     """The ranges of one process (RANGE_COLUMNS) that are its own, no library's or operator's."""
     own = ~ranges.labels("domain").equals(vocabulary.LIBRARY_DOMAINS)
     ranges = ranges.take(own & (ranges.ints("tid") == ranges.ints("end_tid")))
     names = folded(ranges.labels("name"))
-    plain = names.renamed(lambda name: engine_step(name) or vocabulary.numbers_folded(name))
+    plain = names.renamed(vocabulary.step_name)
     keyed = Frame({**ranges, "name": plain, "level": nest(ranges).level})
     groups = group_by(keyed, ("tid", "domain", "level", "name"))
     order = np.lexsort((ranges.ints("start_ns"), groups.codes))
@@ -98,9 +95,9 @@ def levels_of_ranges(groups: Sequence[RangeGroup], work: LaunchedWork) -> list[L
     """
     alike: dict[tuple[int, int, int, object], list[RangeGroup]] = {}
     for group in groups:
-        if len(group) >= (1 if group.role is Role.ENGINE else REPEATS):
+        if len(group.start) >= (1 if group.role is Role.ENGINE else REPEATS):
             kind = group.role if group.role in NO_STEPS else group.role in STEPS
-            alike.setdefault((group.level, -len(group), group.thread, kind), []).append(group)
+            alike.setdefault((group.level, -len(group.start), group.thread, kind), []).append(group)
     found: list[tuple[tuple[object, ...], Level]] = []
     for (depth, *_), members in alike.items():
         level = _taking_turns(members, work)

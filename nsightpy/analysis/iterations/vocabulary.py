@@ -138,9 +138,9 @@ def batch_of(name: str) -> Batch | None:
     return None
 
 
-def engine_step(name: str) -> str:
-    """One name for the steps of an engine, whatever they work on; empty for other names."""
-    return "" if batch_of(name) is None else numbers_folded(_DETAILS.sub("", name))
+def step_name(name: str) -> str:
+    """A name with # for its numbers; one for the steps of an engine, whatever they work on."""
+    return numbers_folded(name if batch_of(name) is None else _DETAILS.sub("", name))
 
 
 def batches_of(ranges: Frame) -> list[Batch]:

@@ -13,7 +13,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
 from nsightpy.analysis.findings.rule import percent_text
-from nsightpy.analysis.findings.thresholds import EXPLAINS, UNBALANCED
+from nsightpy.analysis.findings.thresholds import ALIKE, DOMINANT_SHARE
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import (
@@ -57,11 +57,9 @@ def with_waits(
     }
     if not rank_set.one_job:
         # a device is that of a report, whatever its rank
-        return (
-            {at: replace(row, label=f"{Path(at[0]).stem}, {row.name}") for at, row in rows.items()},
-            None,
-            (),
-        )
+        for at, row in rows.items():
+            rows[at] = replace(row, label=f"{Path(at[0]).stem}, {row.name}")
+        return rows, None, ()
     parts = once(rank_set, [(report, part.recorded.rank_part) for report, part in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
@@ -92,7 +90,7 @@ def with_waits(
             lost = {name: by_unit[unit] for name, by_unit in groups if unit in by_unit}
             rows[device] = rows[device].having(lost)
     models = listed(sorted(model or "a GPU without a name" for model in unknown), most=3)
-    return rows, alignment, (UNKNOWN_LINK.format(models),) if unknown else ()
+    return rows, alignment, (UNKNOWN_LINK.format(models),) * bool(unknown)
 
 
 def _slow(
@@ -190,9 +188,9 @@ def _awaited(alignment: Alignment, arrivals: Arrivals, place: int) -> Place:
 
 def _seen(alignment: Alignment, row: int, before: int = 0) -> Place:
     """A row of the ledger, and so many ns before it, in the own time of its report."""
-    ledger = alignment.ledger
-    start = int(ledger.starts[row]) - alignment.ledger_ahead_ns(int(ledger.unit[row]))
-    return Place(start - before, int(ledger.ends[row] - ledger.starts[row]) + before)
+    ledger, ahead = alignment.ledger, alignment.ledger_ahead_ns(int(alignment.ledger.unit[row]))
+    start, end = int(ledger.starts[row]) - before, int(ledger.ends[row])
+    return Place(start - ahead, end - start)
 
 
 def with_peers(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -218,7 +216,7 @@ def _late_cost(row: Evidence, late: Group, rows: Sequence[Evidence]) -> Group:
     times = _comparable([row, *others])
     usual = median(times[1:]) if len(times) > 1 else 0.0
     more = (times[0] - usual) * (row.iterations or 1) if usual else 0.0
-    if not usual or more < EXPLAINS * lost:
+    if not usual or more < DOMINANT_SHARE * lost:
         return late
     ratio = f"{significant(times[0] / usual)} times the others' median"
     return replace(late, also=f"its kernels take {format_time(round(more))} longer, {ratio}")
@@ -230,7 +228,7 @@ def _uneven(row: Evidence, rows: Sequence[Evidence]) -> Group:
     used = [other for other in rows if other.window_ns and other.budget.busy_ns > least]
     work = _comparable(used)
     mean = sum(work) / max(len(work), 1)
-    if not mean or max(work) < UNBALANCED * mean or row is not used[work.index(max(work))]:
+    if not mean or max(work) < ALIKE * mean or row is not used[work.index(max(work))]:
         return NONE
     # devices that are busy with something else wait for nobody
     longest = max(other.window_ns for other in used)

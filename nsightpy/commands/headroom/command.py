@@ -8,7 +8,6 @@ from functools import partial
 from typing import Annotated, Any, Unpack
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.selection.headroom import LOOSE, StepParts, match, step_parts
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
@@ -151,7 +150,7 @@ def _part_of(
         return None if roof is None else roof.distance
 
     clocks = report.frame("devices").ints("clock_hz")
-    steady = {pid: Spans.of(state.start_ns, state.end_ns) for pid, state in states.items()}
+    steady = {pid: state.window for pid, state in states.items()}
     budgets = rank_budgets(report, scope, read_work(report, scope))
     windows = {row.place: steady.get(row.pid, row.budget.window) for row in budgets}
     parts = step_parts(kernels, windows, distance)

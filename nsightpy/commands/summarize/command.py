@@ -98,10 +98,7 @@ def _next_steps(
     steps = [(finding.next_command, finding.name) for finding in problems if finding.next_command]
     if not any(len(table) for table in sections.values()):
         steps.append((next_command(facts, "info"), "what the report holds"))
-    elif (
-        len({device.rank for device in facts.devices if not (device.label or device.rank is None)})
-        > 1
-    ):
+    elif len({row.rank for row in facts.devices if not row.label} - {None}) > 1:
         steps.insert(2, (next_command(facts, "ranks"), "who waits for whom"))
     elif sections["kernels"]:
         steps.append((next_command(facts, "kernels"), "all kernels, as nsys stats counts them"))

@@ -190,11 +190,11 @@ def _categories(kernels: Statistics) -> Iterator[Row]:
 
 def _ranks(parts: Sequence[tuple[str, Part]]) -> list[Row]:
     """One row per rank and device."""
-    rows: list[Row] = []
-    for path, part in parts:
-        for device in part.facts.devices.values():
-            source = part.info.rank_source or None
-            rows.append((device.rank, path, part.info.host or None, device.device, source))
+    rows: list[Row] = [
+        (row.rank, path, info.host or None, row.device, info.rank_source or None)
+        for path, info, facts in ((path, part.info, part.facts) for path, part in parts)
+        for row in facts.devices.values()
+    ]
     return sorted(rows, key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
 
 
@@ -276,11 +276,10 @@ def _outside_ns(request: Request, parts: Sequence[Part]) -> int | None:
     """
     if request.scope.is_part:
         return None
+    spans = ((part.info.duration_ns, part.extent.start_ns, part.extent.end_ns) for part in parts)
     lengths = [
-        part.info.duration_ns - (part.extent.end_ns - part.extent.start_ns)
-        for part in parts
-        if part.info.duration_ns is not None
-        and part.extent.start_ns is not None
-        and part.extent.end_ns is not None
+        whole - (end - start)
+        for whole, start, end in spans
+        if not (whole is None or start is None or end is None)
     ]
     return max(min(lengths), 0) if lengths else None
