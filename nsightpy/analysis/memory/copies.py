@@ -55,9 +55,9 @@ def believable(table: Table, fastest: int) -> Table:
     Every operation reads or writes device memory at least once, so none is faster than the
     fastest memory among the devices, in bytes per second; 0 where the capture does not say.
     """
-    limit, place = (fastest or BEYOND_ANY) / _GIGA, table.columns.index(_RATE)
+    limit, at = (fastest or BEYOND_ANY) / _GIGA, table.columns.index(_RATE)
     rows = tuple(
-        (*row[:place], None, *row[place + 1 :]) if float(row[place] or 0) > limit else row
+        (*row[:at], None, *row[at + 1 :]) if float(row[at] or 0) > limit else row
         for row in table.rows
     )
     if rows == table.rows:

@@ -16,7 +16,7 @@ from nsightpy.analysis.roofline.readings import Rate, Readings, readings
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
 from nsightpy.analysis.roofline.traffic import traffic
 from nsightpy.analysis.roofline.verdicts import verdict
-from nsightpy.analysis.roofline.work import ACTIVE, ACTIVE_PCT, scalar_work, tensor_work
+from nsightpy.analysis.roofline.work import ACTIVE, scalar_work, tensor_work
 from nsightpy.frames import Frame
 from nsightpy.results import Note
 from nsightpy.results.rooflines import (
@@ -125,7 +125,7 @@ def _launch(
     speed = measured if measured.classification else replace(measured, classification=title)
     active = max((n for name, n in r.numbers.items() if ACTIVE.fullmatch(name)), default=None)
     has_tensor = any(work.of not in SCALAR for work in works)
-    uncounted = active is not None and active > ACTIVE_PCT and not has_tensor
+    uncounted = bool(active) and not has_tensor
     device = int(launches.ints("device")[row])
     return RooflineLaunch(
         launch=number,

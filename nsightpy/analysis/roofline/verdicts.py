@@ -7,6 +7,7 @@ cache make the two disagree.
 from __future__ import annotations
 
 from nsightpy.analysis.roofline import speed_of_light as sol
+from nsightpy.analysis.roofline.thresholds import SPREAD
 from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
     RooflineLaunch,
@@ -50,7 +51,7 @@ def verdict(variant: RooflineVariant) -> str:
     launch = variant.typical
     times = [each.duration_ns for each in variant.launches if each.duration_ns]
     spread = ""
-    if times and max(times) >= 1.05 * min(times):
+    if times and max(times) >= SPREAD * min(times):
         low, high = format_time(min(times)), format_time(max(times))
         spread = f"Its {len(times)} launches take {low} to {high}."
     parts = (_limit(launch.speed), _distance(launch), spread, _advice(launch))

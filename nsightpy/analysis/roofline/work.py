@@ -24,14 +24,13 @@ _PACKED = (("fadd2", 2), ("fmul2", 2), ("ffma2", 4))
 _COUNTER = "{}__sass_thread_inst_executed_op_{}_pred_on.sum{}"
 VOLTA_TENSOR_OPS_PER_SM = 1024
 VOLTA_OPS_PER_INSTRUCTION = 512
-# How busy a tensor pipe is, in % of its peak; beyond the number it did work.
+# How busy a tensor pipe is, in % of its peak.
 _PATH = re.compile(
     r"sm__ops_path_tensor_(?:op_(?P<op>\w+?)_)?src_(?P<type>\w+?)(?:_sparsity_(?P<sparsity>on|off))?\.sum"
 )
 ACTIVE = re.compile(
     r"sm__(?:pipe_tensor|inst_executed_pipe_tensor)\w*\.avg\.pct_of_peak_sustained_(?:active|elapsed)"
 )
-ACTIVE_PCT = 1.0
 _VOLTA = "inst_executed_pipe_tensor.sum"
 
 

@@ -101,29 +101,20 @@ def _gpu_events(
 ) -> Frame:
     """Kernels, memory operations and whole graphs as one frame."""
     names = kernels.labels("name")
-    talking = is_communication(names, communication)
-    unnamed = Labels.constant("CUDA graph, traced as a whole", graphs.rows)
-    parts: list[tuple[Frame, Labels, Ints, Labels]] = [
-        (
-            *(kernels, names, np.where(talking, COMMUNICATION, COMPUTE)),
-            _labelled(kernels, _SHAPE, _shape_text),
-        ),
-        (
-            *(operations, operations.labels("operation"), np.full(operations.rows, COPY)),
-            _labelled(operations, ("bytes", "source_memory", "target_memory"), _copy_text),
-        ),
-        (
-            graphs,
-            _labelled(graphs, ("graph_id",), "CUDA graph {}, traced as a whole".format)
-            if "graph_id" in graphs
-            else unnamed,
-            np.full(graphs.rows, GRAPH),
-            Labels.constant("", graphs.rows),
-        ),
-    ]
+    kinds = np.where(is_communication(names, communication), COMMUNICATION, COMPUTE)
+    copies, whole = np.full(operations.rows, COPY), np.full(graphs.rows, GRAPH)
+    called = Labels.constant("CUDA graph, traced as a whole", graphs.rows)
+    if "graph_id" in graphs:
+        called = _labelled(graphs, ("graph_id",), "CUDA graph {}, traced as a whole".format)
+    shapes = _labelled(kernels, _SHAPE, _shape_text)
+    sizes = _labelled(operations, ("bytes", "source_memory", "target_memory"), _copy_text)
     frames = [
         Frame({**frame.select(_COMMON), "name": name, "category": category, "details": details})
-        for frame, name, category, details in parts
+        for frame, name, category, details in (
+            (kernels, names, kinds, shapes),
+            (operations, operations.labels("operation"), copies, sizes),
+            (graphs, called, whole, Labels.constant("", graphs.rows)),
+        )
     ]
     return Frame.concatenate([frame for frame in frames if frame.rows] or frames[:1])
 

@@ -19,6 +19,7 @@ from nsightpy.analysis.intervals import (
 )
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.timeline.lanes import by_start, levels_of
+from nsightpy.analysis.timeline.thresholds import MOST_UNSTACKED, RANGE_LEVELS, WIDE_COLUMNS
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results.tracks import (
     CATEGORIES,
@@ -38,10 +39,7 @@ from nsightpy.results.tracks import (
     Track,
 )
 
-MOST_UNSTACKED = 8
-RANGE_LEVELS = 3
 MOST_JOINS = 60
-_WIDE = 3  # columns that an event must cover to be drawn on its own
 IDLE = "idle"
 
 
@@ -62,7 +60,7 @@ class _Grid:
     def is_wide(self, starts: Ints, ends: Ints) -> NDArray[np.bool_]:
         """The events that cover some columns whole, as far as they lie inside."""
         inside = np.minimum(ends, self.end) - np.maximum(starts, self.start)
-        wide: NDArray[np.bool_] = inside * self.columns >= _WIDE * (self.end - self.start)
+        wide: NDArray[np.bool_] = inside * self.columns >= WIDE_COLUMNS * (self.end - self.start)
         return wide
 
     def peak(self, starts: Ints, ends: Ints) -> int:

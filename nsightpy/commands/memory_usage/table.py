@@ -94,11 +94,11 @@ def difference_table(before: Iterable[DeviceMemory], after: Iterable[DeviceMemor
         memory = next(side[device].series.memory for side in sides if device in side)
         changes: list[Row] = []
         for name in held[0] | held[1]:
-            before_it, after_it = (side.get(name, NOTHING) for side in held)
-            peaks = (before_it.at_peak_bytes, after_it.at_peak_bytes)
-            ends = (before_it.at_end_bytes, after_it.at_end_bytes)
+            earlier, later = (side.get(name, NOTHING) for side in held)
+            peaks = (earlier.at_peak_bytes, later.at_peak_bytes)
+            ends = (earlier.at_end_bytes, later.at_end_bytes)
             deltas = (peaks[1] - peaks[0], ends[1] - ends[0])
-            counts = (before_it.allocations, after_it.allocations)
+            counts = (earlier.allocations, later.allocations)
             changes.append((device, memory, *deltas, *peaks, *ends, *counts, name))
         rows += sorted(changes, key=order)
     return MemoryUsage("memory-usage", DIFFERENCE_FIELDS, tuple(rows))
