@@ -81,13 +81,12 @@ def suffix_of(command: Command[Any], output: str) -> str:
 def rows_shown(answer: Any, options: Mapping[str, Any]) -> int | None:
     """How many rows are printed: the view's on a terminal, all where N is given or in a pipe."""
     from nsightpy.output.files import STDOUT
-    from nsightpy.render.text.terminal import view_of
-    from nsightpy.results import LazyRows, Table
+    from nsightpy.results import LazyRows, Table, View
 
     if not isinstance(answer, Table) or options.get("top") is not None:
         return None
     if options["output"] == STDOUT and sys.stdout.isatty():
-        return view_of(answer).rows
+        return (answer.view or View()).rows
     return SHOWN if isinstance(answer.rows, LazyRows) else None
 
 

@@ -259,9 +259,8 @@ class Command(Generic[A]):
 
     def figure(self, *reports: Any, **given: Any) -> Any:
         """Its answer as a matplotlib Figure."""
-        title = {"title": given.pop("title")} if given.get("title") is not None else {}
         result = self.with_beside(*reports, **given) if self.asks else [self(*reports, **given)]
-        return resolve_name(self.picture)(*result, **title)
+        return resolve_name(self.picture)(*result)
 
     def presented(self, result: Any) -> Any:
         """A table with what is known of its rows: what they are about, how they are shown."""

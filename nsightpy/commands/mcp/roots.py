@@ -60,8 +60,9 @@ class Roots:
         found = []
         for path in (path for root in self.folders for path in root.rglob("*")):
             with suppress(OSError):
-                if path.is_file() and self.holds(path) and _is_report(path):
-                    found.append(path)
+                if path.is_file() and self.holds(path):
+                    is_report = is_system_report(path) or is_ncu_file(path) or find_snapshots(path)
+                    found += [path] if is_report else []
         return sorted(found)
 
     def _behind(self, path: Path, given: str) -> list[str]:
@@ -88,7 +89,3 @@ def _literal(path: Path) -> Path:
     parts = list(path.parts)
     first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     return Path(*parts[:first])
-
-
-def _is_report(path: Path) -> bool:
-    return is_system_report(path) or is_ncu_file(path) or bool(find_snapshots(path))

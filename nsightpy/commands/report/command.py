@@ -138,12 +138,12 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
         found[entry.id] = Section(entry.id, entry.title, missing=unmeasured)
     found |= _of_others(inputs, context)
     head = summary.header
-    about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
+    about = [("Overview of", str(head["steady"]))] if head.get("steady") else []
     return Page(
         title=title_of(ranks.inputs),
         inputs=(*ranks.inputs, *inputs.others),
         verdict=summary.verdict,
-        facts=(*summary.header_lines(), *([("Overview of", about)] if about else [])),
+        facts=(*summary.header_lines(), *about),
         cards=tuple(
             Card(each, worth(finding_record(each)), where_of(each), section_of_finding(each))
             for each in summary.findings

@@ -50,12 +50,12 @@ class Bar(NamedTuple):
 
 
 @styled
-def comparison_figure(result: Comparison, *, title: str | None = None) -> Figure:
+def comparison_figure(result: Comparison) -> Figure:
     """Draw a result of `nsightpy.compare`. Raises NsightpyError where nothing was compared."""
     bars = waterfall(result)
     if not bars:
         raise nothing_to_draw(result, f"{result.unit}s of both sides")
-    heading = shorten(title or sentences.answer(result), 110)
+    heading = shorten(sentences.answer(result), 110)
     height = max(len(bars), LEAST_ROWS) * ROW + 1.4
     gate = f"; gate {sentences.gate_line(result.gate)}" if result.gate else ""
     different = "; ".join(sentences.differences(result))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.container import BarContainer
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from nsightpy.render.plots.drawing import COLORS, INK, QUIET, Kind, Look
@@ -74,30 +74,27 @@ def draw_heat_map(
     unit: str,
     *,
     ends: tuple[float, float] | None = None,
-    log: bool = False,
 ) -> None:
     """Draw rows of values (NaN, not known: grey) from left to right; `across` is the extent of x.
 
-    `ends` are those of the scale; it runs from 0 to the highest value, with `log` from the lowest.
+    `ends` are those of the scale; else it runs from 0 to the highest value.
     """
-    finite = values[np.isfinite(values)]
-    low, high = ends or (finite.min(initial=np.inf) if log else 0.0, finite.max(initial=0.0))
-    high = max(float(high), float(low) * 1.01, 1e-9)
+    low, high = ends or (0.0, float(values[np.isfinite(values)].max(initial=0.0)))
+    high = max(high, low * 1.01, 1e-9)
     axes.set_facecolor("#d9d9d9")
     image = axes.imshow(
         np.ma.masked_invalid(values),
         aspect="auto",
         interpolation="none",
         cmap=colormaps["viridis"],
-        norm=LogNorm(low, high) if log else Normalize(low, high),
+        norm=Normalize(low, high),
         extent=(*across, len(names) - 0.5, -0.5),
     )
     axes.set_yticks(*every_nth(names, MOST_NAMES))
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
-    ticks = LogLocator(subs=(1.0, 2.0, 5.0)) if log else MaxNLocator(4)
     figure: Any = axes.figure
-    scale = figure.colorbar(image, ax=axes, label=unit, ticks=ticks, pad=0.01, aspect=12)
+    scale = figure.colorbar(image, ax=axes, label=unit, ticks=MaxNLocator(4), pad=0.01, aspect=12)
     scale.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     scale.minorticks_off()
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise, repeat
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -60,7 +59,18 @@ def collectives_figure(table: Table) -> Figure:
     families = _families(rows)
     distinct = dict.fromkeys(families)
     colors = dict(zip(distinct, chain(COLORS[:-1], repeat(OTHER_COLOR)), strict=False))
-    _draw(axes, rows, [colors[family] for family in families])
+    times = [number(row["duration_med_ns"]) * number(row["instances"]) for row in rows]
+    for at in sorted(range(len(rows)), key=lambda at: -times[at]):  # the longest first
+        row, color = rows[at], colors[families[at]]
+        size, busbw, with_wait = (
+            number(row[name]) for name in ("bytes", "busbw_gb_per_s", "busbw_with_wait_gb_per_s")
+        )
+        area = max(LARGEST * times[at] / (max(times) or 1.0), SMALLEST)
+        look: Look = {"s": area, "marker": MARKERS.get(_operation(row), OTHER_MARKER)}
+        if busbw:
+            axes.scatter([size], [busbw], c=color, alpha=0.75, linewidths=0, **look)
+            axes.plot([size] * 2, [with_wait, busbw], color=color, linewidth=0.8)
+        axes.scatter([size], [with_wait], facecolors="none", edgecolors=color, **look)
     axes.set(xscale="log", yscale="log", xlabel="message size (bytes of the whole operation)")
     axes.set_ylabel("bus bandwidth (GB/s)")
     axes.set_xlim(_around([number(row["bytes"]) for row in rows]))
@@ -114,18 +124,3 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     space = max(2.0, math.sqrt(100 * low / high))
     return low / space, high * space
-
-
-def _draw(axes: Axes, rows: Sequence[Record], colors: Sequence[str]) -> None:
-    """The points with and without waiting, joined; the longest first."""
-    times = [number(row["duration_med_ns"]) * number(row["instances"]) for row in rows]
-    for at in sorted(range(len(rows)), key=lambda at: -times[at]):
-        row, color = rows[at], colors[at]
-        size, busbw = number(row["bytes"]), number(row["busbw_gb_per_s"])
-        with_wait = number(row["busbw_with_wait_gb_per_s"])
-        area = max(LARGEST * times[at] / (max(times) or 1.0), SMALLEST)
-        look: Look = {"s": area, "marker": MARKERS.get(_operation(row), OTHER_MARKER)}
-        if busbw:
-            axes.scatter([size], [busbw], c=color, alpha=0.75, linewidths=0, **look)
-            axes.plot([size] * 2, [with_wait, busbw], color=color, linewidth=0.8)
-        axes.scatter([size], [with_wait], facecolors="none", edgecolors=color, **look)

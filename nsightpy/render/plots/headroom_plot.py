@@ -42,12 +42,12 @@ NO_CLASS = ("no class", "#666666", "D")
 
 
 @styled
-def headroom_figure(table: Table, *, title: str | None = None) -> Figure:
+def headroom_figure(table: Table) -> Figure:
     """Draw a result of `nsightpy.headroom`."""
     kernels = kernels_of(table)
     together = getattr(table, "ceiling_share", None)
     unit = getattr(table, "unit", "step")
-    heading = title or f"Headroom: share of the {unit} against the nearest roof"
+    heading = f"Headroom: share of the {unit} against the nearest roof"
     whole = "" if together is None else f" all of them: {100 * together:.1f} % of the {unit};"
     footer = f"a ceiling is what reaching the roof would save at most;{whole} grey lines: equal "
     footer += "gain, that of the share at which they begin"
@@ -56,7 +56,14 @@ def headroom_figure(table: Table, *, title: str | None = None) -> Figure:
     figure = new_figure(heading, WIDTH, HEIGHT, footer)
     axes = figure.subplots()
     fractions, shares = ([number(k[n]) for k in kernels] for n in ("roof_fraction", "share"))
-    _plane(axes, shares or [0.01, 1.0], max(fractions, default=0.0), unit)
+    low, high = min(shares, default=0.01), max(shares, default=1.0)
+    axes.set(yscale="log", xlabel="achieved, of the nearest roof", ylabel=f"share of the {unit}")
+    axes.set_ylim(max(low / 2, high / 3000), min(max(high * 2, low * 10), 1.3))
+    axes.set_xlim(0, max([1.02, *(1.03 * fraction for fraction in fractions)]))
+    log_ticks(axes.yaxis, lambda share: f"{100 * share:g} %", subs=(1.0, 2.0, 5.0))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    axes.axvline(1.0, color=INK, linewidth=1.0)
+    axes.grid(visible=False)
     for gain in GAINS:  # share x (1 - fraction) = gain
         along = np.linspace(0, 0.9999, 400)
         axes.plot(along, gain / (1 - along), color=FAINT, linewidth=0.8, zorder=1, scaley=False)
@@ -86,17 +93,6 @@ def _look(kernel: Record) -> Look:
     _, color, marker = _kind(kernel)
     fill = "none" if kernel["matched_by"] == "loose" else color
     return {"linestyle": "", "marker": marker, "color": color, "mfc": fill}
-
-
-def _plane(axes: Axes, shares: Sequence[float], furthest: float, unit: str) -> None:
-    low, high = min(shares), max(shares)
-    axes.set(yscale="log", xlabel="achieved, of the nearest roof", ylabel=f"share of the {unit}")
-    axes.set_ylim(max(low / 2, high / 3000), min(max(high * 2, low * 10), 1.3))
-    axes.set_xlim(0, max(1.02, furthest * 1.03))
-    log_ticks(axes.yaxis, lambda share: f"{100 * share:g} %", subs=(1.0, 2.0, 5.0))
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    axes.axvline(1.0, color=INK, linewidth=1.0)
-    axes.grid(visible=False)
 
 
 def _key(axes: Axes, kernels: Sequence[Record]) -> None:

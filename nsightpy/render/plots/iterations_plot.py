@@ -70,7 +70,13 @@ def iterations_figure(table: Table) -> Figure:
     if many:
         draw_iterations(panels[0], iterations, range(len(names)))
         for axes, kind in zip(panels[1:], MAPPED, strict=True):
-            _heat_map(axes, iterations, kind, names)
+            values = iterations.times[kind]
+            steady = values[iterations.steady == 1]  # the scale holds what is not cut off
+            scale = steady if len(steady) else values[~np.isnan(values)]
+            across = (iterations.numbers[0] - 0.5, iterations.numbers[-1] + 0.5)
+            ends = (float(scale.min()), float(scale.max()))
+            draw_heat_map(axes, values, names, across, iterations.unit, ends=ends)
+            axes.set_title(f"{kind} of each device")
     else:
         for row, (axes, name) in enumerate(zip(panels, names, strict=True)):
             draw_iterations(axes, iterations, [row], name)
@@ -143,14 +149,3 @@ def draw_iterations(
     axes.set_title(title)
     axes.grid(axis="x", visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _heat_map(axes: Axes, iterations: Iterations, kind: str, names: list[str]) -> None:
-    """One figure of every device and iteration; the scale holds what is not cut off."""
-    values = iterations.times[kind]
-    steady = values[iterations.steady == 1]
-    drawn = steady if len(steady) else values[~np.isnan(values)]
-    across = (iterations.numbers[0] - 0.5, iterations.numbers[-1] + 0.5)
-    ends = (float(drawn.min()), float(drawn.max()))
-    draw_heat_map(axes, values, names, across, iterations.unit, ends=ends)
-    axes.set_title(f"{kind} of each device")

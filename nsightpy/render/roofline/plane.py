@@ -65,7 +65,10 @@ def draw_plane(
     work = _medians((point.precision, point.peak_flops_per_s) for point in points)
     rates = _medians((point.level, point.peak_bytes_per_s) for point in points)
     traffic = {level: rates[level] for level in LEVELS if level in rates}
-    looks = _looks(work, {point.precision for point in points if point.flops_per_s > 0})
+    used = {point.precision for point in points if point.flops_per_s > 0}
+    tensors = sorted({*work, *used} - {*MARKERS})  # they take their markers in this order
+    every = MARKERS | dict(zip(tensors, cycle(TENSOR_MARKERS), strict=False))
+    looks = {precision: every[precision] for precision in sorted(used)}
     pairs = product(traffic.items(), work.items())
     ridges = [(level, name, peak / rate) for (level, rate), (name, peak) in pairs if name in looks]
     measured = [
@@ -103,13 +106,6 @@ def _medians(peaks: Iterable[tuple[str, float | None]]) -> dict[str, float]:
     for name, peak in peaks:
         known.setdefault(name, []).extend([peak] if peak else [])
     return {name: median(values) for name, values in known.items() if values}
-
-
-def _looks(work: Iterable[str], used: Iterable[str]) -> Looks:
-    """Marker and colour of each precision with work; tensor types take theirs in their order."""
-    tensors = sorted({*work, *used} - {*MARKERS})
-    looks = MARKERS | dict(zip(tensors, cycle(TENSOR_MARKERS), strict=False))
-    return {precision: looks[precision] for precision in sorted(used)}
 
 
 def _roofs(

@@ -35,8 +35,8 @@ SIGNS = "area of a point: share of time; line through it: lowest to highest"
 
 
 @styled
-def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
-    """Draw a result of `nsightpy.roofline`; `title` replaces the names of the reports."""
+def roofline_figure(result: Roofline) -> Figure:
+    """Draw a result of `nsightpy.roofline`."""
     numbers = {id(variant): number for number, variant in enumerate(result.variants, start=1)}
     bars = [v for v in result.variants if v.typical.speed.compute_pct is not None]
     gpus: dict[str, list[RooflineVariant]] = {}
@@ -45,7 +45,7 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
     planes = [variants for variants in gpus.values() if spots_of(variants, numbers)][:MOST_GPUS]
     heights = [PLANE] * len(planes)
     heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
-    heading, footer = title or reports_name(result.inputs, 80), SIGNS
+    heading, footer = reports_name(result.inputs, 80), SIGNS
     if not planes:
         counted = any(launch.points for launch in result.launches)
         notes = [str(note) for one in result.launches for note in one.missing if not counted]

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width, printable
 from nsightpy.render.text import layout
-from nsightpy.results import Field, Row, Table, Value, View
+from nsightpy.results import Field, Row, Table, Value, View, number
 from nsightpy.units import counted
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
     filled = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
-    view = view_of(table)
+    view = table.view or View()
     shown = []
     for field in in_order(filled):
         values = table.column(field.name)
@@ -74,18 +74,15 @@ def people_columns(table: Table) -> list[layout.Shown]:
         title = heading(field) + (f" ({unit})" if unit else "")
         about = (field.is_text, field.name, field.own, field.kind == "name", field.width)
         shown.append(layout.Shown(title, texts, *about))
-    if not view.once:
-        return shown
-    keys = [column.cells for column in shown if column.key in view.groups]
-    again = [
-        index > 0 and all(c[index] == c[index - 1] for c in keys) for index in range(len(table))
-    ]
-    return [
-        replace(c, cells=tuple("" if a else t for t, a in zip(c.cells, again, strict=True)))
-        if c.key in view.once
-        else c
-        for c in shown
-    ]
+    groups = [column.cells for column in shown if column.key in view.groups]
+    for at, column in enumerate(shown):
+        if column.key in view.once:
+            texts = tuple(
+                "" if row and all(cells[row] == cells[row - 1] for cells in groups) else text
+                for row, text in enumerate(column.cells)
+            )
+            shown[at] = replace(column, cells=texts)
+    return shown
 
 
 def indented(paths: Sequence[Value]) -> list[Value]:
@@ -110,8 +107,8 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
     limit = min(out.width, WIDEST_CARD) - label_width
     wrap = partial(layout.wrapped, width=limit)
     shown_rows, more = first_rows(table, rows)
-    for number, row in enumerate(shown_rows):
-        if number:
+    for index, row in enumerate(shown_rows):
+        if index:
             out.print()
         for field, label, value in zip(table.fields, labels, row, strict=True):
             if value is None:
@@ -133,16 +130,13 @@ def print_plan(plan: Table, out: Console, rows: int | None) -> None:
     out.file.write("".join(f"\n{line}\n" for line in plan.column("command")))
 
 
-def view_of(table: Table) -> View:
-    """How the rows of a table are shown."""
-    return View() if table.view is None else table.view
-
-
 def in_order(fields: Sequence[Field]) -> list[Field]:
     """The fields from left to right."""
-    left = sorted((field for field in fields if field.place > 0), key=lambda field: field.place)
-    right = [field for field in fields if field.place < 0]
-    return [*left, *(field for field in fields if field.place == 0), *right]
+
+    def side(field: Field) -> tuple[int, int]:
+        return (0, field.place) if field.place > 0 else (1 if field.place == 0 else 2, 0)
+
+    return sorted(fields, key=side)
 
 
 def by_importance(fields: Sequence[Field]) -> list[str]:
@@ -161,14 +155,12 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     more = f"and {counted(left, 'more row')}: --top 0 shows them" if left else ""
     if shown == len(table.rows):
         return table.rows, more
-    worst = next((field for field in table.fields if field.name == view_of(table).worst), None)
+    worst = next(
+        (field for field in table.fields if field.name == (table.view or View()).worst), None
+    )
     if worst is None:
         return table.rows[:shown], more
     index = table.fields.index(worst)
-    chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][index]))[:shown]
+    chosen = sorted(range(len(table.rows)), key=lambda row: -number(table.rows[row][index]))[:shown]
     which = f" (shown: where {heading(worst)} is largest)"
     return [table.rows[row] for row in sorted(chosen)], more + which
-
-
-def _size(value: Value) -> float:
-    return float(value) if isinstance(value, int | float) else float("-inf")
