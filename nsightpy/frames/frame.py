@@ -123,13 +123,6 @@ class Frame(Mapping[str, ColumnData]):
             raise TypeError(f"{name} is no integer column")
         return cast(Ints, data)
 
-    def floats(self, name: str) -> Floats:
-        """A column of measured values; NaN where one is not known."""
-        data = self._columns[name]
-        if isinstance(data, Labels) or data.dtype.kind != "f":
-            raise TypeError(f"{name} is no column of measured values")
-        return cast(Floats, data)
-
     def labels(self, name: str) -> Labels:
         """A column of names."""
         data = self._columns[name]

@@ -60,7 +60,7 @@ def test_the_class_and_the_share_of_dram_traffic_are_nvidias_own(path: Path) -> 
     assert len(titles) == TITLES.get(path.stem, 0)
     assert {number: launches[number].speed.classification for number in titles} == titles
     for row in metrics.labels("metric").equals([DRAM_PCT]).nonzero()[0]:
-        share = float(metrics.floats("value")[row])
+        share = float(metrics["value"][row])
         for each in launches[int(metrics.ints("launch")[row])].points:
             if each.level == "dram":
                 assert 100 * (each.traffic_share or 0) == pytest.approx(share, abs=0.5)

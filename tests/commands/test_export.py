@@ -31,6 +31,7 @@ def test_parquet_holds_the_aligned_frames(tmp_path: Path, name: str) -> None:
     assert [*own, "duration_ns", "iteration"] == list(frame)
     assert own["rank"].tolist() == frame["rank"].tolist()
     assert own["start_ns"].tolist() == frame["start_ns"].tolist()
+    assert own["start_ns"].dtype == own["pid"].dtype == "int64"
     assert own["name"].tolist() == frame["name"].astype(str).tolist()
     assert sum(row[1] for row in table.rows if row[0] == name) == len(frame)
 

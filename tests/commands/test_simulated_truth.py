@@ -82,6 +82,8 @@ def test_ranks_are_found(name: str, job: Callable[[str], Job]) -> None:
     hosts = {rank["report"]: rank["host"] for rank in truth["ranks"]}
     for row, path in zip(info(paths).records(), paths, strict=True):
         assert row["rank_source"] == EVIDENCE[name]
+        ranks = [rank["rank"] for rank in truth["ranks"] if rank["report"] == path.name]
+        assert row["rank"] == (ranks[0] if len(ranks) == 1 else ",".join(map(str, ranks)))
         assert row["host"] == (None if name == "old" else hosts[path.name])
 
 

@@ -97,11 +97,14 @@ def test_reports_carry_their_rank_and_temporary_files_their_own_folder(job: Job)
 
 
 @pytest.mark.parametrize(
-    ("capture", "options"),
+    ("words", "options"),
     [
-        ("cudaProfilerApi", {"--capture-range": "cudaProfilerApi", "--capture-range-end": "stop"}),
         (
-            "train step@ml",
+            ("--capture", "cudaProfilerApi"),
+            {"--capture-range": "cudaProfilerApi", "--capture-range-end": "stop"},
+        ),
+        (
+            ("--capture", "train step@ml"),
             {
                 "--capture-range": "nvtx",
                 "--nvtx-capture": "train step@ml",
@@ -109,19 +112,16 @@ def test_reports_carry_their_rank_and_temporary_files_their_own_folder(job: Job)
                 "--env-var": "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
             },
         ),
+        (
+            ("--trace", "cuda,nvtx,mpi", "--nsys-option", "--cuda-graph-trace=node"),
+            {"--trace": "cuda,nvtx,mpi", "--cuda-graph-trace": "node"},
+        ),
     ],
 )
-def test_capture_ranges(job: Job, capture: str, options: dict[str, str]) -> None:
-    job.all("--capture", capture, "--only", "1")
+def test_words_for_nsys(job: Job, words: tuple[str, ...], options: dict[str, str]) -> None:
+    job.all(*words, "--only", "1")
     (entry,) = job.log()
     assert options.items() <= entry["options"].items()
-
-
-def test_more_words_for_nsys(job: Job) -> None:
-    job.all("--only", "0", "--trace", "cuda,nvtx,mpi", "--nsys-option", "--cuda-graph-trace=node")
-    (entry,) = job.log()
-    assert entry["options"]["--trace"] == "cuda,nvtx,mpi"
-    assert entry["options"]["--cuda-graph-trace"] == "node"
 
 
 def test_reports_are_written_over_on_request_only(job: Job) -> None:
@@ -146,23 +146,19 @@ def test_an_inner_launcher_knows_better(job: Job, variables: dict[str, str], ran
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "variables", "said"),
     [
-        (("--below", "many"), "needs a number"),
-        (("--only", "0-3"), "needs ranks as"),
-        (("--frobnicate",), "unknown option --frobnicate"),
+        ("--below many", {}, "needs a number"),
+        ("--only 0-3", {}, "needs ranks as"),
+        ("--frobnicate", {}, "unknown option --frobnicate"),
+        ("", {"SLURM_PROCID": ""}, "no rank"),
+        ("--one-per-node", {"SLURM_LOCALID": ""}, "does not tell which rank of its node"),
     ],
 )
-def test_wrong_usage_runs_nothing(job: Job, options: tuple[str, ...], said: str) -> None:
-    done = job.rank(0, *options)
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_wrong_usage_runs_nothing(
+    job: Job, options: str, variables: dict[str, str], said: str
+) -> None:
+    ran = job.rank(0, *options.split(), **variables)
+    assert ran.returncode == 2
+    assert said in ran.stderr
     assert not (job.folder / "ran").exists()
-
-
-def test_without_a_rank_it_says_what_is_missing(job: Job) -> None:
-    done = job.rank(0, SLURM_PROCID="")
-    assert done.returncode == 2
-    assert "no rank" in done.stderr
-    done = job.rank(0, "--one-per-node", SLURM_LOCALID="")
-    assert "does not tell which rank of its node" in done.stderr

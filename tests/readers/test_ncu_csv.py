@@ -30,7 +30,7 @@ def parsed(text: str) -> NcuTables:
 
 def values(metrics: Frame, launch: int = 0) -> dict[str, float]:
     rows = np.flatnonzero(metrics.ints("launch") == launch)
-    return {metrics.labels("metric")[r]: float(metrics.floats("value")[r]) for r in rows}
+    return {metrics.labels("metric")[r]: float(metrics["value"][r]) for r in rows}
 
 
 def units(metrics: Frame) -> dict[str, str]:
