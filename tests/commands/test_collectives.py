@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
+from nsightpy.analysis.ranks.collective_groups import beyond_usual
 from nsightpy.commands.collectives.command import collectives
 from nsightpy.readers.nccl.names import parse_kernel
 from nsightpy.readers.nccl.payload import Payload, json_fields
@@ -281,6 +283,24 @@ def test_ranks_that_were_not_captured(tmp_path: Path) -> None:
     notes = collectives(tmp_path).notes
     assert any("were captured" in note for note in notes)
     assert lonely["abnormal"] == 9, "judged by its own durations"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sized", "abnormal"),
+    [
+        ([100] * 20 + [150], True, []),
+        ([100] * 20 + [250], True, [250]),
+        # beyond twice the usual, and within what is usual of such scatter
+        ([50, 100, 150] * 7 + [350], True, []),
+        ([100] * 6 + [900], True, []),
+        # five that are equally long may be of another size where sizes are not known
+        ([100] * 20 + [900] * 5, True, [900] * 5),
+        ([100] * 20 + [900] * 5, False, []),
+    ],
+)
+def test_what_is_abnormal(lengths: list[int], sized: bool, abnormal: list[int]) -> None:
+    found, _ = beyond_usual(np.asarray(lengths), sized)
+    assert np.asarray(lengths)[found].tolist() == abnormal
 
 
 def test_one_process_of_many_devices(tmp_path: Path) -> None:
