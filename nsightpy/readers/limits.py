@@ -125,9 +125,9 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], dict[str, int]]:
 
     given = {name: frame.ints(name) for name in CHECKED if name in frame}
     for name, values in given.items():
-        what = name.removesuffix("_ns")
-        leave_out(values == NO_TIME, f"no {what}")
-        leave_out((values < -GREATEST_TIME) | (values > GREATEST_TIME), f"no possible {what}")
+        quantity = name.removesuffix("_ns")
+        leave_out(values == NO_TIME, f"no {quantity}")
+        leave_out((values < -GREATEST_TIME) | (values > GREATEST_TIME), f"no possible {quantity}")
     if {"start_ns", "end_ns"} <= given.keys():
         leave_out(given["end_ns"] < given["start_ns"], "an end before their start")
         leave_out_beyond(given["end_ns"] - given["start_ns"], "no possible length")

@@ -40,7 +40,7 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 9"
+LAYOUT = "columns 10"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.
@@ -218,13 +218,15 @@ class SystemReport(SystemFrames, ABC):
         if source is None:
             return Frame.empty(schema, columns)
         wanted = tuple(columns or schema.names)
-        made = [column for column in wanted if name == "kernels" and column in _SIZES]
-        if not made:
+        computed = [column for column in wanted if name == "kernels" and column in _SIZES]
+        if not computed:
             return self.store.frame(source, wanted, rows)
-        axes = (axis for column in made for axis in _SIZES[column])
-        needed = dict.fromkeys((*(column for column in wanted if column not in made), *axes))
+        axes = (axis for column in computed for axis in _SIZES[column])
+        needed = dict.fromkeys((*(column for column in wanted if column not in computed), *axes))
         stored = self.store.frame(source, tuple(needed), rows)
-        sizes = {column: reduce(np.multiply, map(stored.ints, _SIZES[column])) for column in made}
+        sizes = {
+            column: reduce(np.multiply, map(stored.ints, _SIZES[column])) for column in computed
+        }
         return Frame({**stored, **sizes}).select(wanted)
 
     @abstractmethod

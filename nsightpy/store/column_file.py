@@ -28,7 +28,7 @@ _ALL = slice(None)
 _NARROW = tuple(np.dtype(f"<u{width}") for width in (1, 2, 4))
 
 # What a file says of itself beside its columns.
-Told: TypeAlias = Mapping[str, Any]
+Header: TypeAlias = Mapping[str, Any]
 # Some rows of a column: a stretch of them, or a mask.
 Rows: TypeAlias = "slice | NDArray[np.bool_]"
 
@@ -91,10 +91,10 @@ def _narrowed(numbers: NDArray[Any], low: int, high: int) -> NDArray[Any]:
     return np.ascontiguousarray(numbers)
 
 
-def write(path: Path, told: Told, columns: Mapping[str, Column]) -> None:
-    """Write columns of one frame, and what is told of them. Raises OSError."""
+def write(path: Path, header: Header, columns: Mapping[str, Column]) -> None:
+    """Write columns of one frame, and their header. Raises OSError."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        about: dict[str, Any] = {"told": told, "columns": {}}
+        about: dict[str, Any] = {"header": header, "columns": {}}
         for name, column in columns.items():
             names = None
             if column.names is not None:
@@ -148,7 +148,7 @@ class ColumnFile:
                 raise DamagedError("damaged")
             self._bytes = _bytes_of(file, tail - length)
         about = json.loads(text)
-        self.told: Told = about["told"]
+        self.header: Header = about["header"]
         self._about: dict[str, dict[str, Any]] = about["columns"]
 
     @property

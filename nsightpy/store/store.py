@@ -26,8 +26,8 @@ from nsightpy.store.column_file import (
     Column,
     ColumnFile,
     DamagedError,
+    Header,
     Rows,
-    Told,
     narrow,
     write,
 )
@@ -141,8 +141,8 @@ class Store:
                         self._write(name, {"value": value, "notes": [*self.notes]}, {})
                         self.notes = earlier | self.notes
             if held is not None:
-                self.notes |= dict.fromkeys(held.told["notes"])
-                value = held.told["value"]
+                self.notes |= dict.fromkeys(held.header["notes"])
+                value = held.header["value"]
                 self._facts[name] = msgspec.convert(value, kind, strict=False, str_keys=True)
         made: T = self._facts[name]
         return made
@@ -216,12 +216,12 @@ class Store:
         if not columns:
             return
         named = zlib.crc32("\n".join(sorted(columns)).encode())
-        told = {"notes": notes, "first": first}
-        file = self._write(f"{frame}-{named:08x}", told, columns)
+        header = {"notes": notes, "first": first}
+        file = self._write(f"{frame}-{named:08x}", header, columns)
         written = None if file is None else ColumnFile(file, trusted=True)
-        self._take(frame, told, columns if written is None else dict.fromkeys(columns, written))
+        self._take(frame, header, columns if written is None else dict.fromkeys(columns, written))
 
-    def _write(self, stem: str, told: Told, columns: Mapping[str, Column]) -> Path | None:
+    def _write(self, stem: str, header: Header, columns: Mapping[str, Column]) -> Path | None:
         """A new file of the folder; None where there is none, or it cannot be written."""
         if self.folder is None or self.problem:
             return None
@@ -230,7 +230,7 @@ class Store:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             mark_used(self.folder)
             with made_folder(self.folder) as part:
-                write(part / file.name, {**told, "file": self._name_of(stem)}, columns)
+                write(part / file.name, {**header, "file": self._name_of(stem)}, columns)
                 publish(part / file.name, file)
             trim_cache(keep=self.folder, written=file.stat().st_size)
         except (OSError, ReportError) as error:
@@ -255,11 +255,11 @@ class Store:
         files = [] if self.folder is None else sorted(self.folder.glob(_files_of(frame)))
         opened = [self._opened(file.stem) for file in files]
         whole = [held for held in opened if held is not None]
-        if files and (len(whole) < len(files) or not any(held.told["first"] for held in whole)):
+        if files and (len(whole) < len(files) or not any(held.header["first"] for held in whole)):
             self._drop(frame)
             return
         for held in whole:
-            self._take(frame, held.told, dict.fromkeys(held.names, held))
+            self._take(frame, held.header, dict.fromkeys(held.names, held))
 
     def _opened(self, stem: str) -> ColumnFile | None:
         """A file of the folder; None where there is no whole one that was written as this one."""
@@ -269,16 +269,16 @@ class Store:
             held = ColumnFile(self.folder / f"{stem}{_SUFFIX}")
         except (OSError, ValueError):
             return None
-        return held if held.told.get("file") == self._name_of(stem) else None
+        return held if held.header.get("file") == self._name_of(stem) else None
 
     def _name_of(self, stem: str) -> str:
         """What a file calls itself: its report, and what it is of."""
         return "" if self.folder is None else f"{self.folder.name}/{stem}"
 
-    def _take(self, frame: str, told: Told, held: Mapping[str, Column | ColumnFile]) -> None:
+    def _take(self, frame: str, header: Header, held: Mapping[str, Column | ColumnFile]) -> None:
         self._held[frame] = {**held, **self._held[frame]}
         self._settled.add(frame)
-        self._notes_on |= {(frame, c): tuple(notes) for c, notes in told["notes"].items()}
+        self._notes_on |= {(frame, c): tuple(notes) for c, notes in header["notes"].items()}
 
     def _drop(self, frame: str) -> None:
         """Forget a frame of which a file is damaged, or lost: the others may not fit a new one."""

@@ -82,11 +82,11 @@ def assert_same(found: ColumnData, expected: ColumnData) -> None:
 def test_columns_come_back(held: list[ColumnData], part: slice) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
-        told = {"notes": {"a": ["\ud800", "note"]}}
-        write(path, told, {f"column {n}": narrow(data) for n, data in enumerate(held)})
+        header = {"notes": {"a": ["\ud800", "note"]}}
+        write(path, header, {f"column {n}": narrow(data) for n, data in enumerate(held)})
         for trusted in (True, False):
             file = ColumnFile(path, trusted=trusted)
-            assert file.told == told
+            assert file.header == header
             assert list(file.names) == [f"column {n}" for n in range(len(held))]
             for n, data in enumerate(held):
                 assert_parts(file.column(f"column {n}"), data, part)
@@ -140,7 +140,7 @@ def assert_damaged_or_same(path: Path) -> bool:
         found = {name: file.column(name).data() for name in file.names}
     except (OSError, DamagedError):
         return False
-    assert (file.told, list(found)) == ({"of": "this"}, list(SAMPLE))
+    assert (file.header, list(found)) == ({"of": "this"}, list(SAMPLE))
     for name, data in SAMPLE.items():
         assert_same(found[name], data)
     return True

@@ -22,9 +22,17 @@ from nsightpy.readers.nccl.names import (
     call_of,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
-from nsightpy.readers.nsys.columns import NO_END, no_bytes, number, process_of, text, thread_of
 from nsightpy.readers.nsys.nvtx import domain_names, events, range_names
-from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
+from nsightpy.readers.nsys.tables import (
+    NO_END,
+    UNNAMED,
+    NsysExport,
+    no_bytes,
+    number,
+    process_of,
+    text,
+    thread_of,
+)
 from nsightpy.readers.sql import sa
 
 NCCL_DOMAIN = "NCCL"

@@ -139,8 +139,8 @@ def diagnostic_notes(diagnostics: Frame, pids: Sequence[int]) -> list[Note]:
     relevant = [bool(_RELEVANT.search(line)) and not _NOT_USED.search(line) for line in lines]
     worth = severity.equals(_WORTH) & np.asarray([*relevant, False])[text.codes]
     # a process in which tracing failed may have no rows, and be none of the active ones
-    mine = np.isin(about, [0, *pids]) | severity.equals(["error"])
-    rows = np.flatnonzero(worth & mine).tolist()
+    concerned = np.isin(about, [0, *pids]) | severity.equals(["error"])
+    rows = np.flatnonzero(worth & concerned).tolist()
     said_once = dict.fromkeys((severity[row], lines[text.codes[row]]) for row in rows)
     return [_of_nsys(kind, line) for kind, line in said_once]
 

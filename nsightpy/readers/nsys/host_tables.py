@@ -13,7 +13,6 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import number
 from nsightpy.readers.nsys.events import OF_THREAD, PLAIN_NAME, SPAN
 from nsightpy.readers.nsys.table_frames import (
     Source,
@@ -23,7 +22,7 @@ from nsightpy.readers.nsys.table_frames import (
     stored_frame,
     thread_part,
 )
-from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number
 from nsightpy.readers.sql import sa
 
 OSRT = "OSRT_API"

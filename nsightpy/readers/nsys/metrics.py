@@ -19,10 +19,10 @@ _GPU_BITS = 0xFF
 
 def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
     """The name and the id of the interface of each row."""
-    known = export.file.values(INTERFACES, ("globalId", "nicId", "GUID"), ("name",))
+    listed = export.file.values(INTERFACES, ("globalId", "nicId", "GUID"), ("name",))
     # older exports have the number that samples have in place of the id
-    about = {number: (name, None) for number, _, _, name in known}
-    by_id = {nic: (name, guid) for _, nic, guid, name in known}
+    about = {number: (name, None) for number, _, _, name in listed}
+    by_id = {nic: (name, guid) for _, nic, guid, name in listed}
     for number, nic in export.file.values("NIC_ID_MAP", ("globalId", "nicId")):
         about[number] = by_id.get(nic, (None, None))
     values, codes = distinct(samples.ints("nic"))

@@ -66,8 +66,8 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
     owners = {rank: pid for pid, rank in mpi_ranks(export)}
     only = next(iter(owners.values())) if len(owners) == 1 else None
     communicators: dict[tuple[int, int], list[_Communicator]] = {}
-    known = [(*(-1 if n is None else n for n in row), members) for *row, members in rows]
-    for rank, since, handle, own_rank, size, uid, members in sorted(known, key=itemgetter(1)):
+    complete = [(*(-1 if n is None else n for n in row), members) for *row, members in rows]
+    for rank, since, handle, own_rank, size, uid, members in sorted(complete, key=itemgetter(1)):
         pid = owners.get(rank, only)
         if pid is not None:
             name = f"uid {uid}" if uid not in (0, -1) else f"ranks {members}" if members else ""

@@ -9,7 +9,6 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
-from nsightpy.readers.nsys.columns import number, process_of, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.table_frames import (
     Derived,
@@ -18,7 +17,7 @@ from nsightpy.readers.nsys.table_frames import (
     reader,
     thread_part,
 )
-from nsightpy.readers.nsys.tables import UNNAMED, NsysExport
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number, process_of, text
 from nsightpy.readers.sql import sa
 
 NVTX = "NVTX_EVENTS"

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, distinct
 from nsightpy.readers.limits import CHECKED, check_places, countable_rows
-from nsightpy.readers.nsys.columns import (
+from nsightpy.readers.nsys.tables import (
+    ABSENT,
+    GPU_TABLES,
+    NAMELESS,
     NO_END,
+    UNNAMED,
+    NsysExport,
     literal,
     number,
     text,
 )
-from nsightpy.readers.nsys.tables import ABSENT, GPU_TABLES, NAMELESS, UNNAMED, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.store.store import COUNTED
 
@@ -174,8 +178,8 @@ def _named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     columns = dict(raw)
     for name in filter(raw.__contains__, (*PLACES, *_NAMES, *_SHAPE, "bytes")):
         if lost := int(np.count_nonzero(_missing(source.table, name, raw[name]))):
-            what = _WORDS.get(name, name.replace("_", " "))
-            export.note(f"{lost:,} rows of {source.table} have no {what}.", name)
+            word = _WORDS.get(name, name.replace("_", " "))
+            export.note(f"{lost:,} rows of {source.table} have no {word}.", name)
     if source.table in GPU_TABLES:
         for name in filter(raw.__contains__, _ZERO_IF_UNKNOWN):
             values = raw.ints(name)

@@ -1,4 +1,4 @@
-"""The tables of an export: which there are, how large they are, what is the same in all rows.
+"""The tables of an export: which there are, their names, and their columns as SQL.
 
 Tables and columns are asked for, never assumed, and no version is ever looked at. A table that
 the capture did not produce gives the empty frame.
@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 from nsightpy.errors import ReportError
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
-from nsightpy.readers.limits import NAMES, check_count
+from nsightpy.readers.limits import NAMES, NO_TIME, check_count
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 
+NO_END = NO_TIME
 _CHUNK = 500
 _FEW = 10_000
 # In place of NULL: the id of what must have a name, and of what may have none. An id 0 is neither:
@@ -141,3 +142,36 @@ class NsysExport:
         """What was said since it was last asked for, by column."""
         notes, self._notes = self._notes, {}
         return {column: tuple(texts) for column, texts in notes.items()}
+
+
+def no_bytes() -> sa.ColumnElement[bytes]:
+    """The empty text as SQL; its type says so where a query finds no row."""
+    return sa.literal_column("x''", sa.LargeBinary)
+
+
+def number(table: sa.TableClause, name: str, null: int = 0) -> sa.ColumnElement[Any]:
+    """A column as the table has it; `null` in place of NULL, and where there is no such column."""
+    return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
+
+
+def process_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
+    """The process inside a serialized global id: bits 24 to 47."""
+    return number(table, global_id).op(">>")(24).op("&")(0xFFFFFF)
+
+
+def thread_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
+    """The thread inside a serialized global id: bits 0 to 23."""
+    return number(table, global_id).op("&")(0xFFFFFF)
+
+
+def literal(value: int) -> sa.ColumnElement[Any]:
+    """A whole number as SQL, in which -2**63 is none."""
+    return sa.literal_column(f"({NO_END + 1} - 1)" if value == NO_END else str(value))
+
+
+def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
+    """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
+    if name not in table.c:
+        return no_bytes().label(name)
+    blob = sa.cast(table.c[name], sa.LargeBinary)
+    return sa.func.coalesce(blob, no_bytes()).label(name)

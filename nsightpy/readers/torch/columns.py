@@ -51,9 +51,9 @@ def integers(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
     if {*map(type, values)} <= {int}:
         with suppress(OverflowError):
             return np.fromiter(values, np.int64, len(values)), 0
-    made = [None if isinstance(value, bool) else _whole(value) for value in values]
-    numbers = [missing if number is None else number for number in made]
-    return np.asarray(numbers, dtype=np.int64), made.count(None)
+    wholes = [None if isinstance(value, bool) else _whole(value) for value in values]
+    numbers = [missing if number is None else number for number in wholes]
+    return np.asarray(numbers, dtype=np.int64), wholes.count(None)
 
 
 def ids(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:

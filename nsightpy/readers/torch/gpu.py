@@ -68,8 +68,8 @@ def kernels(table: Frame, pid: Ints) -> Frame:
         texts = table.labels(shape)
         lists = (_list(text) for text in texts.values)
         rows = [integers(three)[0] if len(three) == 3 else (0, 0, 0) for three in lists]
-        known = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
-        sizes |= {f"{shape}_{axis}": known[texts.codes, n] for n, axis in enumerate("xyz")}
+        axes = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
+        sizes |= {f"{shape}_{axis}": axes[texts.codes, n] for n, axis in enumerate("xyz")}
     return Frame({**_placed(table, pid), **sizes, "name": names, "base_name": plain})
 
 
@@ -82,11 +82,11 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
 def _memory_operations(table: Frame, pid: Ints, parts: Callable[[str], tuple[str, ...]]) -> Frame:
     names = table.labels("name")
     rows = [parts(name) for name in names.values]
-    said = {
+    kinds = {
         column: Labels(names.codes, tuple(row[number] for row in rows)).merged()
         for number, column in enumerate(("operation", "source_memory", "target_memory"))
     }
-    return Frame({**_placed(table, pid), **said, "bytes": np.maximum(table.ints("bytes"), -1)})
+    return Frame({**_placed(table, pid), **kinds, "bytes": np.maximum(table.ints("bytes"), -1)})
 
 
 def _set(name: str) -> tuple[str, str, str]:
@@ -121,9 +121,11 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     chosen = np.flatnonzero(mask)
     arguments = np.full(kernels.rows, -1, dtype=np.int64)
     arguments[table.ints("kernel")] = np.arange(table.rows)
-    said = list(table.tuples(*table)) if table.rows else []
+    arguments_of = list(table.tuples(*table)) if table.rows else []
     rows = [
-        _collective(names[row], dict(zip(table, said[at], strict=True)) if at >= 0 else {}, rank)
+        _collective(
+            names[row], dict(zip(table, arguments_of[at], strict=True)) if at >= 0 else {}, rank
+        )
         for row, at in zip(chosen.tolist(), arguments[chosen].tolist(), strict=True)
     ]
     columns: dict[str, ColumnData] = dict(kernels.select(PLACED).take(chosen))

@@ -66,8 +66,8 @@ def _direction(rows: Frame, parent: Ints, depth: Ints) -> Labels:
     backward = rows.labels("name").where(lambda name: name.startswith(_ENGINE))
     backward |= rows.ints("forward_tid") > 0
     for level in range(1, int(depth.max(initial=0)) + 1):
-        mine = np.flatnonzero(depth == level)
-        backward[mine] |= backward[parent[mine]]
+        callees = np.flatnonzero(depth == level)
+        backward[callees] |= backward[parent[callees]]
     recorded = rows.ints("sequence") >= 0
     codes = np.where(backward, 2, recorded.astype(np.int64))
     return Labels(codes.astype(np.int32), ("", FORWARD, BACKWARD))
@@ -82,9 +82,9 @@ def synchronizations(table: Frame, pid: Ints) -> Frame:
 
 def cuda_events(recorded: Frame, waits: Frame, pids: tuple[Ints, Ints]) -> Frame:
     """The frame of recorded events: those of the trace, and those that waits speak of."""
-    told = (waits.ints("event_sync_id") > 0) & (waits.ints("wait_on") >= 0)
-    _, first = np.unique(waits.ints("event_sync_id")[told], return_index=True)
-    rows = np.flatnonzero(told)[first]
+    names_recording = (waits.ints("event_sync_id") > 0) & (waits.ints("wait_on") >= 0)
+    _, first = np.unique(waits.ints("event_sync_id")[names_recording], return_index=True)
+    rows = np.flatnonzero(names_recording)[first]
     new = ~np.isin(waits.ints("event_sync_id")[rows], recorded.ints("correlation_id"))
     named, pid = waits.take(rows[new]), pids[1][rows[new]]
     return Frame.concatenate(
