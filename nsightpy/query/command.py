@@ -27,6 +27,7 @@ from typing import (
 )
 
 from nsightpy.command_table import COMMANDS
+from nsightpy.errors import NsightpyError
 from nsightpy.query.engine import Question, answers
 from nsightpy.query.options import DEFAULTS, Common, Option, Reading, Top
 from nsightpy.query.request import Request
@@ -253,9 +254,12 @@ class Command(Generic[A]):
         return answers(request, questions)
 
     def with_beside(self, reports: Paths, **given: Any) -> list[Any]:
-        """Its answer, and those of other commands that its picture shows."""
+        """Its answer, and those of other commands that its picture shows; raises what one says."""
         own = {name: given.pop(name) for name in list(given) if name in self.own}
-        return self.asked(reports, own, given, self.beside)
+        found = self.asked(reports, own, given, self.beside)
+        for failure in (one for one in found if isinstance(one, NsightpyError)):
+            raise failure
+        return found
 
     def figure(self, *reports: Any, **given: Any) -> Any:
         """Its answer as a matplotlib Figure."""

@@ -17,7 +17,7 @@ from nsightpy.errors import FAULTS
 from nsightpy.output.escape import printable
 from nsightpy.query import command
 from nsightpy.reports.nsys import NsysReport
-from tests.support.full_export import small
+from tests.support.full_export import changed, small
 from tests.support.reports import ask, refused, state
 
 
@@ -43,6 +43,14 @@ def failed(*arguments: str | Path, code: int = 1) -> dict[str, Any]:
     assert printable(error["file"] or "") in whole
     assert "Traceback" not in whole
     return error
+
+
+def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_path: Path) -> None:
+    calls = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    view = f"ALTER TABLE {calls} RENAME TO calls", f"CREATE VIEW {calls} AS SELECT * FROM calls"
+    path = changed(export, tmp_path / "view.sqlite", view)
+    said = refused("breakdown", path, "--bins", "1", "-o", tmp_path / "a.svg")
+    assert "has a view or a virtual table in place of the table" in said
 
 
 @pytest.mark.parametrize(
