@@ -47,7 +47,7 @@ ASKED = [entry for entry in ENTRIES if entry.command.asks and entry.id not in OT
 def test_sections_hold_what_the_commands_say_to_people(entry: Entry, training: Page) -> None:
     section = training.section(entry.id)
     try:
-        told: Table = entry.command(str(TRAINING), **entry.asked)
+        told: Table = entry.command(str(TRAINING), **entry.arguments)
     except ReportError:
         told = Table(entry.id, (), ())
     if not told.rows:

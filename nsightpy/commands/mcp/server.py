@@ -75,8 +75,8 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
     server = server_of(roots, use_cache=use_cache)
     about = server.create_initialization_options()
 
-    async def answer(asked: Any, answered: Any) -> None:
-        await server.run(asked, answered, about)
+    async def answer(incoming: Any, outgoing: Any) -> None:
+        await server.run(incoming, outgoing, about)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
@@ -94,8 +94,8 @@ async def exchange(
     writes into a pipe and closes would be answered or not by chance.
     """
     unanswered: set[object] = set()
-    requests, asked = anyio.create_memory_object_stream[Any]()
-    answered, answers = anyio.create_memory_object_stream[Any]()
+    requests, incoming = anyio.create_memory_object_stream[Any]()
+    outgoing, answers = anyio.create_memory_object_stream[Any]()
 
     async def ask() -> None:
         async with requests:
@@ -121,8 +121,8 @@ async def exchange(
     async with reading, writing, anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
         tasks.start_soon(answer)
-        async with answered:
-            await serve(asked, answered)
+        async with outgoing:
+            await serve(incoming, outgoing)
 
 
 def answered(answer: Callable[[], Json | str], name: str) -> types.CallToolResult:

@@ -106,7 +106,7 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
     """The page about reports of a whole system, which are read once for all questions."""
     request = Request.of(ranks, **inputs.common)
     questions: dict[Entry, Question[Any]] = {
-        entry: entry.command.question(**entry.asked)
+        entry: entry.command.question(**entry.arguments)
         for entry in ENTRIES
         if entry.command.asks and entry not in (BREAKDOWN, TIMELINE, INSTANCES)
     }

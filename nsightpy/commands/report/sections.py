@@ -57,7 +57,7 @@ class Entry:
         return COMMANDS[self.name or self.id].load()
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """What it is asked with, as people ask."""
         return {**self.command.for_people, **self.own}
 

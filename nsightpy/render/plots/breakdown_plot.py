@@ -192,10 +192,10 @@ def utilization_figure(table: Table) -> Figure:
 
 def _means(shown: NDArray[np.float64], names: Sequence[str], unit: str) -> str:
     """The mean of all, and of the devices with least and most."""
-    known = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
-    if not known:
+    rows = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
+    if not rows:
         return "not known"
-    means = sorted((float(np.nanmean(shown[row])), names[row]) for row in known)
+    means = sorted((float(np.nanmean(shown[row])), names[row]) for row in rows)
     (least, lowest), (most, highest) = means[0], means[-1]
     low, mean, high = (
         f"{value:,.0f}" if value >= 9.95 or not value else significant(value, 2)

@@ -100,10 +100,10 @@ def _key(axes: Axes, kernels: Sequence[Record]) -> None:
     named = kernels[:MOST_NAMED]
     names = distinct_names([str(kernel["name"]) for kernel in named], NAME_WIDTH)
     rows = []
-    for place, (kernel, name) in enumerate(zip(named, names, strict=True), 1):
+    for index, (kernel, name) in enumerate(zip(named, names, strict=True), 1):
         figures = (number(kernel[n]) for n in ("ceiling_share", "share", "roof_fraction"))
         text = "{:>6.1f} % {:>5.1f} % {:>4.0f} %".format(*(100 * figure for figure in figures))
-        rows.append(Line2D([], [], label=f"{place:>2} {text}  {name}", **_look(kernel)))
+        rows.append(Line2D([], [], label=f"{index:>2} {text}  {name}", **_look(kernel)))
     more = len(kernels) - len(named)
     rows.append(Line2D([], [], linestyle="", label=f"and {more} more" if more else ""))
     classes = {

@@ -102,10 +102,10 @@ def draw_plane(
 
 def _medians(peaks: Iterable[tuple[str, float | None]]) -> dict[str, float]:
     """The median of the known peaks of each precision or level."""
-    known: dict[str, list[float]] = {}
+    by_name: dict[str, list[float]] = {}
     for name, peak in peaks:
-        known.setdefault(name, []).extend([peak] if peak else [])
-    return {name: median(values) for name, values in known.items() if values}
+        by_name.setdefault(name, []).extend([peak] if peak else [])
+    return {name: median(values) for name, values in by_name.items() if values}
 
 
 def _roofs(

@@ -62,12 +62,12 @@ def write_packed_trace(timeline: Timeline, file: BinaryIO) -> None:
         write_chrome_trace(timeline, packed)  # type: ignore[arg-type]
 
 
-def _called(what: str, process: int, tid: int, name: str, sort: int) -> str:
+def _called(kind: str, process: int, tid: int, name: str, sort: int) -> str:
     """The name of a process or thread, and its place among others."""
     where = f'"pid":{process},"tid":{tid}'
     return (
-        f'{{"ph":"M",{where},"name":"{what}_name","args":{{"name":{_json(name)}}}}},\n'
-        f'{{"ph":"M",{where},"name":"{what}_sort_index","args":{{"sort_index":{sort}}}}}'
+        f'{{"ph":"M",{where},"name":"{kind}_name","args":{{"name":{_json(name)}}}}},\n'
+        f'{{"ph":"M",{where},"name":"{kind}_sort_index","args":{{"sort_index":{sort}}}}}'
     )
 
 
