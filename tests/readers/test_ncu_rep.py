@@ -33,6 +33,20 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @needs_reports
 @needs_library
+def test_a_report_that_goes_away_while_it_is_read_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes((REPORTS / "gb200_full_2025.3.ncu-rep").read_bytes())
+    facts = file_facts(path)
+    monkeypatch.setattr(ncu_rep, "file_facts", lambda _: facts)
+    path.unlink()
+    with pytest.raises(ReportError, match="no such file"):
+        ncu_rep.read(path)
+
+
+@needs_reports
+@needs_library
 def test_one_launch_of_a_real_report() -> None:
     report = NcuReport(REPORTS / "gb200_full_2025.3.ncu-rep")
     wanted = {

@@ -21,6 +21,7 @@ from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.frames import METRICS, RULES
 from nsightpy.readers.ncu import tables
 from nsightpy.readers.ncu.file import FileFacts, Process, file_facts
+from nsightpy.readers.tools.file_check import file_errors
 
 MODULE = "ncu_report"
 INSTALLED = (
@@ -94,7 +95,8 @@ def _folders() -> Iterator[str]:
 
 def _load(module: Any, path: Path) -> list[Any]:
     """The results of a report in ncu's order, loaded once per process and state of the file."""
-    state = path.stat()
+    with file_errors(path):
+        state = path.stat()
     try:
         return _loaded(module, str(path.absolute()), state.st_mtime_ns, state.st_size)
     except Exception as error:  # whatever the library raises
