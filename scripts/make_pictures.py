@@ -5,6 +5,7 @@ It needs a headless Chromium (NSIGHTPY_CHROMIUM, or one in PATH), and runs in th
 
 from __future__ import annotations
 
+import base64
 import io
 import tempfile
 from pathlib import Path
@@ -51,7 +52,7 @@ def main() -> None:
         path = Path(folder, "page.html")
         path.write_text(page, encoding="utf-8")
         chromium.open(path)
-        chromium.screenshot(IMAGE)
+        IMAGE.write_bytes(base64.b64decode(chromium.call("Page.captureScreenshot")["data"]))
 
 
 if __name__ == "__main__":
