@@ -23,7 +23,7 @@ from nsightpy.commands.breakdown.command import CAUSES, FIELDS, budget_row
 from nsightpy.commands.iterations import FIELDS as ITERATION_FIELDS
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.breakdown_plot import MOST, breakdown_figure
-from nsightpy.render.plots.collectives_plot import collectives_figure
+from nsightpy.render.plots.collectives_plot import _families, collectives_figure
 from nsightpy.render.plots.drawing import FORMATS, picture_bytes
 from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
 from nsightpy.render.roofline.plot import roofline_figure
@@ -128,6 +128,12 @@ def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
         if size and row["operation"] == "AllReduce":  # as nccl-tests have it
             wanted = size / float(row["duration_med_ns"] or 1) * 2 * (ranks - 1) / ranks
             assert row["busbw_with_wait_gb_per_s"] == pytest.approx(wanted)
+
+
+def test_groups_of_one_kind_are_counted() -> None:
+    rows = [{"group": group, "ranks": 2} for group in ("0-1", "2-3")]
+    assert _families(rows) == ["2 ranks (2 groups)"] * 2
+    assert _families([{"group": "0,8,16", "ranks": 3}]) == ["ranks 0,8,16 (3 ranks, 8 apart)"]
 
 
 def test_nothing_to_draw_is_refused() -> None:
