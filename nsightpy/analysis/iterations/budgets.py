@@ -74,7 +74,7 @@ def slow_iterations(steady: Ints, budgets: IterationBudgets) -> list[SlowIterati
     if not median:  # most begin and end at once: none is so many times as long
         return []
     deviation = float(np.median(np.abs(every[steady] - median)))
-    slow = steady[every[steady] > median + min(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
+    slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
     found = []
     for number in slow[np.argsort(-every[slow], kind="stable")][:LISTED].tolist():
         parts = budgets.parts.items()
