@@ -15,16 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.tally import Tally
+from nsightpy.analysis.thresholds import APART, DEEP, DEVIATIONS, FEWEST, LEAST_SHARE, NARROWEST
 from nsightpy.frames import Floats, Ints
 from nsightpy.results.series import Bin, Durations
 
-DEEP = 0.5
-APART = float(np.log2(1.1))
-# What a mode holds at least: of all values, and in number.
-LEAST_SHARE, FEWEST = 0.02, 5
-# The least width of the smoothing, 3 %: finer steps are those of the timer.
-NARROWEST = float(np.log2(1.03))
-DEVIATIONS = 2.0
 _STEPS = 4  # of the grid in one width
 _POINTS = 20_000  # of the grid at most
 
@@ -95,7 +89,7 @@ def _width(logs: Floats, counts: Ints, number: int) -> float:
     spread = float(np.sqrt(np.average((logs - mean) ** 2, weights=counts)))
     middle = (_quantile(logs, counts, 0.75) - _quantile(logs, counts, 0.25)) / 1.349
     scale = min(spread, middle) if middle > 0 else spread
-    return float(max(NARROWEST, 0.9 * scale * number**-0.2))
+    return max(NARROWEST, float(0.9 * scale * number**-0.2))
 
 
 def _density(logs: Floats, counts: Ints, width: float) -> tuple[Floats, Floats]:
