@@ -33,7 +33,8 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
     if path.is_dir():
         files = [p for p in files if is_system_report(p)]
         if not files:
-            advice = f"{KINDS}."
+            deeper = _folder_below(path)
+            advice = f"{deeper} does." if deeper else f"{KINDS}."
             for command, fits in (("roofline", is_ncu_file), ("memory-usage", is_snapshot_file)):
                 if any(is_regular(file) and fits(file) for file in path.iterdir()):
                     advice = f"`nsightpy {command} {quote(str(path))}` reads it."
@@ -41,6 +42,14 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
     return latest_cycles(in_order(first_hand(files, NSYS_SUFFIXES)))
+
+
+def _folder_below(folder: Path) -> Path | None:
+    """The first folder below one that holds reports; what cannot be looked into is passed by."""
+    try:
+        return min((p.parent for p in folder.rglob("*") if is_system_report(p)), default=None)
+    except (OSError, RuntimeError):
+        return None
 
 
 def find_ncu_reports(given: str | Path) -> list[Path]:

@@ -92,9 +92,7 @@ def test_what_most_lanes_share_is_compared() -> None:
     period = np.arange(40) * 1_000_000
     starts, ends = (np.rint(times + period).astype(np.int64) for times in _job([0, 1, 0], 40, 2))
     kept = [slice(None), slice(3, None), slice(0, 15)]
-    began, ended = shared(
-        [(starts[lane, own], ends[lane, own]) for lane, own in enumerate(kept)], 20_000
-    )
+    began, ended = shared([(starts[lane, own], ends[lane, own]) for lane, own in enumerate(kept)])
     assert ended.shape == (3, 40)
     assert np.isnan(ended).sum(axis=1).tolist() == [0, 3, 25]
     assert ended[1, 5] - began[1, 5] == ends[1, 5] - starts[1, 5]
