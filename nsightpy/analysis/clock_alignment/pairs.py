@@ -31,6 +31,8 @@ from nsightpy.analysis.collectives.thresholds import (
     SIGNIFICANT,
     TIGHT_NS,
     TRIES,
+    UNLIKE,
+    VOTE_NS,
 )
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
@@ -130,6 +132,8 @@ def offset_between(a: Ends, b: Ends, guess_ns: float = 0.0) -> Line | None:
     for window in (FAR_NS, ANYWHERE_NS):
         lines = []
         for lane, other in product(moved.by_lane, b.by_lane):
+            if not len(lane) < UNLIKE * len(other) < UNLIKE**2 * len(lane):
+                continue
             line = _lane_line(lane, other, window)
             if line is not None:
                 lines.append((line, lane))
@@ -193,8 +197,8 @@ def _candidates(block: Ends, b: Ends, window: int) -> Floats:
     """Offsets worth a closer look: those for which most differences of ends vote."""
     differences = np.sort(np.concatenate([*_differences(block, b, window)]))
     offsets = []
-    for shift in (0, REACH_NS // 2):
-        votes_of = (differences + shift) // REACH_NS
+    for shift in (0, VOTE_NS // 2):
+        votes_of = (differences + shift) // VOTE_NS
         first = np.flatnonzero(np.diff(votes_of, prepend=votes_of[:1] - 1))
         votes = np.diff(first, append=len(votes_of))
         most = np.argsort(-votes, kind="stable")[:TRIES]

@@ -12,6 +12,9 @@ TIGHT_NS = 2_000
 # ns: ends farther apart are not of one collective (within a host 1 us, between two nodes 0.1 ms
 # before clocks are corrected: definitions, alignment of ranks); nor is a clock known better then.
 REACH_NS = 60_000
+# ns: differences of ends are counted in stretches of this length: jitter and drift do not part
+# them, and chance brings few together.
+VOTE_NS = 16_000
 # ns: clocks are first looked for within what NTP leaves (1 to tens of ms), then anywhere.
 FAR_NS = 200_000_000
 # ns per ns: what clocks of computers gain on each other at most.
@@ -27,6 +30,8 @@ SAME_BOOT_NS = 1_000_000_000
 LEAST_SHARED, PLENTY = 4, 24
 # Shares: of a lane's collectives its partner has this one or more; nearly all.
 LEAST_SHARE, NEARLY_ALL = 0.5, 0.8
+# Times: lanes of one group are not so many times as long as each other.
+UNLIKE = 3
 # Ends of a lane that are looked at to find its group; ends in a row that are unlike any others, and
 # instances of a communicator that the fit looks at: more would show nothing new.
 SAMPLE, ENOUGH = 64, 1_000
