@@ -29,16 +29,16 @@ def parse_time_ns(time: str | int) -> int:
     A fraction of a nanosecond is cut off. Raises UsageError when the text is no time, or one
     that no report can hold.
     """
-    text = time if isinstance(time, str) else str(Decimal(time))
-    match = _TIME.fullmatch(text)
     try:
+        text = time if isinstance(time, str) else str(Decimal(int(time)))
+        match = _TIME.fullmatch(text)
         if match is None:
             raise InvalidOperation
         value = Decimal(match[1]) * TIME_UNITS[match[2] or "ns"]
-    except (InvalidOperation, Overflow):
+    except (InvalidOperation, Overflow, OverflowError, ValueError):
         units = ", ".join(unit for unit in TIME_UNITS if unit.isascii())
         raise UsageError(
-            f"{text!r} is not a time: give nanoseconds, or a number with a unit ({units})"
+            f"{time!r} is not a time: give nanoseconds, or a number with a unit ({units})"
         ) from None
     if abs(value) > _LATEST_NS:
         raise UsageError(f"{text[:40]!r} is beyond every report: at most 2^62 ns, 146 years")

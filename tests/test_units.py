@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -42,6 +43,7 @@ LATEST = 2**62 - 1
         ("1800000000123.456789 ms", 1_800_000_000_123_456_789),
         ("0.3s", 300_000_000),
         ("4611686018427387903", LATEST),
+        (np.int64(LATEST), LATEST),
         # a fraction of a nanosecond is cut off
         ("1.9ns", 1),
         ("0.0015us", 1),

@@ -176,7 +176,8 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
     is_open = source != ParameterSource.COMMANDLINE and suffix.strip(".0123456789") != ""
     if is_drawn or (is_open and suffix not in (*tables, *TEXTS)):
         written = ", ".join(filter(None, (*tables, *command.suffixes, *TEXTS)))
-        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}")
+        other = "" if is_drawn else "; --format says what another name holds"
+        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}{other}")
 
 
 def say(note: str, options: Mapping[str, Any]) -> None:

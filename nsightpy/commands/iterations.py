@@ -18,7 +18,7 @@ from nsightpy.analysis.iterations.budgets import (
     slow_iterations,
 )
 from nsightpy.analysis.iterations.steady import EDGE, WARM_UP, Iterations
-from nsightpy.analysis.iterations.thresholds import LISTED
+from nsightpy.analysis.iterations.thresholds import MOST_RANKS
 from nsightpy.analysis.iterations.vocabulary import Batch, batches_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
@@ -218,7 +218,7 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
     for device in several:
         texts.setdefault(_spread_text(device), []).append(device)
-    if len(texts) <= LISTED:
+    if len(texts) <= MOST_RANKS:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
     counts = [len(device.steady) for device in several]
     medians = [float(np.median(device.budgets.duration[device.steady])) for device in several]
@@ -261,7 +261,7 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> Iterator[str]:
     slowest: dict[int, tuple[SlowIteration, DeviceIterations]] = {}
     for one, device in sorted(slow, key=lambda each: -each[0].ratio):
         slowest.setdefault(one.iteration, (one, device))
-    for one, device in [*slowest.values()][:LISTED]:
+    for one, device in [*slowest.values()][:MOST_RANKS]:
         length = format_time(int(device.budgets.duration[one.iteration]))
         yield (
             f"{_who([device])}, iteration {one.iteration}: {length}, {one.ratio:.2f} x the median; "

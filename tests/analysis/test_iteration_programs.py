@@ -430,6 +430,9 @@ def test_steps_in_a_warm_up_range_are_warm_up() -> None:
     program.run(named("benchmark", (10, forward()), "!"))
     assert program.found().phase == (WARM_UP,) * 5 + (STEADY,) * 10
     assert Program().run(TUNED).found().phase == (WARM_UP,) * 3 + (STEADY,) * 57
+    # where nothing but it was measured, it is what was measured
+    only = Program().run(named("warm-up", (12, named("step_{n}", forward(), "!")), "!")).found()
+    assert only.phase == (STEADY,) * 12
 
 
 def test_forward_backward_and_optimizer_ranges_are_one_step() -> None:

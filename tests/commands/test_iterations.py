@@ -233,6 +233,9 @@ def steps(durations: list[int]) -> Iterations:
         ([40, 100, 90, 110, 50], "e...."),
         ([100, 90, 40, 110, 30], "....."),
         ([100, 90, 80, 110, 30], "....e"),
+        # one of twenty later ones may be as slow
+        ([140] + [100] * 12 + [140] + [100] * 12, "." * 26),
+        ([150] * 7 + [100] * 25, "w" * 7 + "." * 25),
         # a run that never settles has no warm-up
         ([1000 - 20 * n for n in range(30)], "." * 30),
     ],

@@ -48,6 +48,11 @@ def test_kinds_of_work() -> None:
     assert gemm.slowest == 2
     assert gemm.total_max_ns == 1_200
     assert (gemm.instances_min, gemm.instances_max) == (50, 100)
+    # as much of everything is the same work, whatever a few small kernels do
+    small = {f"k{n}": (20, 20) for n in range(10)}
+    uneven = small | {f"k{n}": (26, 26) for n in range(4)}
+    slow = imbalance_of([{"gemm": (900, 900), **small}, {"gemm": (900, 1350), **uneven}])
+    assert slow.kinds == ((0, 1),)
     assert imbalance_of([]).kernels == ()
     assert imbalance_of([first]).kernels == ()
 

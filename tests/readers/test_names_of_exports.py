@@ -20,7 +20,13 @@ def strings(path: Path, count: int, first: int) -> Strings:
         f"INSERT INTO StringIds SELECT {first} + n, 'name ' || n FROM numbers"
     )
     whole = full(path / "full.sqlite").write()
-    made = changed(whole, path / "a.sqlite", ["DELETE FROM StringIds", insert])
+    statements = [
+        "DROP TABLE StringIds",
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)",
+        f"INSERT INTO StringIds VALUES ({first - 2}, NULL)",
+        insert,
+    ]
+    made = changed(whole, path / "a.sqlite", statements)
     return Strings(SqliteFile(made))
 
 

@@ -184,6 +184,11 @@ def test_encodings_of_redirected_output(encoding: str, tmp_path: Path) -> None:
         (f"==WARNING== No kernels were profiled.\n{PAGE}", "no results", "-k"),
         ("==ERROR== ERR_NVGPUCTRPERM - ...\n", "no `ncu --csv` page", "NVreg_Restrict"),
         (f"==ERROR== ERR_NVGPUCTRPERM - ...\n{PAGE}", "no results", "NVreg_Restrict"),
+        (
+            f"==ERROR== ERR_NVGPUCTRPERM\n==WARNING== No kernels were profiled.\n{PAGE}",
+            "no results",
+            "NVreg_Restrict",
+        ),
         ('"Process ID","Process Name","Host Name"\n"1","a","b"\n', "summary page", "page raw"),
     ],
 )

@@ -18,7 +18,7 @@ from nsightpy.analysis.collectives.thresholds import (
     PLENTY,
     SAMPLE,
     SMALL_DRIFT,
-    TRIES,
+    WINDOWS,
 )
 from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.mpi.functions import Mask
@@ -139,7 +139,7 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
 def _windows(conditions: Conditions, reference: Mask, most: float) -> tuple[Floats, Floats, Floats]:
     """The middles of windows of time; the bounds there by window (a row) and owner, of clocks that
     drift by `most` at most, infinite where conditions contradict each other."""
-    count = min(max(conditions.operations // PLENTY, 1), TRIES)
+    count = min(max(conditions.operations // PLENTY, 1), WINDOWS)
     edges = np.linspace(
         conditions.time.min(initial=0.0), conditions.time.max(initial=0.0), count + 1
     )

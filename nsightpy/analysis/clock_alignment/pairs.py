@@ -29,6 +29,7 @@ from nsightpy.analysis.collectives.thresholds import (
     PLENTY,
     REACH_NS,
     SIGNIFICANT,
+    SLOPE,
     TIGHT_NS,
     TRIES,
     UNLIKE,
@@ -255,7 +256,7 @@ def _corrections(distances: Floats, since: Ints, drifts: Floats | float) -> tupl
     early, late = distances[:, :third], distances[:, -third:]
     last = medians(late)
     rise = last - medians(early)
-    clear = np.abs(rise) > TRIES * medians(np.abs(late - last[:, None])) / third**0.5
+    clear = np.abs(rise) > SLOPE * medians(np.abs(late - last[:, None])) / third**0.5
     span = float(np.median(since[-third:]) - np.median(since[:third])) or np.inf
     clear &= (third >= LEAST_SHARED) & (np.abs(drifts + rise / span) <= MOST_DRIFT)
     more = np.where(clear, rise / span, 0.0)

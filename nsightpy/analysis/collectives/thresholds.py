@@ -35,9 +35,10 @@ UNLIKE = 3
 # Ends of a lane that are looked at to find its group; ends in a row that are unlike any others, and
 # instances of a communicator that the fit looks at: more would show nothing new.
 SAMPLE, ENOUGH = 64, 1_000
-# Offsets that are looked at closely; pairs of clocks after which two sets seem to share nothing;
-# stretches of a long capture.
+# Offsets that are looked at closely; pairs of clocks after which two sets seem to share nothing.
 TRIES = 8
+# Windows of a long capture, so that what lasts shows.
+WINDOWS = 8
 
 # --- What is beyond chance ---
 
@@ -47,6 +48,8 @@ HUBER = 1.5
 # Standard errors: of 250 to 400 clocks without drift one is given one by chance; ends that differ
 # by more (of standard deviations) are not of one group.
 SIGNIFICANT = 3.2
+# Median deviations: a slope that rises by more is one.
+SLOPE = 8.0
 # ns per ns: a drift is known to be none where one of 1 ppm would have been detected.
 SMALL_DRIFT = 1e-6
 # Share of a misfit, for one collective: groups in lockstep explain their ends so much better than

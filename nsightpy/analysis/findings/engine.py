@@ -54,7 +54,9 @@ def judge(job: JobEvidence) -> list[Finding]:
     found: list[Found] = []
     for rule in RULES:
         ids = {one.rule.id for one in found}
-        if rule.id not in ids and (one := _worst(rule, job, "startup-dominates" in ids)):
+        if rule.variant and rule.id in ids:
+            continue
+        if one := _worst(rule, job, "startup-dominates" in ids):
             found.append(one)
     captures = [rule.finding(job) for rule in CAPTURE_RULES if rule.text(job)]
     findings = [*captures, *_once(found)]

@@ -89,6 +89,7 @@ HOST_RULES = (
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
         fact=True,
+        variant=True,
     ),
     Rule(
         "host-gap",

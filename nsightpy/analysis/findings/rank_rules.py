@@ -40,6 +40,7 @@ RANK_RULES = (
         ),
         next="ranks",
         of="late",
+        variant=True,
     ),
     Rule(
         "imbalance",
@@ -60,6 +61,7 @@ RANK_RULES = (
         ),
         next="breakdown",
         least=MUST_SHARE,
+        variant=True,
     ),
 )
 COLLECTIVE_RULES = (

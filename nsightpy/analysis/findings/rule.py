@@ -70,8 +70,8 @@ class Rule:
     are one fact, which the first of the most severe rules tells. `saved` is the part of the time
     that mending usually gives back; it is no bound of a gain where the rule is about a `kernel`, or
     a `fact` (nothing to mend), or `bound` is False. `edit` is what a replay takes away. `pace`: it
-    is about the host's pace, which means little while code is loaded; `every`: of whole captures
-    and true of all devices. Of several rules with one id the first that is true is told.
+    is about the host's pace, which means little while code is loaded; `variant`: said only where no
+    rule above with its id is; `every`: of whole captures and true of all devices.
     """
 
     id: str
@@ -91,6 +91,7 @@ class Rule:
     saved: float = 1.0
     pace: bool = False
     fact: bool = False
+    variant: bool = False
     every: bool = False
     kernel: bool = False
 

@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import (
-    LISTED,
+    MOST_SLOW,
     REPEATS,
     SLOW_DEVIATIONS,
     SLOW_SHARE,
@@ -76,7 +76,7 @@ def slow_iterations(steady: Ints, budgets: IterationBudgets) -> list[SlowIterati
     deviation = float(np.median(np.abs(every[steady] - median)))
     slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
     found = []
-    for number in slow[np.argsort(-every[slow], kind="stable")][:LISTED].tolist():
+    for number in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
         parts = budgets.parts.items()
         grew, part = max(
             (int(part[number] - np.median(part[steady])), name) for name, part in parts

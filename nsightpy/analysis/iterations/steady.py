@@ -24,15 +24,15 @@ from nsightpy.analysis.iterations.steps import (
     range_groups,
 )
 from nsightpy.analysis.iterations.thresholds import (
-    ABOUT,
     CLOSE,
     FEW,
     LISTED,
     LOOKED_AT,
     MOST,
-    NEARLY_ALL,
     REPEATS,
     SLOWER,
+    USUALLY,
+    WARMING,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
 from nsightpy.frames import Frame, Ints
@@ -186,10 +186,12 @@ def _phased(chosen: Level, groups: Sequence[RangeGroup]) -> Iterations:
     compute = chosen.sums(np.where(is_communication(work.name), 0, work.spent))
     phase = np.full(len(chosen), STEADY, dtype=object)
     phase[_edges(chosen, compute)] = EDGE
+    warm = np.zeros(len(chosen), dtype=np.bool_)
     for group in groups:
         if group.role is Role.WARM_UP:
-            warm = owner_of(group.start, group.end, chosen.issued) >= 0
-            phase[warm & (phase == STEADY)] = WARM_UP
+            warm |= (owner_of(group.start, group.end, chosen.issued) >= 0) & (phase == STEADY)
+    if not warm.all():
+        phase[warm] = WARM_UP
     whole = np.flatnonzero(phase == STEADY)
     phase[whole[: _warming(chosen, compute, whole)]] = WARM_UP
     windows = (chosen.source, chosen.start, chosen.end, chosen.launches)
@@ -208,10 +210,10 @@ def _warming(chosen: Level, compute: Ints, whole: Ints) -> int:
     slack = SLOWER if len(whole) >= FEW else CLOSE
     slow: NDArray[np.bool_] = np.zeros(len(whole), dtype=np.bool_)
     for figure in (chosen.end - chosen.start, compute):
-        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], NEARLY_ALL, method="higher"))
+        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], USUALLY, method="higher"))
         slow |= figure[whole] > (1 + slack) * usual
     first = int(np.argmin(slow))
-    return first if first <= max(REPEATS, ABOUT * len(whole)) else 0
+    return first if first <= max(REPEATS, WARMING * len(whole)) else 0
 
 
 def _edges(chosen: Level, compute: Ints) -> list[int]:
@@ -228,7 +230,7 @@ def _edges(chosen: Level, compute: Ints) -> list[int]:
     edges = [
         number
         for number in (0, last)
-        if chosen.launches[number] < NEARLY_ALL * usual
+        if chosen.launches[number] < USUALLY * usual
         or compute[number] < least
         or (short and not number)
     ]

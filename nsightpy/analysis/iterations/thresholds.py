@@ -41,8 +41,13 @@ UNLIKE = 4.0
 # Share by which a first iteration is longer than nearly all later ones: clocks and caches vary by
 # 1 %, the first of settled programs by less than 2 %.
 SLOWER = 0.02
+# Part of the later iterations that are nearly all of them: one of twenty may be slow.
+USUALLY = 0.95
+# Share of the iterations: where more of them (and more than three) are longer at first, the run
+# never settles and has no warm-up.
+WARMING = 0.25
 # Iterations that stand out: share of the median and median deviations above it. 5 % is what people
 # look into; 4.45 are three standard deviations of a normal distribution, which one of 700 passes.
 SLOW_SHARE, SLOW_DEVIATIONS = 0.05, 4.45
-# Levels, slow iterations, and ranks one by one, that are listed for people.
-LISTED = 4
+# Levels, slow iterations of a device, and ranks one by one, that are listed for people.
+LISTED, MOST_SLOW, MOST_RANKS = 6, 3, 4

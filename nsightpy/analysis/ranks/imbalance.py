@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.collectives.thresholds import NEARLY_ALL
-from nsightpy.analysis.ranks.thresholds import DIFFERENT
+from nsightpy.analysis.ranks.thresholds import DIFFERENT, FEW_KERNELS, SAME_AMOUNT, SAME_FACTOR
 from nsightpy.frames import Ints
 
 
@@ -106,11 +105,13 @@ def _same_work(own: Ints, other: Ints) -> bool:
         return False
     both = (own > 0) & (other > 0)
     own, other = own[both], other[both]
-    usual, most = float(np.median(other / own)), 1.0 - NEARLY_ALL
+    usual = float(np.median(other / own))
+    if 1 / SAME_AMOUNT <= usual <= SAME_AMOUNT:
+        return True
     # A capture may begin or end within an iteration: one iteration's kernels more or less.
     iterations = np.sort(own)[len(own) // 10]
-    odd = np.abs(other - usual * own) > np.maximum(most * usual * own, own / iterations)
-    return bool(odd.mean() <= most)
+    odd = np.abs(other - usual * own) > np.maximum(SAME_FACTOR * usual * own, own / iterations)
+    return bool(odd.mean() <= FEW_KERNELS)
 
 
 def _amounts(counts: Ints) -> list[float]:

@@ -11,13 +11,12 @@ from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.collectives.thresholds import (
     LEAST_SHARE,
     LEAST_SHARED,
-    SIGNIFICANT,
     TIGHT_NS,
 )
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
 from nsightpy.analysis.ranks.own_work import work_segments_of
 from nsightpy.analysis.ranks.stages import peer_rows, point_to_point
-from nsightpy.analysis.ranks.thresholds import MATERIAL, MOSTLY_LAST
+from nsightpy.analysis.ranks.thresholds import BEYOND_CHANCE, MATERIAL, MOSTLY_LAST
 from nsightpy.frames import Floats, Ints
 
 
@@ -134,7 +133,7 @@ def _observed(alignment: Alignment, rows: Ints) -> int:
 
 
 def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mask:
-    """Which units are marked more often than by chance; rows by unit and time.
+    """Which units are marked more often than the unluckiest by chance; rows by unit and time.
 
     Slowness lasts, and a run of the same rank proves less than as many separate times: so it must
     be marked in most of each third of its rows as well.
@@ -145,7 +144,8 @@ def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mas
     place = np.arange(len(unit)) - (np.cumsum(counted) - counted)[unit]
     third = (3 * unit + 3 * place // counted[unit]).astype(np.int32)
     thirds = _share(third, marked, 3 * units).reshape(-1, 3)
-    beyond_chance: Mask = (beyond > SIGNIFICANT * spread) & (thirds > LEAST_SHARE).all(axis=1)
+    least = (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
+    beyond_chance: Mask = (beyond > least) & (thirds > LEAST_SHARE).all(axis=1)
     return beyond_chance
 
 

@@ -135,11 +135,7 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
-        if speed.leading_stall is None:
-            return "Try more work in flight: independent instructions, more warps."
-        reason, share = speed.leading_stall
-        why = f" ({_STALLS[reason]})" if reason in _STALLS else ""
-        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
+        return _latency_advice(speed)
     near_memory = kind == sol.HIGH and _mostly_memory(speed)
     if kind == sol.MEMORY or (near_memory and speed.busiest in ("L1", "L2")):
         return _MEMORY_ADVICE.get(speed.busiest, _LESS_TRAFFIC)
@@ -153,6 +149,20 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.COMPUTE:
         return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
     return "Gains need both less work and less traffic." if kind == sol.BALANCED else ""
+
+
+def _latency_advice(speed: SpeedOfLight) -> str:
+    if stall := speed.leading_stall:
+        reason, share = stall
+        hint = _STALLS.get(reason)
+        why = f" ({hint})" if hint else ""
+        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
+    theoretical, achieved = speed.theoretical_occupancy_pct, speed.achieved_occupancy_pct
+    if theoretical is not None and theoretical < 50 and speed.limiters:
+        return f"Occupancy is capped at {theoretical:.0f} % by {' and '.join(speed.limiters)}."
+    if theoretical is not None and achieved is not None and theoretical - achieved > 10:
+        return f"Occupancy is {achieved:.0f} % of possible {theoretical:.0f} %: balance the blocks."
+    return "Try more work in flight: independent instructions, more warps."
 
 
 def _percent(value: float | None) -> str:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 
 from nsightpy.analysis.roofline.readings import LANES, VOLTA, Rate, Readings
+from nsightpy.analysis.thresholds import MATERIAL
 
 # The letter of the counters, and what one instruction does: of half2 two.
 _SCALARS = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
@@ -124,7 +125,7 @@ def _path_work(
     reach, remark = max((_peak(r, path[0]) or 0.0 for path in used), default=0.0), ""
     if sparse:
         remark = f"{kind} uses structured sparsity; its roof is the sparse peak."
-    elif peak and 0 < reach < peak:
+    elif peak and 0 < reach < (1 - MATERIAL) * peak:
         ops = ", ".join(sorted({path["op"] for path in used if path["op"]}))
         remark = (
             f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "

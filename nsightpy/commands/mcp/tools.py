@@ -96,7 +96,7 @@ class Tool:
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""
         schema = self.input_schema
-        for name in arguments.keys() - schema["properties"].keys():
+        for name in sorted(arguments.keys() - schema["properties"].keys()):
             close = difflib.get_close_matches(name, schema["properties"], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise UsageError(f"{self.name} takes no {name}{hint}")

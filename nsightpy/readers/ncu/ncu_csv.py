@@ -152,7 +152,7 @@ def _nothing(path: Path, text: str, *, has_header: bool) -> ReportError:
     """Why a file has no results."""
     advice = _PERMISSION if "ERR_NVGPUCTRPERM" in text else _RAW
     if has_header:
-        if "No kernels were profiled" in text:
+        if advice == _RAW and "No kernels were profiled" in text:
             advice = "ncu says that no kernel matched; check its -k and --nvtx-include."
         return ReportError(path, "has a header but no results", advice)
     if any(SUMMARY.match(line) for line in text.splitlines()):

@@ -7,7 +7,7 @@ the capture did not produce gives the empty frame.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ class Strings:
         if texts is None:
             texts = {}
             for start in range(0, len(asked), _CHUNK):
-                texts |= self._texts(sa.column("id").in_(asked[start : start + _CHUNK]))
+                texts |= _texts(self._rows(sa.column("id").in_(asked[start : start + _CHUNK])))
         names = (
             texts[i] if i in texts else _NO_IDS.get(i, f"[name {i} is not in the export]")
             for i in asked
@@ -56,22 +56,28 @@ class Strings:
         """The strings that begin with one of these prefixes in any case, by id."""
         patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
         begins = (sa.column("value").like(pattern, escape="\\") for pattern in patterns)
-        return self._texts(sa.or_(sa.false(), *begins))
+        return _texts(self._rows(sa.or_(sa.false(), *begins)))
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
-        return self._texts(sa.column("value").in_(sorted(texts)))
+        return _texts(self._rows(sa.column("value").in_(sorted(texts))))
 
     @cached_property
     def _few(self) -> dict[int, str] | None:
         """All strings, where they are few enough to be read at once."""
-        texts = self._texts(sa.true(), _FEW + 1)
-        return None if len(texts) > _FEW else texts
+        rows = self._rows(sa.true(), _FEW + 1)
+        return None if len(rows) > _FEW else _texts(rows)
 
-    def _texts(self, where: sa.ColumnElement[bool], limit: int | None = None) -> dict[int, str]:
-        """Strings by id; none where the export has no table of them."""
-        rows = self._file.values("StringIds", ("id",), ("value",), where, limit)
-        return {i: text for i, text in rows if i is not None and text is not None}
+    def _rows(
+        self, where: sa.ColumnElement[bool], limit: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Ids and strings; none where the export has no table of them."""
+        return list(self._file.values("StringIds", ("id",), ("value",), where, limit))
+
+
+def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
+    """Strings by id."""
+    return {i: text for i, text in rows if i is not None and text is not None}
 
 
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.

@@ -225,7 +225,10 @@ def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[Note]:
 
 def _is_merged(calls: Frame) -> bool:
     """Whether processes share correlation ids: which of them launched is not known then."""
-    pairs, _ = distinct_pairs(calls.ints("correlation_id"), calls.ints("pid"))
+    pids = calls.ints("pid")
+    if len(pids) == 0 or pids.min() == pids.max():
+        return False
+    pairs, _ = distinct_pairs(calls.ints("correlation_id"), pids)
     ids = [correlation for correlation, _ in pairs if correlation]
     return len(set(ids)) < len(ids)
 
