@@ -7,6 +7,7 @@ of one name but for numbers in it are the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -177,13 +178,18 @@ def _judged(level: Level, passes: Sequence[RangeGroup], layered: bool) -> Level:
     return replace(level, evidence=0 if why else evidence + bool(level.role), why=why)
 
 
+def _in_each(level: Level, names: re.Pattern[str]) -> bool:
+    """Whether kernels of such names run in nearly every unit, and are few of all."""
+    found = level.sums(level.work.named(names))
+    return bool((found > 0).mean() >= MOSTLY and found.sum() < MOST * level.launches.sum())
+
+
 def _of_network(level: Level, passes: Sequence[RangeGroup]) -> tuple[int, str]:
     """The evidence that the units of a neural network are no layers."""
-    updates = level.sums(level.work.named(vocabulary.OPTIMIZER))
-    if (updates > 0).mean() >= MOSTLY and updates.sum() < MOST * level.launches.sum():
+    if _in_each(level, vocabulary.OPTIMIZER):
         return SUREST, ""
     full = level.coverage >= MOSTLY
-    if full and _repeats(level.usual):
+    if full and (_in_each(level, vocabulary.ONCE) or _repeats(level.usual)):
         return SURE, ""
     for group in passes:
         owner = owner_of(group.start, group.end, level.issued)

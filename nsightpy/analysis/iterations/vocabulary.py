@@ -95,6 +95,12 @@ PRODUCT = re.compile(
 ATTENTION = re.compile(r"attention|flash|fmha|mha_|(?:layer|rms)_?norm|rsqrt|rotary", re.I)
 # Those that update parameters, which a training step does once.
 OPTIMIZER = re.compile(r"(?<!h)adam|multi_tensor_apply|(?<![a-z])sgd|_foreach|lamb_", re.I)
+# Those that come once a pass, not once a layer: loss, embedding, sampling; and graphs.
+ONCE = re.compile(
+    r"cross_?entropy|_loss|argmax|multinomial|(?<!rotary_)(?<!rotary)embedding|indexSelect"
+    r"|^CUDA graph",
+    re.IGNORECASE,
+)
 # What vLLM and SGLang call their steps: execute_NEW_context_N(...)_generation_M(...),
 # step[DECODE bs=32], step[EXTEND bs=1 toks=888]; a context request is a prefill.
 _VLLM = re.compile(r"execute_(?:(\d+)_)?context_(\d+)\(([^)]*)\)_generation_(\d+)\(([^)]*)\)")
