@@ -252,7 +252,7 @@ PROGRAMS: dict[str, tuple[int, tuple[Part, ...]]] = {
     ),
     "passes told by their loss alone": (
         30,
-        ((30, "embedding_kernel:20 ampere_sgemm_tn:90 relu:10 ampere_sgemm_nn:80 cross_entropy:8"),),
+        ((30, "embedding:20 ampere_sgemm_tn:90 relu:10 ampere_sgemm_nn:80 cross_entropy:8"),),
     ),
     "passes whose first launches were lost": (6, (lost_launches,)),
     "warm-up steps of their own name": (
