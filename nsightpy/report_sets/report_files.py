@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -31,17 +31,24 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
     if files is None:
         return {path: 0}
     if path.is_dir():
-        files = [p for p in files if is_system_report(p)]
-        if not files:
-            deeper = _folder_below(path)
-            advice = f"{deeper} does." if deeper else f"{KINDS}."
-            for command, fits in (("roofline", is_ncu_file), ("memory-usage", is_snapshot_file)):
-                if any(is_regular(file) and fits(file) for file in path.iterdir()):
-                    advice = f"`nsightpy {command} {quote(str(path))}` reads it."
-            raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
+        reports = [p for p in files if is_system_report(p)]
+        if not reports:
+            problem = "holds no Nsight Systems report and no PyTorch trace"
+            raise ReportError(path, problem, _instead(path, files))
+        files = reports
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
     return latest_cycles(in_order(first_hand(files, NSYS_SUFFIXES)))
+
+
+def _instead(folder: Path, files: Sequence[Path]) -> str:
+    """What to do with a folder without reports that holds these files."""
+    regular = [file for file in files if is_regular(file)]
+    for command, fits in (("memory-usage", is_snapshot_file), ("roofline", is_ncu_file)):
+        if any(map(fits, regular)):
+            return f"`nsightpy {command} {quote(str(folder))}` reads it."
+    deeper = _folder_below(folder)
+    return f"{deeper} does." if deeper else f"{KINDS}."
 
 
 def _folder_below(folder: Path) -> Path | None:

@@ -72,7 +72,7 @@ class Strings:
         self, where: sa.ColumnElement[bool], limit: int | None = None
     ) -> list[tuple[Any, ...]]:
         """Ids and strings; none where the export has no table of them."""
-        return list(self._file.values("StringIds", ("id",), ("value",), where, limit))
+        return self._file.values("StringIds", ("id",), ("value",), where, limit)
 
 
 def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
