@@ -16,7 +16,7 @@ from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steps import iteration_numbers
 from nsightpy.report_sets.opening import AnyPaths, split_by_tool
-from nsightpy.report_sets.rank_frames import clock_aligned, ranked
+from nsightpy.report_sets.rank_set import clock_aligned, ranked
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, texts
 

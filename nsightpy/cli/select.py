@@ -14,7 +14,7 @@ from nsightpy.cli.options import DeclaredCommand, arguments_of
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import SCRIPT_KINDS
 from nsightpy.errors import UsageError
-from nsightpy.report_sets.report_files import is_nsys_name
+from nsightpy.reports.opening import is_nsys_name
 
 APPLICATION = "nsightpy.application"
 

@@ -16,7 +16,7 @@ from nsightpy.output.frame_files import FORMATS, write_frames
 from nsightpy.query import Common, Option, Question, Request, Scope, SystemReport, answer
 from nsightpy.query.command import command
 from nsightpy.report_sets.opening import Paths
-from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked
+from nsightpy.report_sets.rank_set import ProcessClock, clock_aligned, ranked
 from nsightpy.results import Field, Row, Table
 from nsightpy.results.notes import texts
 

@@ -195,6 +195,20 @@ class Frame(Mapping[str, ColumnData]):
         return cls({column.name: blank(column, rows) for column in schema.columns})
 
     @classmethod
+    def of_rows(cls, schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
+        """The frame of rows that have their values in the order of the schema's columns."""
+        by_column = zip(*rows, strict=True) if rows else [()] * len(schema.columns)
+        columns: dict[str, ColumnData] = {}
+        for column, values in zip(schema.columns, by_column, strict=True):
+            if column.kind == "label":
+                columns[column.name] = Labels.of(map(str, values))
+            elif column.kind == "float":
+                columns[column.name] = np.asarray(values, dtype=np.float64)
+            else:
+                columns[column.name] = np.asarray(values, dtype=np.int64)
+        return cls(columns)
+
+    @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:
         """The rows of frames with the same columns, one after the other."""
         if len(frames) == 1:

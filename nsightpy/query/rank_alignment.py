@@ -23,8 +23,7 @@ from nsightpy.analysis.mpi.matching import CALL_COLUMNS
 from nsightpy.analysis.work_graph.job_work import MEETING_COLUMNS
 from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.scope import Scope
-from nsightpy.report_sets.rank_frames import zero_of
-from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet, zero_of
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value, rank_order
 from nsightpy.units import group_text

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nsightpy.errors import memory_left
 from nsightpy.frames import ColumnData, Ints, Labels, constant
+
+T = TypeVar("T")
 
 BATCH_ROWS = 65_536
 # The driver ends the process where there is no memory: for its libraries, for the stack of each
@@ -115,24 +117,24 @@ def _int64(array: Any) -> Ints:
     return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)
 
 
-def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float) -> None:
-    """Do all parts of some work side by side, and raise the first exception of any.
+def in_threads(work: Callable[[int], T], count: int, seconds: float) -> list[T]:
+    """What all parts of some work return, done side by side; the first exception is raised.
 
     Raises TimeoutError where they take more of the processor: nobody waits for the threads then,
     which end with the process at the latest. Signals are handled meanwhile.
     """
-    outcomes: list[BaseException | None] = []
+    results: dict[int, T] = {}
+    failures: list[BaseException] = []
 
     def do_part(part: int) -> None:
         try:
-            work(part)
-            outcomes.append(None)
+            results[part] = work(part)
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            outcomes.append(error)
+            failures.append(error)
 
-    end = time.process_time() + seconds * len(parts)
+    end = time.process_time() + seconds * count
     threads = []
-    for part in parts:
+    for part in range(count):
         thread = threading.Thread(target=do_part, args=(part,), daemon=True)
         left = memory_left()
         try:
@@ -143,11 +145,12 @@ def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float
         except RuntimeError:  # no more threads, or no memory for one: this one does it
             do_part(part)
     for thread in threads:
-        while thread.is_alive() and not any(outcomes):
+        while thread.is_alive() and not failures:
             if time.process_time() > end:
                 raise TimeoutError(f"took more than {seconds} s of processor time")
             thread.join(_TICK_S)
-    for failed in filter(None, outcomes):
-        raise failed
-    if len(outcomes) < len(parts):
+    if failures:
+        raise failures[0]
+    if len(results) < count:
         raise MemoryError("a thread ended without a word")
+    return [results[part] for part in range(count)]

@@ -68,11 +68,6 @@ def _limit(variable: str, read: Callable[[str], T | None], wanted: str) -> T | N
     return limit
 
 
-def too_long(seconds: float) -> str:
-    """What is said of a query that took more than it may."""
-    return f"took more than {seconds:,.0f} s of processor time"
-
-
 def most(variable: str, otherwise: int) -> int:
     """A limit that counts: what its variable says. Raises UsageError where that is no number."""
 
@@ -91,20 +86,6 @@ def check_count(path: object, variable: str, count: int) -> None:
         raise ReportError(path, problem, advice)
 
 
-def summable(values: Ints) -> NDArray[np.bool_] | None:
-    """Mask of the lengths or sizes (none below 0) that no sum can overflow by; None for all.
-
-    Where all together are beyond GREATEST_SUM, no single one can be more than its share of it.
-    """
-    rows = len(values)
-    if rows == 0 or rows * int(values.max()) <= GREATEST_SUM:
-        return None
-    if float(values.sum(dtype=np.float64)) <= GREATEST_SUM:
-        return None
-    fine: NDArray[np.bool_] = values <= GREATEST_SUM // rows
-    return fine
-
-
 CHECKED = ("start_ns", "end_ns", "bytes")
 
 
@@ -119,9 +100,10 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], dict[str, int]]:
             kept[rows] = False
 
     def leave_out_beyond(lengths: Ints, lack: str) -> None:
-        fine = summable(np.where(kept, lengths, 0))
-        if fine is not None:
-            leave_out(~fine, lack)
+        """Where all together are beyond GREATEST_SUM, those of more than their share of it."""
+        left = np.where(kept, lengths, 0)
+        if float(left.sum(dtype=np.float64)) > GREATEST_SUM:
+            leave_out(left > GREATEST_SUM // len(left), lack)
 
     given = {name: frame.ints(name) for name in CHECKED if name in frame}
     for name, values in given.items():
@@ -202,22 +184,21 @@ class QueryWatch:
     SQLite.
     """
 
-    def __init__(self, file_bytes: int) -> None:
-        self._seconds = query_seconds(file_bytes)
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self.begin()
 
     def begin(self) -> None:
         """A query begins now."""
         self._end = time.thread_time() + self._seconds
         self.interruption: BaseException | None = None
-        self.exceeded = ""
+        self.exceeded = False
 
     def __call__(self) -> int:
         """1 ends the query."""
         try:
-            if time.thread_time() > self._end:
-                self.exceeded = too_long(self._seconds)
-            return 1 if self.exceeded else 0
+            self.exceeded |= time.thread_time() > self._end
+            return int(self.exceeded)
         except BaseException as error:  # noqa: BLE001 - raised again once SQLite has returned
             self.interruption = error
             return 1

@@ -4,9 +4,7 @@ how rows are numbered; what keeps SQLite from reading a file, as messages."""
 from __future__ import annotations
 
 import importlib
-import itertools
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,32 +23,45 @@ else:
 
     sa = _OnFirstUse()
 
-__all__ = ["check_lock", "damaged", "explained", "row_number", "row_ranges", "sa"]
+__all__ = ["check_lock", "damaged", "explained", "row_number", "sa"]
 ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 
 
-def explained(path: Path, error: Exception) -> ReportError:
+_CAUSES = (
+    (
+        ("locked", "busy"),
+        "is locked by another program",
+        "wait until nsys has finished writing it, or copy the file and read the copy.",
+    ),
+    (
+        ("malformed", "not a database", "encrypted"),
+        "is damaged (SQLite cannot read it)",
+        "copy or export it again.",
+    ),
+    (("unable to open",), "cannot be opened", "check that it exists and may be read."),
+    (  # SQLite would undo what the journal holds
+        ("readonly",),
+        "a change that was not finished waits in {name}-journal",
+        "let its writer end, or export it again.",
+    ),
+)
+
+
+def explained(path: Path, error: Exception | str) -> ReportError:
     """What SQLite says of a file, with what to do about it."""
     text = str(error)
-    if "locked" in text or "busy" in text:
-        advice = "wait until nsys has finished writing it, or copy the file and read the copy."
-        return ReportError(path, "is locked by another program", advice)
-    if "malformed" in text or "not a database" in text or "encrypted" in text:
-        return damaged(path)
-    if "unable to open" in text:
-        return ReportError(path, "cannot be opened", "check that it exists and may be read.")
-    if "readonly" in text:  # SQLite would undo what the journal holds
-        problem = f"a change that was not finished waits in {path.name}-journal"
-        return ReportError(path, problem, "let its writer end, or export it again.")
+    for words, problem, advice in _CAUSES:
+        if any(word in text for word in words):
+            return ReportError(path, problem.format(name=path.name), advice)
     first_line = text.splitlines()[0] if text else type(error).__name__
     return ReportError(path, f"SQLite says: {first_line}")
 
 
 def damaged(path: Path) -> ReportError:
     """What is said of a file that SQLite cannot read."""
-    return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
+    return explained(path, "malformed")
 
 
 def check_lock(path: Path, uri: str) -> None:
@@ -75,12 +86,3 @@ def row_number(table: sa.TableClause) -> sa.ColumnElement[int]:
     """The number of a row, by a name that is none of the table's columns."""
     taken = {column.name.lower() for column in table.c}
     return sa.literal_column(next((n for n in ROW_NUMBERS if n not in taken), "no_row_number"))
-
-
-def row_ranges(
-    query: sa.Select[Any], rowid: sa.ColumnElement[int], first: int, last: int, parts: int
-) -> Iterator[Any]:
-    """A query for each of so many ranges of row numbers."""
-    edges = [first + (last + 1 - first) * part // parts for part in range(parts + 1)]
-    for low, high in itertools.pairwise(edges):
-        yield query.where(rowid >= low, rowid < high)

@@ -35,9 +35,8 @@ from nsightpy.readers.limits import (
     most,
     query_seconds,
     threads_in_memory,
-    too_long,
 )
-from nsightpy.readers.sql import check_lock, damaged, explained, row_number, row_ranges, sa
+from nsightpy.readers.sql import check_lock, damaged, explained, row_number, sa
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
@@ -71,11 +70,9 @@ class SqliteFile:
     def __init__(self, path: Path, threads: int | None = None) -> None:
         self.path = path
         self.threads = threads or READING_THREADS
-        self._bounds: dict[str, tuple[int, int] | None] = {}
-        self._bytes = file_size(path)
-        self._seconds = query_seconds(self._bytes)
-        self._most_rows = most(ROWS, self._bytes)
-        self._watch = QueryWatch(self._bytes)
+        self._seconds = query_seconds(file_size(path))
+        self._most_rows = most(ROWS, file_size(path))
+        self._watch = QueryWatch(self._seconds)
         check_file(path)
         with self._errors():
             check_lock(path, self._uri("cache=private"))
@@ -140,25 +137,17 @@ class SqliteFile:
             raise self._too_many_rows()
         return rows
 
-    def _too_many_rows(self) -> ReportError:
-        problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
-        return ReportError(self.path, problem, f"{ROWS} allows more.")
-
-    def row_bounds(self, name: str) -> tuple[int, int] | None:
+    def row_bounds(self, table: sa.TableClause) -> tuple[int, int] | None:
         """First and last row number of a table; None when it has no rows, or no row numbers."""
-        if name not in self._bounds:
-            table = self.tables[name]
-            assert table is not None
-            rowid = row_number(table)
-            ends = (sa.select(f(rowid)).select_from(table) for f in (sa.func.min, sa.func.max))
-            try:
-                low, high = self.rows(sa.select(*(end.scalar_subquery() for end in ends)))[0]
-            except ReportError:  # some tables have no row numbers
-                low = high = None
-            if low is not None and low > high:  # a tree whose pages are not in order
-                raise damaged(self.path)
-            self._bounds[name] = None if low is None else (int(low), int(high))
-        return self._bounds[name]
+        rowid = row_number(table)
+        ends = (sa.select(f(rowid)).select_from(table) for f in (sa.func.min, sa.func.max))
+        try:
+            low, high = self.rows(sa.select(*(end.scalar_subquery() for end in ends)))[0]
+        except ReportError:  # some tables have no row numbers
+            return None
+        if low is not None and low > high:  # a tree whose pages are not in order
+            raise damaged(self.path)
+        return None if low is None else (int(low), int(high))
 
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
@@ -170,7 +159,7 @@ class SqliteFile:
         selected = list(query.selected_columns)
         names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
-        bounds = None if split is None else self.row_bounds(split.name)
+        bounds = None if split is None else self.row_bounds(split)
         span = bounds[1] + 1 - bounds[0] if bounds else None
         if span is not None and span <= FEW_ROWS:
             try:
@@ -183,26 +172,27 @@ class SqliteFile:
         threads = threads_in_memory(self.path, useful, *memory)
         queries = [query]
         if split is not None and bounds is not None and threads > 1:
-            queries = list(row_ranges(query, row_number(split), *bounds, threads))
-        found: dict[int, dict[str, list[ColumnData]]] = {}
+            rowid, rows = row_number(split), bounds[1] + 1 - bounds[0]
+            edges = [bounds[0] + rows * part // threads for part in range(threads + 1)]
+            ranges = itertools.pairwise(edges)
+            queries = [query.where(rowid >= low, rowid < high) for low, high in ranges]
         stop = threading.Event()
 
-        def read(part: int) -> None:
+        def read(part: int) -> dict[str, list[ColumnData]]:
             with batches(self._uri("immutable=1"), compile_sql(queries[part])) as arrived:
-                found[part] = columns_of_batches(names, texts, self._bounded(arrived, stop))
+                return columns_of_batches(names, texts, self._bounded(arrived, stop))
 
         with self._errors():
             try:
-                in_threads(read, range(len(queries)), self._seconds)
+                parts = in_threads(read, len(queries), self._seconds)
             except TimeoutError:
-                raise self._too_much(too_long(self._seconds)) from None
+                raise self._too_slow() from None
             except (NotIntegersError, OSError) as error:
                 if isinstance(error, OSError) and _MISMATCH not in str(error):
                     raise
                 raise self._not_integers(query) from None
             finally:
                 stop.set()
-        parts = [found[part] for part in sorted(found)]
         return {name: joined([each for part in parts for each in part.pop(name)]) for name in names}
 
     def _not_integers(self, query: Query) -> ReportError:
@@ -224,10 +214,15 @@ class SqliteFile:
         problem = f"is damaged: {table}.{column} holds a {found} where a whole number belongs"
         return ReportError(self.path, problem, "export it again.")
 
-    def _too_much(self, exceeded: str) -> ReportError:
-        problem = f"is damaged or very slow to read: a query {exceeded}"
+    def _too_slow(self) -> ReportError:
+        took = f"took more than {self._seconds:,.0f} s of processor time"
+        problem = f"is damaged or very slow to read: a query {took}"
         advice = "copy it to a fast local disk, or set NSIGHTPY_QUERY_SECONDS to allow more."
         return ReportError(self.path, problem, advice)
+
+    def _too_many_rows(self) -> ReportError:
+        problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
+        return ReportError(self.path, problem, f"{ROWS} allows more.")
 
     def _bounded(self, arrived: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
@@ -249,7 +244,7 @@ class SqliteFile:
     def _connection(self) -> sqlite3.Connection:
         uri = self._uri("immutable=1")
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        connection.text_factory = _text
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.set_progress_handler(self._watch, STEPS_BETWEEN)
@@ -268,7 +263,7 @@ class SqliteFile:
             if "interrupted" in str(error):
                 if not self._watch.exceeded:
                     raise self._watch.was_interrupted from None
-                raise self._too_much(self._watch.exceeded) from None
+                raise self._too_slow() from None
             raise explained(self.path, error) from error
         except UnicodeDecodeError as error:
             # what SQLite says of a damaged schema quotes it
@@ -283,9 +278,4 @@ def compile_sql(query: Query) -> str:
     """The SQL text of a query, values written into it."""
     from sqlalchemy.dialects import sqlite
 
-    compiled = query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
-    return str(compiled)
-
-
-def _text(raw: bytes | str) -> str:
-    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    return str(query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))

@@ -10,23 +10,26 @@ from typing import Any, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.nsys.identity import rank_expression
-from nsightpy.readers.tools.file_check import is_regular, resolved
-from nsightpy.readers.torch.snapshot import is_snapshot_file
+from nsightpy.readers.tools.file_check import NSYS_SUFFIXES, is_regular, resolved
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_files import (
     files_of,
     find_ncu_reports,
     find_snapshots,
     first_hand,
-    is_no_report,
-    is_system_report,
     natural,
     reports_behind,
 )
 from nsightpy.report_sets.report_set import SKIP, Progress, ReportSet
-from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
-from nsightpy.reports.one_file import MemorySnapshot, NcuReport, OneFile, is_ncu_file, name_ranks
-from nsightpy.reports.opening import open_report
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport, WholeFile, name_ranks
+from nsightpy.reports.opening import (
+    is_ncu_file,
+    is_no_report,
+    is_snapshot_file,
+    is_system_report,
+    open_report,
+)
 from nsightpy.reports.system import SystemReport
 
 Paths: TypeAlias = str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]
@@ -126,7 +129,7 @@ def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
 
 
 NcuPaths: TypeAlias = str | Path | NcuReport | Iterable[str | Path | NcuReport]
-F = TypeVar("F", bound=OneFile)
+F = TypeVar("F", bound=WholeFile)
 
 
 def open_ncu_reports(
@@ -192,18 +195,13 @@ def split_by_tool(
     systems: list[str | Path | SystemReport] = []
     compute: list[str | Path | NcuReport] = []
     snapshots: list[MemorySnapshot] = []
+    kinds: Any = (SystemReport, NcuReport, MemorySnapshot)
     for item in given:
-        if isinstance(item, NcuReport):
-            compute.append(item)
-        elif isinstance(item, SystemReport):
-            systems.append(item)
-        elif isinstance(item, MemorySnapshot):
-            snapshots += open_snapshots([item])
-        else:
-            of_systems, of_compute, pickles = _behind(item)
-            systems += of_systems
-            compute += of_compute
-            snapshots += open_snapshots(pickles)
+        of_each: Any = ([item] if isinstance(item, kind) else [] for kind in kinds)
+        of_systems, of_compute, pickles = of_each if isinstance(item, kinds) else _behind(item)
+        systems += of_systems
+        compute += of_compute
+        snapshots += open_snapshots(pickles)
     return systems, compute, snapshots
 
 

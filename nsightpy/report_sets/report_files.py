@@ -9,11 +9,16 @@ from pathlib import Path
 from shlex import quote
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, has_suffix, is_regular
-from nsightpy.readers.torch.pieces import TRACE_SUFFIXES, is_torch_trace, latest_cycles
-from nsightpy.readers.torch.snapshot import is_snapshot_file
-from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
-from nsightpy.reports.one_file import NCU_SUFFIXES, is_ncu_file
+from nsightpy.readers.ncu.file import NCU_SUFFIXES
+from nsightpy.readers.tools.file_check import (
+    KINDS,
+    NSYS_SUFFIXES,
+    file_errors,
+    has_suffix,
+    is_regular,
+)
+from nsightpy.readers.torch.pieces import latest_cycles
+from nsightpy.reports.opening import is_ncu_file, is_nsys_name, is_snapshot_file, is_system_report
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -116,23 +121,3 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
     parts = re.split(r"(\d+)", text)
     numbered = ((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
     return (*numbered, (-1, text))
-
-
-def is_system_report(path: Path) -> bool:
-    """Whether a file of a folder is such a report: by its name, or as a trace by its content."""
-    return is_nsys_name(path) or (has_suffix(path, TRACE_SUFFIXES) and is_torch_trace(path))
-
-
-def is_no_report(path: Path) -> bool:
-    """Whether a file that is there is none of those that nsightpy reads, whatever its name."""
-    if is_system_report(path) or not is_regular(path):
-        return False
-    if is_ncu_file(path) or is_snapshot_file(path) or is_torch_trace(path):
-        return False
-    with file_errors(path), path.open("rb") as file:
-        return not file.read(len(MAGIC)).startswith(MAGIC)
-
-
-def is_nsys_name(path: Path) -> bool:
-    """Whether a file is called like a report of Nsight Systems, or the export of one."""
-    return has_suffix(path, NSYS_SUFFIXES + SQLITE_SUFFIXES)

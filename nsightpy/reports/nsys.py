@@ -11,19 +11,13 @@ from nsightpy import frames
 from nsightpy.frames import GPU_FRAMES, Frame, constant, distinct
 from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
-from nsightpy.readers.nsys import events, host_tables, metrics, mpi_calls, nvtx
+from nsightpy.readers.nsys import events, host_tables, mpi_calls, nvtx
 from nsightpy.readers.nsys.capture import Capture, capture
-from nsightpy.readers.nsys.session import (
-    devices,
-    diagnostics,
-)
+from nsightpy.readers.nsys.session import devices, diagnostics
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
-from nsightpy.readers.tools.file_check import has_suffix
+from nsightpy.readers.tools.file_check import NSYS_SUFFIXES, has_suffix
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import COUNTED, FrameSource, Imported
-
-NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
-SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 
@@ -45,8 +39,8 @@ _READERS: Mapping[str, tuple[_Reader, Callable[..., FrameSource]]] = {
     "library_calls": (host_tables.library_calls, _EVENTS),
     "page_faults": (events.page_faults, _EVENTS),
     "os_calls": (host_tables.os_calls, _EVENTS),
-    "gpu_metrics": (metrics.gpu_metrics, _SAMPLES),
-    "nic_metrics": (metrics.nic_metrics, partial(FrameSource, order="start_ns")),
+    "gpu_metrics": (host_tables.gpu_metrics, _SAMPLES),
+    "nic_metrics": (host_tables.nic_metrics, partial(FrameSource, order="start_ns")),
     "cpu_samples": (host_tables.cpu_samples, _SAMPLES),
     "cpu_runs": (host_tables.cpu_runs, partial(FrameSource, order="start_ns")),
     # about the capture itself

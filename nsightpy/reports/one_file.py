@@ -12,7 +12,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.ncu.file import MAGIC
+from nsightpy.readers.ncu.file import is_ncu_rep
 from nsightpy.readers.nsys.identity import (
     GUESS,
     decide_ranks,
@@ -20,53 +20,27 @@ from nsightpy.readers.nsys.identity import (
     rank_expression,
     rank_in_name,
 )
-from nsightpy.readers.tools.file_check import (
-    file_errors,
-    file_size,
-    has_suffix,
-    is_regular,
-    size_of_regular,
-)
+from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.readers.torch.snapshot import read_snapshot
-from nsightpy.reports.presentation import DataFrameOf
+from nsightpy.reports.report_file import DataFrameOf, OneFile
 
 if TYPE_CHECKING:
     from nsightpy.readers.ncu.tables import NcuTables
 
 
-class OneFile:
-    """One report that is read as a whole. To another process only its path and rank travel."""
-
-    reading_factor = 1  # memory that reading takes at most, as a multiple of the file
-    threads: int | None = None
+class WholeFile(OneFile):
+    """One report that is read as a whole, and has one rank. No frames travel."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self.rank: int | None = None
         self.rank_source = ""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r})"
-
     def __getstate__(self) -> dict[str, object]:
-        """What another process needs to read the same file: no frames."""
         return {"path": self.path, "rank": self.rank, "rank_source": self.rank_source}
 
-    def close(self) -> None:
-        """Let go of what was read, where that can be read again."""
 
-    @property
-    def reading_bytes(self) -> int:
-        """Memory that reading it takes at most, estimated from its size."""
-        return file_size(self.path) * self.reading_factor
-
-    @property
-    def facts(self) -> dict[str, list[str]]:
-        """The notes, where they are asked for again after a function was run on the report."""
-        return {}
-
-
-def name_ranks(reports: Iterable[OneFile], rank_regex: str | None = None) -> None:
+def name_ranks(reports: Iterable[WholeFile], rank_regex: str | None = None) -> None:
     """Give every report the rank in its file name, by the user's expression first."""
     if rank_regex is not None:
         rank_expression(rank_regex)
@@ -88,7 +62,7 @@ NO_HISTORY = (
 NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only."
 
 
-class MemorySnapshot(OneFile):
+class MemorySnapshot(WholeFile):
     """What torch.cuda.memory._dump_snapshot wrote. Nothing in the file is run.
 
     The frames (allocator_events, memory_segments, memory_blocks, stack_frames, snapshot_ranges) are
@@ -96,7 +70,7 @@ class MemorySnapshot(OneFile):
     Raises ReportError when a file cannot be read.
     """
 
-    reading_factor = 16
+    growth = (("", 16),)
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
@@ -105,7 +79,7 @@ class MemorySnapshot(OneFile):
     def close(self) -> None:
         """Let go of the frames, not of the notes; what is asked next reads the file again."""
         if "_frames" in self.__dict__:
-            self.notes  # noqa: B018 - made once
+            vars(self).update(self.facts)
             del self._frames
 
     @cached_property
@@ -142,12 +116,7 @@ class MemorySnapshot(OneFile):
     snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
 
 
-# The last is that of the first releases, before 2020.
-NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
-CSV_SUFFIXES = (".csv", ".txt", ".log")
-
-
-class NcuReport(OneFile):
+class NcuReport(WholeFile):
     """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
 
     The frames (launches, metrics, rules) are pandas DataFrames with the columns of
@@ -155,20 +124,17 @@ class NcuReport(OneFile):
     ReportError when a file cannot be read.
     """
 
-    reading_factor = 64
+    growth = (("", 64),)
 
     @cached_property
     def tables(self) -> NcuTables:
         """Everything in the file, in nsightpy's own columnar form."""
+        from nsightpy.readers.ncu import ncu_csv, ncu_rep
+
         with file_errors(self.path):
             size_of_regular(self.path)
-        if has_suffix(self.path, NCU_SUFFIXES) or _has_magic(self.path):
-            from nsightpy.readers.ncu import ncu_rep
-
-            return ncu_rep.read(self.path)
-        from nsightpy.readers.ncu import ncu_csv
-
-        return ncu_csv.read(self.path)
+        read = ncu_rep.read if is_ncu_rep(self.path) else ncu_csv.read
+        return read(self.path)
 
     @property
     def tool_version(self) -> str:
@@ -190,27 +156,3 @@ class NcuReport(OneFile):
     launches = DataFrameOf(frames.LAUNCHES)
     metrics = DataFrameOf(frames.METRICS)
     rules = DataFrameOf(frames.RULES)
-
-
-def _has_magic(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
-def is_ncu_file(path: Path) -> bool:
-    """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
-    if has_suffix(path, NCU_SUFFIXES):
-        return True
-    # reading anything but a regular file could wait for ever
-    if not is_regular(path):
-        return False
-    if _has_magic(path):
-        return True
-    if not has_suffix(path, CSV_SUFFIXES):
-        return False
-    from nsightpy.readers.ncu.ncu_csv import looks_like_csv
-
-    return looks_like_csv(path)

@@ -2,19 +2,81 @@
 
 from __future__ import annotations
 
+import zlib
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
-from nsightpy.readers.torch.pieces import is_torch_trace
-from nsightpy.readers.torch.snapshot import is_snapshot_file
-from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
-from nsightpy.reports.one_file import MemorySnapshot, NcuReport, is_ncu_file
+from nsightpy.readers.ncu.file import is_ncu_rep
+from nsightpy.readers.tools.file_check import (
+    MAGIC,
+    NSYS_SUFFIXES,
+    SQLITE_SUFFIXES,
+    beginning,
+    file_errors,
+    has_suffix,
+    is_regular,
+    size_of_regular,
+)
+from nsightpy.readers.torch.pieces import is_trace, texts
+from nsightpy.readers.torch.snapshot import is_snapshot
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.reports.system import Progress
 
 if TYPE_CHECKING:
     from nsightpy.reports.torch import TorchTrace
+
+TRACE_SUFFIXES = (".json", ".json.gz")
+SNAPSHOT_SUFFIXES = (".pickle", ".pkl")
+CSV_SUFFIXES = (".csv", ".txt", ".log")
+_TRACE_BYTES, _PAGE_BYTES = 256 * 1024, 1 << 20
+
+
+def is_ncu_file(path: Path) -> bool:
+    """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
+    if is_ncu_rep(path) or not has_suffix(path, CSV_SUFFIXES):
+        return is_ncu_rep(path)
+    from nsightpy.readers.ncu.ncu_csv import looks_like_csv
+
+    return looks_like_csv(beginning(path, _PAGE_BYTES))
+
+
+def is_snapshot_file(path: Path) -> bool:
+    """Whether a file is a pickle that names what snapshots hold, or says so by its suffix."""
+    return is_regular(path) and (
+        has_suffix(path, SNAPSHOT_SUFFIXES) or is_snapshot(beginning(path, 4096))
+    )
+
+
+def is_torch_trace(path: Path) -> bool:
+    """Whether a file is a JSON text, plain or gzip, that begins like a trace."""
+    try:
+        start = BytesIO(beginning(path, _TRACE_BYTES))
+        return is_trace(next(texts(start, _TRACE_BYTES), b"")[:_TRACE_BYTES])
+    except (EOFError, zlib.error):
+        return False
+
+
+def is_nsys_name(path: Path) -> bool:
+    """Whether a file is called like a report of Nsight Systems, or the export of one."""
+    return has_suffix(path, NSYS_SUFFIXES + SQLITE_SUFFIXES)
+
+
+def is_system_report(path: Path) -> bool:
+    """Whether a file of a folder is such a report: by its name, or as a trace by its content."""
+    return is_nsys_name(path) or (has_suffix(path, TRACE_SUFFIXES) and is_torch_trace(path))
+
+
+def is_no_report(path: Path) -> bool:
+    """Whether a file that is there is none of those that nsightpy reads, whatever its name."""
+    if is_system_report(path) or not is_regular(path):
+        return False
+    if is_ncu_file(path) or is_snapshot_file(path) or is_torch_trace(path):
+        return False
+    with file_errors(path), path.open("rb") as file:
+        return not file.read(len(MAGIC)).startswith(MAGIC)
 
 
 def open_report(

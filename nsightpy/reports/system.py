@@ -16,8 +16,8 @@ from nsightpy.readers.limits import available_memory
 from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import Session
-from nsightpy.readers.tools.file_check import file_size, has_suffix
-from nsightpy.reports.presentation import SystemFrames
+from nsightpy.readers.tools.file_check import file_size
+from nsightpy.reports.report_file import OneFile, SystemFrames
 from nsightpy.results import Note
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows
@@ -48,15 +48,13 @@ _MEMORY_PART = 8
 _STEM = "report"
 
 
-class SystemReport(SystemFrames, ABC):
+class SystemReport(SystemFrames, OneFile, ABC):
     """One report with GPU work and the host's calls: of Nsight Systems, or a PyTorch trace.
 
     Frames have the columns of `nsightpy.frames`, times in ns from the report's own zero.
     """
 
     kind: ClassVar[str]  # nsys or torch
-    # by how much more memory than the file reading takes, by suffix; some are compressed
-    growth: ClassVar[tuple[tuple[str, int], ...]]
     earlier_cycles = 0  # traces of the same process that were left out
 
     def __init__(
@@ -68,7 +66,7 @@ class SystemReport(SystemFrames, ABC):
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self.use_cache = use_cache
         self.rank_regex = rank_regex
         self.threads = threads  # that read one table at most; None: as many as pay
@@ -79,16 +77,10 @@ class SystemReport(SystemFrames, ABC):
         # as another process found them
         self._notes: list[Note] | None = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r})"
-
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same report: no connections, no frames."""
         fresh = type(self)(
-            self.path,
-            use_cache=self.use_cache,
-            rank_regex=self.rank_regex,
-            threads=self.threads,
+            self.path, use_cache=self.use_cache, rank_regex=self.rank_regex, threads=self.threads
         )
         return {**fresh.__dict__, "ranks": self.ranks}
 
@@ -136,7 +128,6 @@ class SystemReport(SystemFrames, ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What another process need not open the file for, by attribute."""
         known = {"evidence": self.evidence} if "evidence" in self.__dict__ else {}
         return {"pids": self.pids, "session": self.session, "_notes": self.notes, **known}
 
@@ -165,12 +156,6 @@ class SystemReport(SystemFrames, ABC):
     def tool_version(self) -> str:
         """The tool that captured; empty where it is not known."""
         return self.capture.tool_version
-
-    @property
-    def reading_bytes(self) -> int:
-        """Memory that reading it takes at most, estimated from the size of the file."""
-        factor = next(factor for suffix, factor in self.growth if has_suffix(self.path, (suffix,)))
-        return file_size(self.path) * factor
 
     @property
     def calls(self) -> HostCalls:
@@ -218,16 +203,17 @@ class SystemReport(SystemFrames, ABC):
         if source is None:
             return Frame.empty(schema, columns)
         wanted = tuple(columns or schema.names)
-        computed = [column for column in wanted if name == "kernels" and column in _SIZES]
-        if not computed:
-            return self.store.frame(source, wanted, rows)
-        axes = (axis for column in computed for axis in _SIZES[column])
-        needed = dict.fromkeys((*(column for column in wanted if column not in computed), *axes))
+        sizes = _SIZES if name == "kernels" else {}
+        needed = dict.fromkeys(axis for column in wanted for axis in sizes.get(column, (column,)))
         stored = self.store.frame(source, tuple(needed), rows)
-        sizes = {
-            column: reduce(np.multiply, map(stored.ints, _SIZES[column])) for column in computed
+        if needed.keys() >= set(wanted):
+            return stored
+        computed = {
+            column: reduce(np.multiply, map(stored.ints, sizes[column]))
+            for column in wanted
+            if column in sizes
         }
-        return Frame({**stored, **sizes}).select(wanted)
+        return Frame({**stored, **computed}).select(wanted)
 
     @abstractmethod
     def _source(self, name: str) -> FrameSource | None:
@@ -294,14 +280,12 @@ def _store_folder(path: Path, *, use_cache: bool) -> Path | None:
 
     Without `use_cache` those of large files last as long as the process.
     """
+    size = file_size(path)
+    free = None if use_cache else available_memory()
+    if size < LEAST_BYTES or not (use_cache or (free is not None and size >= free // _MEMORY_PART)):
+        return None  # nothing is read of a pipe, which has no size
     try:
-        size = path.stat().st_size
-        if size < LEAST_BYTES:  # nothing is read of a pipe, which has no size
-            return None
         name = entry_name(path, LAYOUT, kind=COLUMNS, stem=_STEM)
     except OSError:  # who reads it says so
         return None
-    if use_cache:
-        return cache_folder() / name
-    free = available_memory()
-    return None if free is None or size < free // _MEMORY_PART else session_folder() / name
+    return (cache_folder() if use_cache else session_folder()) / name

@@ -8,10 +8,7 @@ from functools import partial
 from nsightpy.frames import EVERY_SCHEMA, Frame, Schema, blank
 from nsightpy.readers.activity import HostCalls
 from nsightpy.readers.nsys.capture import Capture
-from nsightpy.readers.torch.trace import (
-    Trace,
-    read_trace,
-)
+from nsightpy.readers.torch.trace import Trace, read_trace
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import FrameSource, Imported
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +27,10 @@ from nsightpy.units import format_bytes, parse_size
 DEFAULT_LIMIT_BYTES = 20 * 2**30
 GRACE_S = 600.0
 _EDGE_BYTES = 64 * 1024
-_POLL_S = 0.1
 # What file systems without locks answer (some NFS, Lustre, FUSE).
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 SQLITE, COLUMNS = ".sqlite", ".columns"
 _ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
-_PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
 # The cache is trimmed once for this part of its limit that is written, on average.
 _TRIMMED_PARTS = 64
 _handed_out: set[Path] = set()
@@ -143,11 +141,16 @@ def alone(entry: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
             held.enter_context(locked(lock_of(entry), waiting))
         except OSError as error:
             raise unwritable(folder, error) from error
-        for part in folder.glob("*.part"):
-            match = _PART.fullmatch(part.name)
-            if match and match[1] == entry.name:
-                shutil.rmtree(part, ignore_errors=True)
+        _remove_parts(folder, lambda made: made == entry)
         yield
+
+
+def _remove_parts(folder: Path, is_left: Callable[[Path], bool]) -> None:
+    """Remove the private folders of entries that nobody makes any more."""
+    for part in folder.glob("*.part"):
+        entry = folder / part.name.rsplit(".", 2)[0]
+        if _ENTRY.fullmatch(entry.name) and is_left(entry):
+            shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager
@@ -159,7 +162,7 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     """
     from filelock import FileLock
 
-    lock = FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)
+    lock = FileLock(path, mode=0o600, poll_interval=0.1, fallback_to_soft=False)
     try:
         lock.acquire(blocking=False)
     except TimeoutError:
@@ -182,12 +185,10 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
 def is_locked(path: Path) -> bool:
     """Whether someone may hold the lock. Removes the lock file that nobody holds any more."""
     try:
-        if path.exists():
-            with locked(path):
-                pass
+        with locked(path) if path.exists() else nullcontext():
+            return False
     except OSError:
         return True
-    return False
 
 
 def lock_of(entry: Path) -> Path:
@@ -255,10 +256,7 @@ def clear_cache() -> tuple[int, int]:
     """Remove every export that is not being made now; returns how many, and their bytes."""
     folder = cache_folder()
     removed = [size for _, size, path in _entries(folder) if _remove(path)]
-    for part in folder.glob("*.part"):
-        match = _PART.fullmatch(part.name)
-        if match and not is_locked(lock_of(folder / match[1])):
-            shutil.rmtree(part, ignore_errors=True)
+    _remove_parts(folder, lambda entry: not is_locked(lock_of(entry)))
     for kind in (SQLITE, COLUMNS):
         for lock in folder.glob(f"*{kind}.lock"):
             is_locked(lock)
@@ -305,9 +303,8 @@ def _entries(folder: Path) -> list[tuple[float, int, Path]]:
 
 
 def _remove(entry: Path) -> bool:
-    if is_locked(lock_of(entry)):
-        return False
     with suppress(OSError):
-        delete(entry)
-        return True
+        if not is_locked(lock_of(entry)):
+            delete(entry)
+            return True
     return False

@@ -22,15 +22,7 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Schema, sort_key
 from nsightpy.frames.order import time_order
 from nsightpy.store.cache import alone, delete, made_folder, mark_used, publish, trim_cache
-from nsightpy.store.column_file import (
-    Column,
-    ColumnFile,
-    DamagedError,
-    Header,
-    Rows,
-    narrow,
-    write,
-)
+from nsightpy.store.column_file import Column, ColumnFile, DamagedError, Header, Rows, narrow, write
 
 T = TypeVar("T")
 
@@ -67,12 +59,6 @@ class FrameSource:
     counted: bool = False
     together: Sequence[str] = ()
 
-    @property
-    def telling(self) -> tuple[str, ...]:
-        """The columns that settle which rows there are, in which order."""
-        names = dict.fromkeys((self.order, *(_TELLING if self.counted else ())))
-        return tuple(name for name in names if name in self.schema.names)
-
 
 class Store:
     """The columns of one report in a folder of the cache; without a folder, in memory.
@@ -87,7 +73,6 @@ class Store:
         # the columns of each frame that was asked for, or the file that holds them
         self._held: dict[str, dict[str, Column | ColumnFile]] = {}
         self._notes_on: dict[tuple[str, str], Sequence[str]] = {}
-        self._settled: set[str] = set()
         self._facts: dict[str, Any] = {}
         self._used: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()
         self._is_alone = False
@@ -130,59 +115,73 @@ class Store:
 
         name = kind.__name__.lower()
         if name not in self._facts:
-            held = self._opened(name)
-            if held is None:
+            header = self._header(name)
+            if header is None:
                 with self._alone():
-                    held = self._opened(name)
-                    if held is None:
-                        earlier, self.notes = self.notes, {}
-                        self._facts[name] = make()
-                        value = msgspec.to_builtins(self._facts[name], str_keys=True, enc_hook=str)
-                        self._write(name, {"value": value, "notes": [*self.notes]}, {})
-                        self.notes = earlier | self.notes
-            if held is not None:
-                self.notes |= dict.fromkeys(held.header["notes"])
-                value = held.header["value"]
-                self._facts[name] = msgspec.convert(value, kind, strict=False, str_keys=True)
-        made: T = self._facts[name]
-        return made
+                    header = self._header(name) or self._made(name, make)
+            self.notes |= dict.fromkeys(header["notes"])
+            value = header["value"]
+            self._facts[name] = msgspec.convert(value, kind, strict=False, str_keys=True)
+        facts: T = self._facts[name]
+        return facts
+
+    def _made(self, name: str, make: Callable[[], object]) -> Header:
+        """Facts about the report, made and written."""
+        import msgspec
+
+        earlier, self.notes = self.notes, {}
+        value = msgspec.to_builtins(make(), str_keys=True, enc_hook=str)
+        header = {"value": value, "notes": [*self.notes]}
+        self._write(name, header, {})
+        self.notes = earlier | self.notes
+        return header
+
+    def _header(self, stem: str) -> Header | None:
+        file = self._opened(stem)
+        return None if file is None else file.header
 
     def _data(self, frame: str, column: str, rows: Rows | None) -> ColumnData:
-        if rows is not None:
-            return self._column(frame, column).data(rows)
-        data: ColumnData | None = self._used.get((frame, column))
+        data: ColumnData | None = self._used.get((frame, column)) if rows is None else None
         if data is None:
-            data = self._used[frame, column] = self._column(frame, column).data()
+            held = self._held[frame][column]
+            stored = held if isinstance(held, Column) else held.column(column)
+            data = stored.data() if rows is None else stored.data(rows)
+            if rows is None:
+                self._used[frame, column] = data
         return data
-
-    def _column(self, frame: str, column: str) -> Column:
-        held = self._held[frame][column]
-        return held if isinstance(held, Column) else held.column(column)
 
     def _import(self, source: FrameSource, wanted: Sequence[str]) -> None:
         """Import those of the wanted columns that are not there yet, alone among all processes."""
         name = source.schema.name
-
-        def absent() -> list[str]:
-            return [column for column in wanted if column not in self._held[name]]
-
         if name not in self._held:
             self._look(name)
-        if not absent():
+        if self._held[name].keys() >= set(wanted):
             return
         with self._alone():
             self._look(name)  # another process may have imported meanwhile
-            if missing := absent():
-                self._keep(name, *self._read(source, missing))
+            missing = [column for column in wanted if column not in self._held[name]]
+            if not missing:
+                return
+            columns, notes = self._read(source, missing)
+            header = {"notes": notes, "first": not self._held[name]}
+            named = zlib.crc32("\n".join(sorted(columns)).encode())
+            file = self._write(f"{name}-{named:08x}", header, columns)
+            written = None if file is None else ColumnFile(file, trusted=True)
+            self._take(
+                name, header, columns if written is None else dict.fromkeys(columns, written)
+            )
 
     def _read(
         self, source: FrameSource, missing: Sequence[str]
     ) -> tuple[dict[str, Column], dict[str, Sequence[str]]]:
         """The missing columns in the frame's order, and the notes on them."""
         name = source.schema.name
-        first = name not in self._settled
-        counting = (COUNTED,) if source.counted else ()
-        needed = (*source.telling, *counting, *source.together) if first else ()
+        first = not self._held[name]
+        needed: list[str] = []
+        if first:
+            times = (source.order or "", *(_TELLING if source.counted else ()))
+            needed = [column for column in times if column in source.schema]
+            needed += [*((COUNTED,) if source.counted else ()), *source.together]
         imported = source.read(tuple(dict.fromkeys((*needed, *missing))))
         raw, notes = dict(imported.frame), dict(imported.notes)
         counted = raw.pop(COUNTED, None)
@@ -200,26 +199,12 @@ class Store:
             rows = _rows(source, counted, column)
             columns |= {} if rows is None else {_ROWS: narrow(rows)}
         elif _ROWS in self._held[name]:
-            rows = Frame({_ROWS: self._column(name, _ROWS).data()}).ints(_ROWS)
+            rows = Frame({_ROWS: self._data(name, _ROWS, None)}).ints(_ROWS)
         for each in list(raw):
             part = Frame({each: raw.pop(each)})  # one after the other: no two orders of all
             if each not in self._held[name]:
                 columns[each] = narrow((part if rows is None else part.take(rows))[each])
         return columns, {c: n for c, n in notes.items() if c in columns or (first and not c)}
-
-    def _keep(
-        self, frame: str, columns: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
-    ) -> None:
-        """Keep imported columns in a file, else in memory."""
-        first = frame not in self._settled
-        self._settled.add(frame)
-        if not columns:
-            return
-        named = zlib.crc32("\n".join(sorted(columns)).encode())
-        header = {"notes": notes, "first": first}
-        file = self._write(f"{frame}-{named:08x}", header, columns)
-        written = None if file is None else ColumnFile(file, trusted=True)
-        self._take(frame, header, columns if written is None else dict.fromkeys(columns, written))
 
     def _write(self, stem: str, header: Header, columns: Mapping[str, Column]) -> Path | None:
         """A new file of the folder; None where there is none, or it cannot be written."""
@@ -277,7 +262,6 @@ class Store:
 
     def _take(self, frame: str, header: Header, held: Mapping[str, Column | ColumnFile]) -> None:
         self._held[frame] = {**held, **self._held[frame]}
-        self._settled.add(frame)
         self._notes_on |= {(frame, c): tuple(notes) for c, notes in header["notes"].items()}
 
     def _drop(self, frame: str) -> None:
@@ -291,7 +275,6 @@ class Store:
             self._give_up(error)
             self.folder = None
         self._held[frame] = {}
-        self._settled.discard(frame)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

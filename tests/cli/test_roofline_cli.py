@@ -14,7 +14,7 @@ import nsightpy
 from nsightpy.cli.main import run
 from nsightpy.commands.roofline.command import of_kernels, parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.readers.ceilings import read_ceilings
+from nsightpy.readers.references import read_ceilings
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
 
 GB200 = REPORTS / "gb200_full_2025.3.ncu-rep"

@@ -16,7 +16,7 @@ from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.job import Job
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.report_sets.opening import open_ranks
-from nsightpy.report_sets.rank_frames import MOMENTS, clock_aligned
+from nsightpy.report_sets.rank_set import MOMENTS, clock_aligned
 from nsightpy.reports import system
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.store.cache import session_folder

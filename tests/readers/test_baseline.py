@@ -10,7 +10,7 @@ import pytest
 
 from nsightpy.errors import ReportError
 from nsightpy.output.baseline import baseline_bytes
-from nsightpy.readers.baseline import read_baseline
+from nsightpy.readers.references import read_baseline
 from nsightpy.results.run_summary import (
     BASELINE_SCHEMA,
     PARTS,

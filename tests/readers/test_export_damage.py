@@ -20,6 +20,7 @@ from nsightpy.commands.findings.command import findings
 from nsightpy.commands.info import report_info
 from nsightpy.commands.memory import memory
 from nsightpy.errors import FAULTS, FaultError, ReportError
+from nsightpy.frames import Frame
 from nsightpy.readers import limits, sqlite
 from nsightpy.readers.export.nsys_export import remove_environment
 from nsightpy.readers.sqlite import SqliteFile
@@ -159,8 +160,8 @@ def test_work_of_no_process_or_correlation(tmp_path: Path) -> None:
     [([2**57] * 8, 0), ([2**55] * 8, 8), ([2**61, 5], 1), ([2**58, 2**20], 1), ([2**58], 1)],
 )
 def test_no_sum_overflows(sizes: list[int], kept: int) -> None:
-    fine = limits.summable(np.asarray(sizes))
-    left = np.asarray(sizes)[slice(None) if fine is None else fine]
+    fine, _ = limits.countable_rows(Frame({"bytes": np.asarray(sizes)}))
+    left = np.asarray(sizes)[fine]
     assert (len(left), sum(left.tolist()) <= 2**58) == (kept, True)
 
 
@@ -531,7 +532,7 @@ def test_pages_that_are_not_in_order_are_damage(
     file = SqliteFile(newest)
     monkeypatch.setattr(SqliteFile, "rows", lambda file, query: [(9, 2)])
     with pytest.raises(ReportError, match="is damaged"):
-        file.row_bounds(KERNEL)
+        file.row_bounds(file.table(KERNEL))
 
 
 @pytest.mark.parametrize("replaced", [False, True])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.ceilings import read_link_rates
+from nsightpy.readers.references import read_link_rates
 from tests.support.nccl_tests import nccl_tests
 
 LARGE = 16 << 20

@@ -15,7 +15,8 @@ from nsightpy.readers.ncu import ncu_rep
 from nsightpy.readers.ncu.file import MAGIC, file_facts
 from nsightpy.readers.ncu.tables import Launch, launches_frame, nvtx_text, plain_message
 from nsightpy.report_sets.report_set import ReportSet
-from nsightpy.reports.one_file import NcuReport, is_ncu_file
+from nsightpy.reports.one_file import NcuReport
+from nsightpy.reports.opening import is_ncu_file
 from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 
 

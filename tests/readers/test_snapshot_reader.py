@@ -19,8 +19,9 @@ from simulator.training_memory import Training
 import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch import snapshot as snapshot_reader, snapshot_decoder
-from nsightpy.readers.torch.snapshot import is_snapshot_file, read_snapshot
+from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.reports.one_file import MemorySnapshot
+from nsightpy.reports.opening import is_snapshot_file
 from tests.support.reports import ask
 
 PROTOCOLS = range(6)

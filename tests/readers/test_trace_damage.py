@@ -14,7 +14,7 @@ import pytest
 import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch.columns import whole
-from nsightpy.readers.torch.pieces import is_torch_trace
+from nsightpy.reports.opening import is_torch_trace
 from nsightpy.reports.torch import TorchTrace
 from tests.support.reports import ROOT, refused, rows_of
 

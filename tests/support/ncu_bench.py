@@ -11,7 +11,7 @@ import pytest
 
 from nsightpy.analysis.roofline.points import launch_rooflines
 from nsightpy.frames import METRICS, RULES, Frame
-from nsightpy.readers.ncu.tables import GPU, Launch, Metric, framed, launches_frame
+from nsightpy.readers.ncu.tables import GPU, Launch, Metric, launches_frame
 from nsightpy.results.rooflines import RooflineLaunch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -58,7 +58,7 @@ def frames_of(
     named = {GPU: "Test GPU", **(texts or {})}
     held += [Metric(0, name, float("nan"), text=text) for name, text in named.items()]
     launch = Launch(0, "void ns::kernel<float>(float *)", capability=capability)
-    return launches_frame([launch], held), framed(METRICS, held), Frame.empty(RULES)
+    return launches_frame([launch], held), Frame.of_rows(METRICS, held), Frame.empty(RULES)
 
 
 def roofline_of(

@@ -23,7 +23,7 @@ from nsightpy.commands.findings.command import findings
 from nsightpy.errors import NsightpyError, OutputError, UsageError
 from nsightpy.query import Common, Option, Request, answer
 from nsightpy.query.command import command
-from nsightpy.readers.baseline import read_baseline
+from nsightpy.readers.references import read_baseline
 from nsightpy.results import Table
 from nsightpy.results.comparison import (
     COMPARE_FIELDS,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import UsageError
-from nsightpy.report_sets.report_files import find_snapshots, is_system_report
-from nsightpy.reports.one_file import is_ncu_file
+from nsightpy.report_sets.report_files import find_snapshots
+from nsightpy.reports.opening import is_ncu_file, is_system_report
 
 MOST_LISTED = 1_000
 

@@ -31,7 +31,7 @@ from nsightpy.query import Common, NameStyle, Option, Top
 from nsightpy.query.command import command
 from nsightpy.query.request import reading_options
 from nsightpy.query.scope import numbers
-from nsightpy.readers.ceilings import read_ceilings
+from nsightpy.readers.references import read_ceilings
 from nsightpy.report_sets.opening import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import NcuReport

@@ -23,7 +23,6 @@ Progress = Callable[[float | None, str], None]
 
 # What we ask for beyond the bare export; each is left out where nsys is too old for it.
 OPTIONS = ("--lazy=true", "--include-json=true")
-
 _KEPT_LINES = 15
 _KEPT_CHARACTERS = 300
 _BAR = re.compile(r"\[(?=[^\]\r\n]*[=%])[=#>. -]*\d{0,3} ?%?[=#>. -]*(?:\]|(?=[\r\n])|\Z)")

@@ -18,10 +18,14 @@ from nsightpy.readers.nccl.names import (
     GROUP_END,
     GROUP_START,
     LAUNCHES,
+    NO_PAYLOAD,
     RANGE_TEXTS,
+    UNKNOWN,
+    BlobLayouts,
+    Payload,
     call_of,
+    json_fields,
 )
-from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.nvtx import domain_names, events, range_names
 from nsightpy.readers.nsys.tables import (
     NO_END,
@@ -29,9 +33,9 @@ from nsightpy.readers.nsys.tables import (
     NsysExport,
     no_bytes,
     number,
-    process_of,
+    process_part,
     text,
-    thread_of,
+    thread_part,
 )
 from nsightpy.readers.sql import sa
 
@@ -213,8 +217,7 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
     query = sa.select(
         number(table, "start").label("start_ns"),
         number(table, "end", NO_END).label("end_ns"),
-        process_of(table).label("pid"),
-        thread_of(table).label("tid"),
+        number(table, "globalTid").label("thread"),
         number(table, "textId", UNNAMED).label("text_id"),
         number(table, "domainId").label("domain"),
         number(table, "eventType").label("kind"),
@@ -222,7 +225,9 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         text(table, "jsonText"),
         raw_bytes.label("binaryData"),
     ).where(table.c.eventType.in_((*_PUSH_POP, _MARK)), sa.or_(*named))
-    return Frame(export.file.arrays(query, split=table))
+    raw = Frame(export.file.arrays(query, split=table))
+    thread = raw.ints("thread")
+    return Frame({**raw, "pid": process_part(thread), "tid": thread_part(thread)})
 
 
 def _names(export: NsysExport, raw: Frame) -> Labels:

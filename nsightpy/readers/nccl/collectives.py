@@ -26,10 +26,11 @@ from nsightpy.readers.nccl.launches import (
 from nsightpy.readers.nccl.names import (
     GENERIC,
     GROUP_END,
+    NO_PAYLOAD,
     KernelName,
+    Payload,
     parse_kernel,
 )
-from nsightpy.readers.nccl.payload import NO_PAYLOAD, Payload
 from nsightpy.readers.nsys.tables import NsysExport
 
 LAUNCH_CLASSES = (0, 1)

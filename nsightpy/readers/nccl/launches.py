@@ -8,8 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from nsightpy.frames import Frame, Ints
 from nsightpy.readers.nccl.calls import Calls
-from nsightpy.readers.nccl.names import GROUP_END, SEND_RECV, serves
-from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
+from nsightpy.readers.nccl.names import GROUP_END, NO_PAYLOAD, SEND_RECV, UNKNOWN, Payload, serves
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 # More than this in one call is damage.

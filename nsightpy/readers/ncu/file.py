@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
+from nsightpy.readers.tools.file_check import beginning, file_errors, has_suffix, size_of_regular
 
 MAGIC = b"NVR\x00"
 PACKED_SUFFIX = ".ncu-repz"
+# The last is that of the first releases, before 2020.
+NCU_SUFFIXES = (".ncu-rep", PACKED_SUFFIX, ".nsight-cuprof-report")
 TARGET_VERSION = "Nsight Compute Target"
 # Fields of a BlockHeader.
 SOURCE_COUNT, SESSION, PAYLOAD_SIZE, PROCESS = 1, 3, 5, 6
@@ -41,6 +43,11 @@ class FileFacts:
 
     tool_version: str = ""
     processes: tuple[Process, ...] = ()
+
+
+def is_ncu_rep(path: Path) -> bool:
+    """Whether a file is a report of Nsight Compute: by its suffix, or by its first bytes."""
+    return has_suffix(path, NCU_SUFFIXES) or beginning(path, len(MAGIC)) == MAGIC
 
 
 def file_facts(path: Path) -> FileFacts:

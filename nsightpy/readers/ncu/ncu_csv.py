@@ -14,14 +14,13 @@ from math import nan
 from pathlib import Path
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import METRICS, RULES
+from nsightpy.frames import METRICS, RULES, Frame
 from nsightpy.readers.ncu.printed import MISSING, base_unit, is_german, metric_of, number
 from nsightpy.readers.ncu.tables import (
     Launch,
     Metric,
     NcuTables,
     Rule,
-    framed,
     launches_frame,
     nvtx_text,
     stable_unit,
@@ -30,7 +29,6 @@ from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 
 HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
 SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
-HEADER_WITHIN = 1 << 20
 _ROW = re.compile(r'"?\d{1,9}"?,')
 _NUMBERED = re.compile(r"[0-9]*").fullmatch
 _MOST_LINES_OF_A_ROW = 50
@@ -55,13 +53,8 @@ _PERMISSION = (
 )
 
 
-def looks_like_csv(path: Path) -> bool:
-    """Whether the header of an `ncu --csv` page stands near the beginning of a file."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(HEADER_WITHIN)
-    except OSError:
-        return False
+def looks_like_csv(start: bytes) -> bool:
+    """Whether the header of an `ncu --csv` page stands in the beginning of a file."""
     return any(HEADER.match(line) or SUMMARY.match(line) for line in _decoded(start).splitlines())
 
 
@@ -98,8 +91,8 @@ def parse(path: Path, text: str) -> NcuTables:
     metrics = list(reader.metrics.values())
     return NcuTables(
         launches_frame(launches, metrics),
-        framed(METRICS, metrics),
-        framed(RULES, reader.rules),
+        Frame.of_rows(METRICS, metrics),
+        Frame.of_rows(RULES, reader.rules),
         notes=tuple(notes),
     )
 

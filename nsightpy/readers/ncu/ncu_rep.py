@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightpy.errors import ReportError, ToolNotFoundError
-from nsightpy.frames import METRICS, RULES
+from nsightpy.frames import METRICS, RULES, Frame
 from nsightpy.readers.ncu import tables
 from nsightpy.readers.ncu.file import FileFacts, Process, file_facts
 from nsightpy.readers.tools.file_check import file_errors
@@ -131,8 +131,8 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
         raise ReportError(path, "has results without a single metric: it is damaged", _NEWER)
     return tables.NcuTables(
         tables.launches_frame(launches, metrics),
-        tables.framed(METRICS, metrics),
-        tables.framed(RULES, rules),
+        Frame.of_rows(METRICS, metrics),
+        Frame.of_rows(RULES, rules),
         facts.tool_version,
         (f"{empty} of {len(actions)} results hold no metrics",) if empty else (),
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from nsightpy.frames import LAUNCHES, ColumnData, Frame, Labels, Schema
+from nsightpy.frames import LAUNCHES, Frame
 from nsightpy.names import function_name
 
 GPU = "device__attribute_display_name"
@@ -84,7 +82,7 @@ def launches_frame(launches: Iterable[Launch], metrics: Iterable[Metric]) -> Fra
         elif metric == GPU:
             gpus[launch] = text
     rows = [_row(each, numbers[each.number], gpus.get(each.number, "")) for each in launches]
-    return framed(LAUNCHES, [[row[name] for name in LAUNCHES.names] for row in rows])
+    return Frame.of_rows(LAUNCHES, [[row[name] for name in LAUNCHES.names] for row in rows])
 
 
 def duration_ns(metrics: Mapping[str, float]) -> int | None:
@@ -175,17 +173,3 @@ def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, ob
         "nvtx": launch.nvtx,
         "duration_ns": -1 if time is None else time,
     }
-
-
-def framed(schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
-    """The frame of rows that have their values in the order of its columns."""
-    by_column = zip(*rows, strict=True) if rows else [()] * len(schema.columns)
-    columns: dict[str, ColumnData] = {}
-    for column, values in zip(schema.columns, by_column, strict=True):
-        if column.kind == "label":
-            columns[column.name] = Labels.of(map(str, values))
-        elif column.kind == "float":
-            columns[column.name] = np.asarray(values, dtype=np.float64)
-        else:
-            columns[column.name] = np.asarray(values, dtype=np.int64)
-    return Frame(columns)

@@ -17,12 +17,7 @@ from nsightpy.readers.nsys.identity import (
     mpi_evidence,
     nvtx_evidence,
 )
-from nsightpy.readers.nsys.session import (
-    Session,
-    process_names,
-    program_of,
-    session,
-)
+from nsightpy.readers.nsys.session import Session, process_names, program_of, session
 from nsightpy.readers.nsys.tables import GPU_TABLES, UNNAMED, NsysExport
 from nsightpy.results import Note, notes
 

@@ -52,96 +52,96 @@ def _plain(_export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
 
 
 # The names of calls without their version suffix.
-PLAIN_NAME = Derived(("name",), ("name",), _plain)
+PLAIN = (Derived(("name",), ("name",), _plain),)
 _SHAPE: dict[str, Stored] = {
     f"{shape}_{axis}": f"{shape}{axis.upper()}" for shape in ("grid", "block") for axis in "xyz"
 }
-_GREEN: dict[str, Stored] = {"green_context": "greenContextId"}
-_KERNELS = Source(
-    KERNEL,
-    {
-        **SPAN,
-        **PLACE,
-        **_SHAPE,
-        **_GREEN,
-        "registers_per_thread": "registersPerThread",
-        "static_shared_bytes": "staticSharedMemory",
-        "dynamic_shared_bytes": "dynamicSharedMemory",
-        "local_bytes_per_thread": "localMemoryPerThread",
-        "graph_node_id": "graphNodeId",
-    },
-    ids=OF_PROCESS,
-    names={
-        "name": ("demangledName", "mangledName", "shortName"),
-        "base_name": ("shortName", "demangledName", "mangledName"),
-        "mangled_name": "mangledName",
-    },
-    essential=("device", "stream", "name", *_SHAPE),
-)
-_GRAPH_LAUNCHES = Source(
-    GRAPH_TRACE,
-    {**SPAN, **PLACE, "graph_id": "graphId", "graph_exec_id": "graphExecId"},
-    ids=OF_PROCESS,
-)
-_API_CALLS = Source(
-    RUNTIME,
-    {
-        **SPAN,
-        "correlation_id": "correlationId",
-        "return_value": "returnValue",
-        "event_class": "eventClass",
-    },
-    ids=OF_THREAD,
-    names={"name": "nameId"},
-    derived=(PLAIN_NAME,),
-)
+_WORK: dict[str, Stored] = {**SPAN, **PLACE}
+_OF_GRAPH: dict[str, Stored] = {"green_context": "greenContextId", "graph_node_id": "graphNodeId"}
 _OPERATION: dict[str, Stored] = {
-    **SPAN,
-    **PLACE,
-    **_GREEN,
+    **_WORK,
+    **_OF_GRAPH,
     "bytes": "bytes",
-    "graph_node_id": "graphNodeId",
     "address": "virtualAddress",
 }
-_COPIES = Source(
-    MEMCPY,
-    _OPERATION,
-    ids=OF_PROCESS,
-    codes={
-        "operation": ("copyKind", COPY_OPERATIONS),
-        "source_memory": ("srcKind", MEMORY_KINDS),
-        "target_memory": ("dstKind", MEMORY_KINDS),
-    },
+kernels = reader(
+    frames.KERNELS,
+    Source(
+        KERNEL,
+        {
+            **_WORK,
+            **_OF_GRAPH,
+            **_SHAPE,
+            "registers_per_thread": "registersPerThread",
+            "static_shared_bytes": "staticSharedMemory",
+            "dynamic_shared_bytes": "dynamicSharedMemory",
+            "local_bytes_per_thread": "localMemoryPerThread",
+        },
+        ids=OF_PROCESS,
+        names={
+            "name": ("demangledName", "mangledName", "shortName"),
+            "base_name": ("shortName", "demangledName", "mangledName"),
+            "mangled_name": "mangledName",
+        },
+        essential=("device", "stream", "name", *_SHAPE),
+    ),
 )
-_SETS = Source(
-    MEMSET,
-    _OPERATION,
-    ids=OF_PROCESS,
-    codes={"target_memory": ("memKind", MEMORY_KINDS)},
-    same={"operation": "[CUDA memset]", "source_memory": ""},
+graph_launches = reader(
+    frames.GRAPH_LAUNCHES,
+    Source(
+        GRAPH_TRACE,
+        {**_WORK, "graph_id": "graphId", "graph_exec_id": "graphExecId"},
+        ids=OF_PROCESS,
+    ),
 )
-
-# Up to schema 3.7.2 CUDA_GRAPH_EVENTS held these events; it is known by its columns.
-_NODE_COLUMNS: dict[str, Stored] = {**SPAN, "graph_node_id": "graphNodeId"}
-_NODE_COLUMNS["original_node_id"] = "originalGraphNodeId"
-_NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
-
-
-kernels = reader(frames.KERNELS, _KERNELS)
-graph_launches = reader(frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES)
-memory_operations = reader(frames.MEMORY_OPERATIONS, _COPIES, _SETS)
-api_calls = reader(frames.API_CALLS, _API_CALLS)
+memory_operations = reader(
+    frames.MEMORY_OPERATIONS,
+    Source(
+        MEMCPY,
+        _OPERATION,
+        ids=OF_PROCESS,
+        codes={
+            "operation": ("copyKind", COPY_OPERATIONS),
+            "source_memory": ("srcKind", MEMORY_KINDS),
+            "target_memory": ("dstKind", MEMORY_KINDS),
+        },
+    ),
+    Source(
+        MEMSET,
+        _OPERATION,
+        ids=OF_PROCESS,
+        codes={"target_memory": ("memKind", MEMORY_KINDS)},
+        same={"operation": "[CUDA memset]", "source_memory": ""},
+    ),
+)
+api_calls = reader(
+    frames.API_CALLS,
+    Source(
+        RUNTIME,
+        {
+            **SPAN,
+            "correlation_id": "correlationId",
+            "return_value": "returnValue",
+            "event_class": "eventClass",
+        },
+        ids=OF_THREAD,
+        names={"name": "nameId"},
+        derived=PLAIN,
+    ),
+)
 
 
 def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of created graph nodes; empty where none were recorded."""
-    held = (name for name in _NODE_TABLES if export.table(name, "graphNodeId") is not None)
-    source = Source(next(held, ""), _NODE_COLUMNS, ids=OF_THREAD)
+    # up to schema 3.7.2 CUDA_GRAPH_EVENTS held these events; it is known by its columns
+    tables = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
+    held = (name for name in tables if export.table(name, "graphNodeId") is not None)
+    nodes: dict[str, Stored] = {"graph_node_id": "graphNodeId"}
+    nodes["original_node_id"] = "originalGraphNodeId"
+    source = Source(next(held, ""), {**SPAN, **nodes}, ids=OF_THREAD)
     return reader(frames.GRAPH_NODES, source)(export, columns)
 
 
-SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 # by (names a stream) + 2 x (names an event)
 KINDS = ("context", "stream", "event", "stream wait")
 _NONE = 0xFFFFFFFF
@@ -160,46 +160,49 @@ def _kind(export: NsysExport, rows: Frame) -> dict[str, ColumnData]:
     return {"kind": Labels((stream + 2 * event).astype(np.int32), KINDS)}
 
 
-_SYNCHRONIZATIONS = Source(
-    SYNCHRONIZATION,
-    {**SPAN, **PLACE, "event_id": "eventId", "event_sync_id": "eventSyncId"},
-    ids=OF_PROCESS,
-    derived=(
-        *(Derived((n,), (n,), partial(_known_id, name=n)) for n in ("stream", "event_id")),
-        Derived(("kind",), ("stream", "event_id"), _kind),
+_EVENT: dict[str, Stored] = {"event_id": "eventId", "event_sync_id": "eventSyncId"}
+synchronizations = reader(
+    frames.SYNCHRONIZATIONS,
+    Source(
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        {**_WORK, **_EVENT},
+        ids=OF_PROCESS,
+        derived=(
+            *(Derived((n,), (n,), partial(_known_id, name=n)) for n in ("stream", "event_id")),
+            Derived(("kind",), ("stream", "event_id"), _kind),
+        ),
     ),
 )
-_CUDA_EVENTS = Source(
-    CUDA_EVENT,
-    {**PLACE, "time_ns": "timestamp", "event_id": "eventId", "event_sync_id": "eventSyncId"},
-    ids=OF_PROCESS,
+cuda_events = reader(
+    frames.CUDA_EVENTS,
+    Source(
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+        {**PLACE, "time_ns": "timestamp", **_EVENT},
+        ids=OF_PROCESS,
+    ),
 )
-synchronizations = reader(frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS)
-cuda_events = reader(frames.CUDA_EVENTS, _CUDA_EVENTS)
-
-
-MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
-_OPERATIONS = {0: "allocate", 1: "free"}
 _NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
-_USAGE = Source(
-    MEMORY_USAGE,
-    {
-        "start_ns": "start",
-        **{name: PLACE[name] for name in ("device", "context", "correlation_id")},
-        "address": "address",
-        "bytes": "bytes",
-        **{name: int(frames.MEMORY_USAGE[name].missing) for name in _NOT_RECORDED},
-    },
-    ids=OF_PROCESS,
-    needs=("bytes",),
-    texts={"variable": "name"},
-    codes={
-        "memory": ("memKind", MEMORY_KINDS),
-        "operation": ("memoryOperationType", _OPERATIONS),
-    },
+# Static variables are allocated when they are loaded.
+memory_usage = reader(
+    frames.MEMORY_USAGE,
+    Source(
+        "CUDA_GPU_MEMORY_USAGE_EVENTS",
+        {
+            "start_ns": "start",
+            **{name: PLACE[name] for name in ("device", "context", "correlation_id")},
+            "address": "address",
+            "bytes": "bytes",
+            **{name: int(frames.MEMORY_USAGE[name].missing) for name in _NOT_RECORDED},
+        },
+        ids=OF_PROCESS,
+        needs=("bytes",),
+        texts={"variable": "name"},
+        codes={
+            "memory": ("memKind", MEMORY_KINDS),
+            "operation": ("memoryOperationType", {0: "allocate", 1: "free"}),
+        },
+    ),
 )
-
-
 _FAULT: dict[str, Stored] = {"start_ns": "start", "address": "address"}
 # Those of processors first.
 page_faults = reader(
@@ -215,5 +218,3 @@ page_faults = reader(
         ids=OF_PROCESS,
     ),
 )
-# Static variables are allocated when they are loaded.
-memory_usage = reader(frames.MEMORY_USAGE, _USAGE)

@@ -1,34 +1,25 @@
-"""Calls of the host beside CUDA's and MPI's, CPU samples and context switches, as frames.
+"""Calls of the host beside CUDA's and MPI's, CPU samples, context switches, and sampled counters of
+GPUs (--gpu-metrics-devices) and networks (--nic-metrics), as frames.
 
-Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
-CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only; OSRT_API on
-real ones.
+Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows of
+CUBLAS_EVENTS, CUDNN_EVENTS or counters was at hand: those are tested on simulated exports only;
+OSRT_API on real ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame
-from nsightpy.readers.nsys.events import OF_THREAD, PLAIN_NAME, SPAN
-from nsightpy.readers.nsys.table_frames import (
-    Source,
-    process_part,
-    readable_table,
-    reader,
-    stored_frame,
-    thread_part,
-)
-from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number
+from nsightpy.frames import ColumnData, Frame, Labels, distinct, distinct_pairs
+from nsightpy.readers.nsys.events import OF_THREAD, PLAIN, SPAN
+from nsightpy.readers.nsys.table_frames import Derived, Source, readable_table, reader, stored_frame
+from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number, process_part, thread_part
 from nsightpy.readers.sql import sa
 
-OSRT = "OSRT_API"
-SAMPLES = "COMPOSITE_EVENTS"
-CALLCHAINS = "SAMPLING_CALLCHAINS"
-SWITCHES = "SCHED_EVENTS"
 _OPENMP = (
     *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
     *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
@@ -44,36 +35,36 @@ LIBRARY_TABLES = {
 }
 # Rows that only say when the tracing of a process began and finished.
 _NO_CALLS = (31, 32)
-
-
-_OS_CALLS = Source(
-    OSRT,
-    {**SPAN, "return_value": "returnValue", "nesting_level": "nestingLevel"},
-    ids=OF_THREAD,
-    names={"name": "nameId"},
-    where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
-)
-_LIBRARY_CALLS = (
-    Source(
-        table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}, derived=(PLAIN_NAME,)
-    )
-    for table, library in LIBRARY_TABLES.items()
-)
 _SWITCHES = Source(
-    SWITCHES,
+    "SCHED_EVENTS",
     {"start_ns": "start", "cpu": "cpu", "begins": "isSchedIn"},
     OF_THREAD,
     needs=("isSchedIn", "globalTid"),
 )
-os_calls = reader(frames.OS_CALLS, _OS_CALLS)
-library_calls = reader(frames.LIBRARY_CALLS, *_LIBRARY_CALLS)
+os_calls = reader(
+    frames.OS_CALLS,
+    Source(
+        "OSRT_API",
+        {**SPAN, "return_value": "returnValue", "nesting_level": "nestingLevel"},
+        ids=OF_THREAD,
+        names={"name": "nameId"},
+        where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
+    ),
+)
+library_calls = reader(
+    frames.LIBRARY_CALLS,
+    *(
+        Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": name}, derived=PLAIN)
+        for table, name in LIBRARY_TABLES.items()
+    ),
+)
 
 
 def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
     """The frame of CPU samples; empty where callchains were not recorded."""
     wanted = tuple(columns)
-    samples = export.table(SAMPLES, "id", "start")
-    chains = export.table(CALLCHAINS, "id", "symbol", "module", "stackDepth")
+    samples = export.table("COMPOSITE_EVENTS", "id", "start")
+    chains = export.table("SAMPLING_CALLCHAINS", "id", "symbol", "module", "stackDepth")
     if samples is None or chains is None:
         return Frame.empty(frames.CPU_SAMPLES, wanted)
     query = (
@@ -112,3 +103,87 @@ def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     rows = np.flatnonzero(same & begins[:-1] & ~begins[1:])
     every = {**raw.take(rows), "end_ns": raw.ints("start_ns")[rows + 1]}
     return Frame({name: every[name] for name in wanted})
+
+
+def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
+    """The name and the id of the interface of each row."""
+    listed = export.file.values("TARGET_INFO_NIC_INFO", ("globalId", "nicId", "GUID"), ("name",))
+    # older exports have the number that samples have in place of the id
+    about = {global_id: (name, None) for global_id, _, _, name in listed}
+    by_id = {nic: (name, guid) for _, nic, guid, name in listed}
+    for global_id, nic in export.file.values("NIC_ID_MAP", ("globalId", "nicId")):
+        about[global_id] = by_id.get(nic, (None, None))
+    values, codes = distinct(samples.ints("nic"))
+    interfaces = [about.get(global_id, (None, None)) for global_id in values.tolist()]
+    guids = tuple(
+        f"0x{guid & 2**64 - 1:016X}" if isinstance(guid, int) else "" for _, guid in interfaces
+    )
+    shown = tuple(str(name or "") for name, _ in interfaces)
+    return {"nic_name": Labels(codes, shown).merged(), "guid": Labels(codes, guids)}
+
+
+def _metric(
+    export: NsysExport, samples: Frame, table: str, columns: tuple[str, ...]
+) -> dict[str, ColumnData]:
+    """The name and the unit of each row, by the two numbers that a table of names has in columns.
+
+    Unnamed metrics go by the second number.
+    """
+    *keys, name = columns
+    rows = export.file.values(table, keys, (name, "unit"))
+    named = {(first, second): (text or "", unit or "") for first, second, text, unit in rows}
+    pairs, codes = distinct_pairs(samples.ints("list"), samples.ints("place"))
+    texts = [named.get(key, (f"metric {key[1]}", "")) for key in pairs]
+    return {
+        column: Labels(codes, tuple(text[part] for text in texts)).merged()
+        for part, column in enumerate(("metric", "metric_unit"))
+    }
+
+
+gpu_metrics = reader(
+    frames.GPU_METRICS,
+    Source(
+        "GPU_METRICS",
+        {"time_ns": "timestamp", "value": "value", "list": "typeId", "place": "metricId"},
+        derived=(
+            Derived(("gpu_id",), ("list",), lambda _, rows: {"gpu_id": rows.ints("list") & 0xFF}),
+            Derived(
+                ("metric",),
+                ("list", "place"),
+                partial(
+                    _metric,
+                    table="TARGET_INFO_GPU_METRICS",
+                    columns=("typeId", "metricId", "metricName"),
+                ),
+            ),
+        ),
+    ),
+)
+nic_metrics = reader(
+    frames.NIC_METRICS,
+    Source(
+        "NET_NIC_METRIC",
+        {
+            "start_ns": ("start", 0),
+            "end_ns": "end",
+            "nic": "globalId",
+            "port": "portId",
+            "value": "value",
+            "list": "metricsListId",
+            "place": "metricsIdx",
+        },
+        derived=(
+            Derived(
+                ("metric", "metric_unit"),
+                ("list", "place"),
+                partial(
+                    _metric,
+                    table="TARGET_INFO_NETWORK_METRICS",
+                    columns=("metricsListId", "metricsIdx", "name"),
+                ),
+            ),
+            Derived(("nic_name", "guid"), ("nic",), _interfaces),
+        ),
+        where=lambda table: table.c["end"].is_not(None) if "end" in table.c else None,
+    ),
+)

@@ -7,6 +7,7 @@ environment only the rank keys below are ever read.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,15 +24,8 @@ from nsightpy.readers.sql import sa
 
 # In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
 RANK_KEYS = (
-    "RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "PALS_RANKID",
-    "FLUX_TASK_RANK",
-    "ALPS_APP_PE",
-    "SLURM_PROCID",
+    *("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"),
+    *("PALS_RANKID", "FLUX_TASK_RANK", "ALPS_APP_PE", "SLURM_PROCID"),
 )
 _VARIABLE = re.compile(r'(?:^|[;\x00])([A-Z0-9_]+)="?(\d{1,6})"?(?=[;\x00]|$)')
 
@@ -120,7 +114,11 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
         ]
         if None not in ranks and len(set(ranks)) == len(ranks):
             return {process: (rank, source) for process, rank in zip(evidence, ranks, strict=True)}
-    useless = _sources_of_one_rank(evidence.values())
+    given: dict[str, list[int]] = {}
+    for item in itertools.chain.from_iterable(evidence.values()):
+        given.setdefault(item.source, []).append(item.rank)
+    # what gives every one of several processes the same rank
+    useless = {source for source, ranks in given.items() if len(ranks) > 1 == len(set(ranks))}
     decided: dict[Process, Decision] = {}
     for process, items in evidence.items():
         best = next((item for item in items if item.source not in useless), None)
@@ -129,15 +127,6 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
         what = "files" if len({path for path, _ in evidence}) == len(evidence) else "processes"
         return {process: (rank, f"{GUESS} {what}") for rank, process in enumerate(evidence)}
     return decided
-
-
-def _sources_of_one_rank(evidence: Iterable[Sequence[Evidence]]) -> set[str]:
-    """Sources of evidence that give every one of several processes the same rank."""
-    ranks: dict[str, list[int]] = {}
-    for items in evidence:
-        for item in items:
-            ranks.setdefault(item.source, []).append(item.rank)
-    return {source for source, given in ranks.items() if len(given) > 1 and len(set(given)) == 1}
 
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:

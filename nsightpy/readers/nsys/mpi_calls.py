@@ -15,7 +15,7 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.table_frames import Derived, Source, reader
-from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport, process_part
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
@@ -111,9 +111,7 @@ mpi_calls = reader(
 def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:
     """The process and the rank of each MPI rank."""
     rows = export.file.values("MPI_RANKS", ("globalTid", "rank"))
-    return [
-        ((thread >> 24) & 0xFFFFFF, rank) for thread, rank in rows if None not in (thread, rank)
-    ]
+    return [(process_part(thread), rank) for thread, rank in rows if None not in (thread, rank)]
 
 
 def mpi_ranges(ranges: Frame) -> Frame:

@@ -10,14 +10,15 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
-from nsightpy.readers.nsys.table_frames import (
-    Derived,
-    Source,
-    note_absent,
-    reader,
+from nsightpy.readers.nsys.table_frames import Derived, Source, note_absent, reader
+from nsightpy.readers.nsys.tables import (
+    UNNAMED,
+    NsysExport,
+    number,
+    process_part,
+    text,
     thread_part,
 )
-from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number, process_of, text
 from nsightpy.readers.sql import sa
 
 NVTX = "NVTX_EVENTS"
@@ -85,8 +86,10 @@ nvtx_ranges = reader(
 def nvtx_pids(export: NsysExport) -> set[int]:
     """The processes with NVTX events."""
     table = export.table(NVTX)
-    rows = [] if table is None else export.file.rows(sa.select(process_of(table)).distinct())
-    return {int(pid) for (pid,) in rows} - {0}
+    if table is None:
+        return set()
+    pid = number(table, "globalTid").op(">>")(24).op("&")(0xFFFFFF)
+    return {int(pid) for (pid,) in export.file.rows(sa.select(pid).distinct())} - {0}
 
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
@@ -113,14 +116,15 @@ def naming_events(export: NsysExport) -> Frame:
         wanted += [table.c.textId == i for i in export.strings.starting("ncclCommInit", "CommInit")]
     query = sa.select(
         number(table, "eventType").label("event_type"),
-        process_of(table).label("pid"),
+        number(table, "globalTid").label("thread"),
         number(table, "start").label("start_ns"),
         number(table, "domainId").label("domain"),
         number(table, "textId", UNNAMED).label("text_id"),
         text(table, "text"),
         text(table, "jsonText").label("jsonText"),
     ).where(sa.or_(sa.false(), *wanted))
-    return Frame(export.file.arrays(query, split=table))
+    raw = Frame(export.file.arrays(query, split=table))
+    return Frame({**raw, "pid": process_part(raw.ints("thread"))})
 
 
 def json_object(payload: str) -> dict[str, Any]:

@@ -9,15 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import PureWindowsPath
 from typing import Any
 
-import numpy as np
-
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.limits import clock_reading
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import NsysExport, process_part
 from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")
@@ -131,11 +130,8 @@ def devices(export: NsysExport) -> Frame:
         if len({gpu["name"] for gpu in gpus}) == 1:  # which one it is does not matter then
             model = {name: value for name, value in gpus[0].items() if name not in _OF_ONE_GPU}
             rows += [(0, n, model, {}) for n in range(len(gpus)) if n not in (r[1] for r in rows)]
-    facts = sorted(
-        (_device(pid, ordinal, gpu, extra) for pid, ordinal, gpu, extra in rows),
-        key=lambda fact: (fact["pid"], fact["device"], fact["gpu_id"]),
-    )
-    return _frame(frames.DEVICES, facts)
+    described = (_device(pid, ordinal, gpu, extra) for pid, ordinal, gpu, extra in rows)
+    return Frame.of_rows(frames.DEVICES, sorted(described, key=itemgetter(0, 1, 2)))
 
 
 def _gpus(export: NsysExport, name: str) -> list[dict[str, Any]]:
@@ -147,60 +143,47 @@ def _gpus(export: NsysExport, name: str) -> list[dict[str, Any]]:
 
 def diagnostics(export: NsysExport) -> Frame:
     """The diagnostics frame: what the profiler said, in order."""
-    names = ("timestamp", "severity", "source", "globalPid")
     if export.table("DIAGNOSTIC_EVENT", "text") is None:
         return Frame.empty(frames.DIAGNOSTICS)
-    facts = [
-        {
-            "time_ns": time or 0,
-            "pid": (owner or 0) >> 24 & 0xFFFFFF,
-            "severity": SEVERITIES.get(severity, f"severity {severity or 0}"),
-            "source": DIAGNOSTIC_SOURCES.get(source, f"source {source or 0}"),
-            "text": text or "",
-        }
-        for time, severity, source, owner, text in export.file.values(
-            "DIAGNOSTIC_EVENT", names, ("text",)
+    numbers = ("timestamp", "globalPid", "severity", "source")
+    rows = [
+        (
+            time or 0,
+            process_part(owner or 0),
+            SEVERITIES.get(severity, f"severity {severity or 0}"),
+            DIAGNOSTIC_SOURCES.get(source, f"source {source or 0}"),
+            text or "",
+        )
+        for time, owner, severity, source, text in export.file.values(
+            "DIAGNOSTIC_EVENT", numbers, ("text",)
         )
     ]
-    return _frame(frames.DIAGNOSTICS, facts).ordered("time_ns")
+    return Frame.of_rows(frames.DIAGNOSTICS, rows).ordered("time_ns")
 
 
 def _device(
     pid: int | None, ordinal: int | None, gpu: Mapping[str, Any], extra: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> tuple[object, ...]:
+    """A row of the devices frame."""
     uuid = str(extra.get("uuid") or gpu.get("uuid") or "")
     old_bandwidth, old_clock = (
         1000 * kilo if (kilo := extra.get(name) or 0) < 2**53 else 0
         for name in ("globalMemoryBandwidth", "coreClockRate")
     )
     ids = (gpu.get("id"), gpu.get("deviceId"), extra.get("gpuId"), -1)
-    multiprocessors = extra.get("numMultiprocessors") or gpu.get("smCount")
-    return {
-        "pid": pid or 0,
-        "device": ordinal or 0,
-        "gpu_id": next(int(each) for each in ids if each is not None),
-        "name": str(gpu.get("name") or extra.get("name") or ""),
-        "uuid": "" if NO_UUID.match(uuid) else uuid,
-        "bus": str(gpu.get("busLocation") or ""),
-        "sm_count": multiprocessors or 0,
-        "memory_bytes": gpu.get("totalMemory") or extra.get("globalMemorySize") or 0,
-        "memory_bytes_per_s": gpu.get("memoryBandwidth") or old_bandwidth,
-        "clock_hz": gpu.get("clockRate") or old_clock,
-        "compute_major": gpu.get("computeMajor") or extra.get("computeCapabilityMajor") or 0,
-        "compute_minor": gpu.get("computeMinor") or extra.get("computeCapabilityMinor") or 0,
-    }
-
-
-def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:
-    if not facts:
-        return Frame.empty(schema)
-    return Frame(
-        {
-            c.name: Labels.of(str(fact[c.name]) for fact in facts)
-            if c.kind == "label"
-            else np.asarray([int(fact[c.name]) for fact in facts], dtype=np.int64)
-            for c in schema.columns
-        }
+    return (
+        pid or 0,
+        ordinal or 0,
+        next(each for each in ids if each is not None),
+        str(gpu.get("name") or extra.get("name") or ""),
+        "" if NO_UUID.match(uuid) else uuid,
+        str(gpu.get("busLocation") or ""),
+        extra.get("numMultiprocessors") or gpu.get("smCount") or 0,
+        gpu.get("totalMemory") or extra.get("globalMemorySize") or 0,
+        gpu.get("memoryBandwidth") or old_bandwidth,
+        gpu.get("clockRate") or old_clock,
+        gpu.get("computeMajor") or extra.get("computeCapabilityMajor") or 0,
+        gpu.get("computeMinor") or extra.get("computeCapabilityMinor") or 0,
     )
 
 

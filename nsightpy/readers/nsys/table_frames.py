@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, distinct
+from nsightpy.frames import ColumnData, Frame, Labels, Schema, constant, distinct
 from nsightpy.readers.limits import CHECKED, check_places, countable_rows
 from nsightpy.readers.nsys.tables import (
     ABSENT,
@@ -21,7 +20,9 @@ from nsightpy.readers.nsys.tables import (
     NsysExport,
     literal,
     number,
+    process_part,
     text,
+    thread_part,
 )
 from nsightpy.readers.sql import sa
 from nsightpy.store.store import COUNTED
@@ -35,6 +36,8 @@ _ZERO_IF_UNKNOWN = ("pid", "correlation_id")
 _NAMES = ("name", "base_name")
 _WORDS = {"pid": "process", "bytes": "size"}
 _SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
+
+_PARTS = {"pid": process_part, "tid": thread_part}
 
 # A column of the table, or a number for all rows; of several the first that is not NULL.
 Stored: TypeAlias = str | int | tuple[str | int, ...]
@@ -135,23 +138,9 @@ def stored_frame(
     chosen = source.where(table)
     query = query if chosen is None else query.where(chosen)
     raw = Frame(export.file.arrays(query, table))
-    owners = {name: raw.ints(source.ids[name]) for name in names if name in source.ids}
-    parts = {name: _PARTS[name](ids) for name, ids in owners.items()}
+    parts = {n: _PARTS[n](raw.ints(source.ids[n])) for n in names if n in source.ids}
     same = {n: Labels.constant(source.same[n], raw.rows) for n in names if n in source.same}
     return Frame({**raw, **parts, **same})
-
-
-def process_part(global_id: Ints) -> Ints:
-    """The process inside of serialized global ids: bits 24 to 47."""
-    return (global_id >> 24) & 0xFFFFFF
-
-
-def thread_part(global_id: Ints) -> Ints:
-    """The thread inside of serialized global ids: bits 0 to 23."""
-    return global_id & 0xFFFFFF
-
-
-_PARTS: Mapping[str, Callable[[Ints], Ints]] = {"pid": process_part, "tid": thread_part}
 
 
 def _column(
@@ -196,29 +185,25 @@ def _named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     return Frame(columns)
 
 
-def _missing(table: str, name: str, values: ColumnData) -> NDArray[np.bool_] | bool:
-    """Which rows do not have what a column should name."""
-    missing: NDArray[np.bool_] | bool = False
+def _missing(table: str, name: str, values: ColumnData) -> Any:
+    """Which rows do not have what a column should name: a mask, or False for none."""
     if isinstance(values, Labels):
         return False
     if name in _NAMES:
-        missing = values == NAMELESS
-    elif table not in GPU_TABLES:
-        missing = values <= 0 if name in _ZERO_IF_UNKNOWN else False
-    elif name in _SHAPE:
-        missing = values == 0
-    elif name in _ZERO_IF_UNKNOWN:
-        missing = (values < 0) | (values == NO_PROCESS if name == "pid" else False)
-    else:
-        missing = values == UNKNOWN
-    return missing
+        return values == NAMELESS
+    if table not in GPU_TABLES:
+        return values <= 0 if name in _ZERO_IF_UNKNOWN else False
+    if name in _SHAPE:
+        return values == 0
+    if name in _ZERO_IF_UNKNOWN:
+        return (values < 0) | (values == NO_PROCESS if name == "pid" else False)
+    return values == UNKNOWN
 
 
 def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> Labels:
     """The same names, with a note on the rows of a table whose name the export does not hold."""
     if lost := int(np.count_nonzero(names.where(ABSENT.fullmatch))):
-        text = f"{lost:,} rows of {table} have a name that the export does not hold."
-        export.note(text, column)
+        export.note(f"{lost:,} rows of {table} have a name that the export does not hold.", column)
     return names
 
 

@@ -160,14 +160,14 @@ def number(table: sa.TableClause, name: str, null: int = 0) -> sa.ColumnElement[
     return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
 
 
-def process_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
-    """The process inside a serialized global id: bits 24 to 47."""
-    return number(table, global_id).op(">>")(24).op("&")(0xFFFFFF)
+def process_part(global_ids: Any) -> Any:
+    """The process inside of serialized global ids: bits 24 to 47."""
+    return (global_ids >> 24) & 0xFFFFFF
 
 
-def thread_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
-    """The thread inside a serialized global id: bits 0 to 23."""
-    return number(table, global_id).op("&")(0xFFFFFF)
+def thread_part(global_ids: Any) -> Any:
+    """The thread inside of serialized global ids: bits 0 to 23."""
+    return global_ids & 0xFFFFFF
 
 
 def literal(value: int) -> sa.ColumnElement[Any]:

@@ -18,6 +18,7 @@ KINDS = (
 MAGIC = b"SQLite format 3\x00"
 _UTF16 = (2, 3)
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -81,6 +82,18 @@ def is_regular(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a regular file (reading anything else could wait for ever); empty where
+    it cannot be read."""
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(size)
+    except OSError:
+        pass
+    return b""
 
 
 def resolved(path: Path) -> Path:

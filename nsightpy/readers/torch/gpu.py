@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,30 +25,21 @@ _COPY = re.compile(
 )
 _SIDES = re.compile(r"\((?P<source>[\w ]+) -> (?P<target>[\w ]+)\)")
 _SET = re.compile(r"\((?P<target>[\w ]+)\)")
-# c10d's names of collectives, in lower case without _ and "base", and NCCL's.
 # More than this in one call is damage.
 MOST_SENT = 1 << 50
-_OPERATIONS = {
-    "allreduce": "AllReduce",
-    "allreducesparse": "AllReduce",
-    "allgather": "AllGather",
-    "allgatherintotensor": "AllGather",
-    "reducescatter": "ReduceScatter",
-    "reducescattertensor": "ReduceScatter",
-    "broadcast": "Broadcast",
-    "broadcastoop": "Broadcast",
-    "reduce": "Reduce",
-    "reduceoop": "Reduce",
-    "alltoall": "AllToAll",
-    "alltoallv": "AllToAll",
-    "alltoallsingle": "AllToAll",
-    "gather": "Gather",
-    "scatter": "Scatter",
-    "barrier": "AllReduce",
-    "send": SEND_RECV,
-    "recv": SEND_RECV,
-    "sendrecv": SEND_RECV,
+# c10d's names of collectives, in lower case without _ and "base", and NCCL's.
+_NAMES = {
+    "AllReduce": ("allreduce", "allreducesparse", "barrier"),
+    "AllGather": ("allgather", "allgatherintotensor"),
+    "ReduceScatter": ("reducescatter", "reducescattertensor"),
+    "Broadcast": ("broadcast", "broadcastoop"),
+    "Reduce": ("reduce", "reduceoop"),
+    "AllToAll": ("alltoall", "alltoallv", "alltoallsingle"),
+    "Gather": ("gather",),
+    "Scatter": ("scatter",),
+    SEND_RECV: ("send", "recv", "sendrecv"),
 }
+_OPERATIONS = {name: operation for operation, names in _NAMES.items() for name in names}
 # ScalarType's names and the short ones of NCCL's kernels, with their sizes in bytes.
 _TYPES = {
     "float": ("f32", 4), "double": ("f64", 8), "half": ("f16", 2), "bfloat16": ("bf16", 2),
@@ -75,18 +66,16 @@ def kernels(table: Frame, pid: Ints) -> Frame:
 
 def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Frame:
     """The frame of copies and memory sets, under NVIDIA's names also on AMD's GPUs."""
-    parts = ((copies, pids[0], _copy), (sets, pids[1], _set))
-    return Frame.concatenate([_memory_operations(*part) for part in parts])
-
-
-def _memory_operations(table: Frame, pid: Ints, parts: Callable[[str], tuple[str, ...]]) -> Frame:
-    names = table.labels("name")
-    rows = [parts(name) for name in names.values]
-    kinds = {
-        column: Labels(names.codes, tuple(row[number] for row in rows)).merged()
-        for number, column in enumerate(("operation", "source_memory", "target_memory"))
-    }
-    return Frame({**_placed(table, pid), **kinds, "bytes": np.maximum(table.ints("bytes"), -1)})
+    parts = []
+    for table, pid, sides in ((copies, pids[0], _copy), (sets, pids[1], _set)):
+        names = table.labels("name")
+        kinds = {
+            column: Labels(names.codes, tuple(sides(n)[part] for n in names.values)).merged()
+            for part, column in enumerate(("operation", "source_memory", "target_memory"))
+        }
+        sizes = np.maximum(table.ints("bytes"), -1)
+        parts.append(Frame({**_placed(table, pid), **kinds, "bytes": sizes}))
+    return Frame.concatenate(parts)
 
 
 def _set(name: str) -> tuple[str, str, str]:
@@ -128,46 +117,38 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
         )
         for row, at in zip(chosen.tolist(), arguments[chosen].tolist(), strict=True)
     ]
-    columns: dict[str, ColumnData] = dict(kernels.select(PLACED).take(chosen))
-    for column in frames.COLLECTIVES.columns:
-        if column.name not in columns:
-            values = [row.get(column.name, column.missing) for row in rows]
-            columns[column.name] = (
-                Labels.of(map(str, values)) if column.kind == "label" else integers(values)[0]
-            )
-    return Frame(columns)
+    columns = frames.COLLECTIVES.columns
+    records = [[row.get(column.name, column.missing) for column in columns] for row in rows]
+    launched = Frame.of_rows(frames.COLLECTIVES, records)
+    return Frame({**launched, **kernels.select(PLACED).take(chosen)})
 
 
 def _collective(
     kernel: str, arguments: dict[str, str | int], rank: int | None
 ) -> dict[str, str | int]:
     """The columns of one collective that are not those of its kernel."""
-    parsed = parse_kernel(kernel)
-    named = parsed.operation if parsed else ""
+    named, short_type = parse_kernel(kernel) or ("", "")
     if not arguments:
-        data_type = parsed.data_type if parsed else ""
-        return {"operation": named, "kernel": kernel, "data_type": data_type, "evidence": BY_NAME}
+        return {"operation": named, "kernel": kernel, "data_type": short_type, "evidence": BY_NAME}
     plain = str(arguments["operation"]).lower().replace("_", "").replace("base", "")
     operation = _OPERATIONS.get(plain.removeprefix("nccl:").removesuffix("coalesced"), named)
-    text = str(arguments["data_type"]).lower()
-    data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
+    data_type, size = _TYPES.get(str(arguments["data_type"]).lower(), (short_type, 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
     members = _whole_numbers(str(arguments["group_ranks"]))
     group_ranks = str(arguments["group_ranks"]).strip('"').replace(" ", "")
-    named_group = f"{arguments['group']}{group_ranks}"
     collective: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
         "data_type": data_type,
         # one name on all its ranks: its own name, and its members where known
-        "communicator": named_group or str(arguments["communicator"]),
+        "communicator": f"{arguments['group']}{group_ranks}" or arguments["communicator"],
         "group_size": arguments["group_size"] or len(members),
         "sequence": arguments["sequence"],
         "calls": 1,
         "evidence": ARGUMENTS,
     }
     if size and isinstance(elements, int) and elements >= 0:
-        collective["bytes"] = elements * size
+        collective["bytes"] = whole(elements * size)
     if rank in members:
         collective["group_rank"] = members.index(rank)
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
@@ -176,9 +157,8 @@ def _collective(
     if "bytes" in collective and side == "target" and int(collective["peer"]) >= 0:
         collective["sent"] = f"{collective['peer']}:{collective['bytes']}"
     if "bytes" in collective and operation == "AllToAll":
-        collective["sent"] = _sent(
-            int(collective["bytes"]), _whole_numbers(str(arguments["splits"]))
-        )
+        splits = _whole_numbers(str(arguments["splits"]))
+        collective["sent"] = _sent(int(collective["bytes"]), splits)
     return collective
 
 

@@ -1,21 +1,26 @@
-"""A trace file cut into pieces: what stands around the events, and the events some at a time.
+"""A trace file cut into pieces: what stands around the events, and the events some at a time; what
+the trace says of itself there: start of its clock, ranks, GPUs, versions.
 
 The text is read some MiB at a time (and unpacked as it is read), so that a trace of any size takes
 little memory. Events are cut apart where an object ends and one with the same first key as the
 first event begins: quotes inside of strings are escaped, so no string looks like that.
+
+The header may name users, hosts, jobs and paths: only the fields below are ever read.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.torch.columns import whole
 
 PIECE_BYTES = 8 * 2**20
 LONGEST_EVENT_BYTES = 64 * 2**20
@@ -136,8 +141,6 @@ def _object_length(text: bytes) -> int:
     return 0
 
 
-LOOK_BYTES = 256 * 1024
-TRACE_SUFFIXES = (".json", ".json.gz")
 _KEYS = re.compile(
     rb'^\s*(?:\{.*?"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo'
     rb'|displayTimeUnit|baseTimeNanoseconds)"\s*:|\[\s*\{.*?"(?:ph|cat|ts)"\s*:)',
@@ -147,9 +150,9 @@ _KEYS = re.compile(
 _CYCLE = re.compile(r"(.+_\d+)\.(\d{10,20})\.pt\.trace\.json(?:\.gz)?")
 
 
-def is_torch_trace(path: Path) -> bool:
-    """Whether a file is a JSON text, plain or gzip, that begins like a trace."""
-    return _KEYS.match(_beginning(path)) is not None
+def is_trace(start: bytes) -> bool:
+    """Whether a text begins like a trace."""
+    return _KEYS.match(start.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:
@@ -163,13 +166,78 @@ def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:
     return {max(times, key=itemgetter(0))[1]: len(times) - 1 for times in cycles.values()}
 
 
-def _beginning(path: Path) -> bytes:
-    """The first bytes of a file, unpacked; empty where it cannot be read."""
+_HEADER_FIELDS = (
+    *("schemaVersion", "baseTimeNanoseconds", "deviceProperties", "distributedInfo"),
+    *("cuda_runtime_version", "hip_runtime_version"),
+)
+
+
+@dataclass(frozen=True)
+class Header:
+    """The wanted part of a header, GPUs as it lists them; None and empty where it does not say."""
+
+    schema_version: str = ""
+    base_ns: int = 0
+    gpus: tuple[Mapping[str, Any], ...] = ()
+    rank: int | None = None
+    runtime: str = ""
+    torn: bool = False
+
+    @classmethod
+    def of(cls, before: bytes, after: bytes) -> Header:
+        """The header in the texts before and after the events."""
+        fields, torn = _fields(before, after)
+        distributed = fields.get("distributedInfo")
+        jobs: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
+        given = fields.get("deviceProperties")
+        listed = given if isinstance(given, list) else []
+        rank = whole(jobs.get("rank"), -1)
+        versions = (_version(api, fields.get(f"{api}_runtime_version")) for api in ("cuda", "hip"))
+        return cls(
+            schema_version=str(fields.get("schemaVersion", ""))[:20],
+            base_ns=whole(fields.get("baseTimeNanoseconds", 0)),
+            gpus=tuple(gpu for gpu in listed if isinstance(gpu, dict)),
+            rank=rank if rank >= 0 else None,
+            runtime=next(filter(None, versions), ""),
+            torn=torn,
+        )
+
+
+def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
+    """The known fields, and whether the header is damaged: then there are none."""
+    head = before.removeprefix(b"\xef\xbb\xbf").rstrip(BETWEEN + b"\f\v")
+    tail = after.lstrip(BETWEEN)
+    if not head:  # only a list of events
+        return {}, False
+    if head.startswith(b"{") and tail in (b"", b"}"):
+        tail = b"}"
+    join = b"," if head.strip() != b"{" and tail.strip() != b"}" else b""
+    text = (head + join + tail).decode("utf-8", "replace")
     try:
-        if not path.is_file():
-            return b""
-        with path.open("rb") as file:
-            start = next(texts(file, LOOK_BYTES), b"")[:LOOK_BYTES]
-    except (OSError, EOFError, zlib.error):
-        return b""
-    return start.removeprefix(b"\xef\xbb\xbf")
+        fields = json.loads(text, object_pairs_hook=_merged, strict=False)
+        return {name: fields[name] for name in _HEADER_FIELDS if name in fields}, False
+    except (ValueError, RecursionError, TypeError):
+        return {}, True
+
+
+def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys may repeat: objects are put together, of values the first one that
+    says anything counts."""
+    merged: dict[str, Any] = {}
+    for name, value in pairs:
+        earlier = merged.get(name)
+        if isinstance(earlier, dict) and isinstance(value, dict):
+            merged[name] = value | earlier
+        elif earlier in (None, "", []):
+            merged[name] = value
+    return merged
+
+
+def _version(api: str, value: Any) -> str:
+    """A runtime's version number, 12060, as CUDA 12.6; HIP writes 60342134 for 6.3.42134."""
+    number = whole(value)
+    if number <= 0:
+        return ""
+    if number >= 10_000_000:
+        return f"{api.upper()} {number // 10_000_000}.{number // 100_000 % 100}"
+    return f"{api.upper()} {number // 1000}.{number % 1000 // 10}"

@@ -28,7 +28,6 @@ BASE_BYTES, BYTES_PER_BYTE = 256_000_000, 10
 BASE_SECONDS, BYTES_PER_SECOND = 60, 2_000_000
 HEADER = re.compile(rb"\x80[\x02-\x05]|[(}\]]")
 KEYS = (b"segment", b"device_traces")
-SUFFIXES = (".pickle", ".pkl")
 _AGAIN = "write it again with torch.cuda.memory._dump_snapshot(FILE)."
 _HARMFUL = "nothing in it was run; a snapshot written by torch needs no such thing."
 
@@ -49,17 +48,9 @@ class Columns:
         return Labels(self.ints(name).astype(np.int32), self.texts.get(name, ()))
 
 
-def is_snapshot_file(path: Path) -> bool:
-    """Whether a file is a pickle that names what snapshots hold, or says so by its suffix."""
-    try:
-        if not path.is_file():  # reading anything else could wait for ever
-            return False
-        with path.open("rb") as file:
-            start = file.read(4096)
-    except OSError:
-        return False
-    named = HEADER.match(start) is not None and any(key in start for key in KEYS)
-    return named or path.suffix.lower() in SUFFIXES
+def is_snapshot(start: bytes) -> bool:
+    """Whether the beginning of a file is that of a pickle that names what snapshots hold."""
+    return HEADER.match(start) is not None and any(key in start for key in KEYS)
 
 
 def _decode(path: Path) -> Columns:

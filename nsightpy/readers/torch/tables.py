@@ -16,7 +16,6 @@ import numpy as np
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.limits import NO_TIME, countable_rows
 from nsightpy.readers.torch.columns import ids, integers, labels, nanoseconds, text_of
-from nsightpy.readers.torch.decode import decoded_arguments
 from nsightpy.readers.torch.events import (
     ARGUMENTS,
     CATEGORIES,
@@ -30,6 +29,7 @@ from nsightpy.readers.torch.events import (
     RANGE,
     TIMED,
     Event,
+    decoded_arguments,
 )
 
 _STEP = "ProfilerStep#"

@@ -18,7 +18,6 @@ from nsightpy.readers.nsys.identity import Evidence, is_rank
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.columns import InexactTimesError
-from nsightpy.readers.torch.decode import EventDecoder
 from nsightpy.readers.torch.events import (
     CALL,
     COLLECTIVE,
@@ -33,10 +32,10 @@ from nsightpy.readers.torch.events import (
     SYNC,
     TIMED,
     Event,
+    EventDecoder,
     ExactEvent,
 )
-from nsightpy.readers.torch.header import Header
-from nsightpy.readers.torch.pieces import Pieces
+from nsightpy.readers.torch.pieces import Header, Pieces
 from nsightpy.readers.torch.tables import TraceTables
 from nsightpy.results import Note, Said, notes as kinds
 

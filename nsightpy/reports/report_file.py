@@ -1,11 +1,13 @@
-"""What users of the library see of a report: its frames as DataFrames."""
+"""What every report is: a file that another process can read, with frames as DataFrames."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nsightpy import frames
 from nsightpy.frames import Schema
+from nsightpy.readers.tools.file_check import file_size, has_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,34 @@ class DataFrameOf(property):
         def __get__(  # type: ignore[override]
             self, report: Any, owner: type | None = None, /
         ) -> pd.DataFrame: ...
+
+
+class OneFile:
+    """One report. To another process only its path and settings travel."""
+
+    # by how much more memory than the file reading takes, by suffix; some are compressed
+    growth: ClassVar[tuple[tuple[str, int], ...]]
+    threads: int | None = None
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory that reading it takes at most, estimated from the size of the file."""
+        factor = next(factor for suffix, factor in self.growth if has_suffix(self.path, (suffix,)))
+        return file_size(self.path) * factor
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What another process need not open the file for, by attribute."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of what was read, where that can be read again."""
 
 
 class SystemFrames:

@@ -1,22 +1,34 @@
-"""Measured ceilings from files: JSON, or lines of name, value and unit; what nccl-tests printed."""
+"""What reports are held against: measured ceilings (JSON, or lines of name, value and unit), the
+output of nccl-tests, and baselines, read strictly."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.results.rooflines import LEVELS, SCALAR, Ceiling
+from nsightpy.results.run_summary import (
+    BASELINE_SCHEMA,
+    KINDS,
+    PARTS,
+    SECTIONS,
+    UNITS,
+    Baseline,
+    RunSummary,
+)
 
-MOST_BYTES = 1 << 20
+_MOST_CEILINGS, _MOST_PRINTED, _MOST_BASELINE = 1 << 20, 16 << 20, 64 << 20
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
-_WORK = re.compile(r"([kmgtp]?)(?:flops?|flop/s|ops?|ops/s)", re.IGNORECASE)
-_TRAFFIC = re.compile(r"([kmgtp]?)(?:bytes?/s|b/s)", re.IGNORECASE)
+_WORK = re.compile(r"(?:([kmgtp]?)(?:flops?|flop/s|ops?|ops/s))?", re.IGNORECASE)
+_TRAFFIC = re.compile(r"(?:([kmgtp]?)(?:bytes?/s|b/s))?", re.IGNORECASE)
 _ADVICE = (
     'write one ceiling per line, as "fp32, 18.9, TFLOP/s" or "dram, 1.41, TB/s" '
     "(fp64, fp32, fp16, tensor_bf16, ..., dram, l2, l1), or the same as JSON: "
@@ -24,13 +36,18 @@ _ADVICE = (
 )
 
 
+def _content(path: Path, most: int, kind: str, advice: str) -> bytes:
+    """What a file holds. Raises ReportError where it is larger than any such file."""
+    with file_errors(path):
+        if size_of_regular(path) > most:
+            raise ReportError(path, f"is too large for {kind}", advice)
+        return path.read_bytes()
+
+
 def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
     """The ceilings of a file, in FLOP/s and bytes/s. Raises ReportError for anything else."""
     path = Path(path)
-    with file_errors(path):
-        if size_of_regular(path) > MOST_BYTES:
-            raise ReportError(path, "is too large for a list of ceilings", _ADVICE)
-        data = path.read_bytes()
+    data = _content(path, _MOST_CEILINGS, "a list of ceilings", _ADVICE)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -73,12 +90,12 @@ def _ceiling(path: Path, row: list[str]) -> Ceiling:
     name = row[0].strip().lower()
     if name not in (*LEVELS, *SCALAR) and not name.startswith("tensor_"):
         raise ReportError(path, f"{row[0]!r} is no precision or memory level", _ADVICE)
-    units = _TRAFFIC if name in LEVELS else _WORK
-    unit = units.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
+    written = row[2].strip() if len(row) > 2 else ""
+    unit = (_TRAFFIC if name in LEVELS else _WORK).fullmatch(written)
     try:
-        if len(row) > 2 and row[2].strip() and unit is None:
+        if unit is None:
             raise ValueError
-        value = float(row[1]) * _PREFIXES[unit[1].lower() if unit else ""]
+        value = float(row[1]) * _PREFIXES[(unit[1] or "").lower()]
     except (ValueError, IndexError):
         raise ReportError(path, f"cannot read the ceiling {', '.join(row)!r}", _ADVICE) from None
     if not 0 < value < float("inf"):
@@ -86,11 +103,11 @@ def _ceiling(path: Path, row: list[str]) -> Ceiling:
     return Ceiling(name, value)
 
 
-MOST_BYTES_PRINTED = 16 << 20
 # "#  Rank  0 Group  0 Pid  6899 on node-a device  0 [0x07] NVIDIA H100 80GB HBM3"
 _DEVICE = re.compile(r"#\s+Rank\s+\d+ .*\bPid\s+\d+ on\s+(\S+) device\s+\d+ ")
 # mpirun --tag-output puts the writer before each line
 _TAG = re.compile(r"^\[[^\]]*\]<std\w+>:\s?")
+_RATE = re.compile(r"\d+\.?\d*")
 _RUN_THEM = "run `all_reduce_perf -b 16M -e 8G -f 2` over the ranks of a group and keep its output."
 
 
@@ -109,21 +126,20 @@ def read_link_rates(paths: Iterable[Path | str], least_bytes: int) -> dict[bool,
 
 def _fastest(path: Path, least_bytes: int) -> tuple[bool, float]:
     """Whether the run of a file crossed nodes, and its fastest bus bandwidth."""
-    with file_errors(path):
-        if size_of_regular(path) > MOST_BYTES_PRINTED:
-            raise ReportError(path, "is too large for the output of nccl-tests", _RUN_THEM)
-        text = path.read_bytes().decode("utf-8", "replace")
+    data = _content(path, _MOST_PRINTED, "the output of nccl-tests", _RUN_THEM)
     hosts: set[str] = set()
     heading: list[str] = []
     fastest = 0.0
-    for line in (_TAG.sub("", tagged) for tagged in text.splitlines()):
+    for line in (_TAG.sub("", tagged) for tagged in data.decode("utf-8", "replace").splitlines()):
         cells = line.lstrip("# ").split()
         if device := _DEVICE.match(line):
             hosts.add(device[1])
         elif line.startswith("#") and "busbw" in cells:
             heading = cells
-        elif heading and len(cells) == len(heading) and _bytes_of(cells[0]) >= least_bytes:
-            fastest = max(fastest, *_rates(heading, cells))
+        elif heading and len(cells) == len(heading) and cells[0].isdecimal():
+            rates = [cell for name, cell in zip(heading, cells, strict=True) if name == "busbw"]
+            if int(cells[0]) >= least_bytes:
+                fastest = max(fastest, *(float(r) if _RATE.fullmatch(r) else 0.0 for r in rates))
     if not heading or not hosts:
         raise ReportError(path, "is no output of nccl-tests", _RUN_THEM)
     if not 0 < fastest < float("inf"):
@@ -133,12 +149,55 @@ def _fastest(path: Path, least_bytes: int) -> tuple[bool, float]:
     return len(hosts) > 1, fastest
 
 
-def _bytes_of(cell: str) -> int:
-    """The bytes of a row's operation; 0 where the line is no row."""
-    return int(cell) if cell.isdecimal() else 0
+_SAVE_AGAIN = "write it again: nsightpy compare --save-baseline FILE RUN..."
 
 
-def _rates(heading: list[str], cells: list[str]) -> list[float]:
-    """The bus bandwidths of a row, out of place and in place; 0 for what is no number."""
-    rates = [cell for name, cell in zip(heading, cells, strict=True) if name == "busbw"]
-    return [float(rate) if re.fullmatch(r"\d+\.?\d*", rate) else 0.0 for rate in rates]
+class _Head(msgspec.Struct):
+    schema: str = ""
+    parts: tuple[str, ...] = ()
+
+
+def read_baseline(path: Path | str) -> tuple[RunSummary, ...]:
+    """The runs of a baseline. Raises ReportError for anything else, or another version."""
+    path = Path(path)
+    with file_errors(path):
+        if path.is_dir():
+            raise ReportError(path, "is a directory, not a baseline", _SAVE_AGAIN)
+    data = _content(path, _MOST_BASELINE, "a baseline", _SAVE_AGAIN)
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if not head.schema.startswith("nsightpy.baseline/"):
+            raise ReportError(path, "is no baseline: it does not name its schema", _SAVE_AGAIN)
+        if head.schema != BASELINE_SCHEMA or head.parts != PARTS:
+            problem = "is a baseline of another version: it divides a step into other parts"
+            if head.schema != BASELINE_SCHEMA:
+                versions = f"{head.schema[:60]}, not {BASELINE_SCHEMA}"
+                problem = f"is a baseline of another version ({versions})"
+            raise ReportError(path, problem, _SAVE_AGAIN)
+        runs = msgspec.json.decode(data, type=Baseline).runs
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        problem = f"is no baseline, or a damaged one: {str(error)[:200]}"
+        raise ReportError(path, problem, _SAVE_AGAIN) from None
+    for wrong in _contradictions(runs):
+        raise ReportError(path, f"is a damaged baseline: {wrong}", _SAVE_AGAIN)
+    return runs
+
+
+def _contradictions(runs: tuple[RunSummary, ...]) -> Iterator[str]:
+    """What no run can be."""
+    if not runs:
+        yield "it has no runs"
+    for run in runs:
+        if run.kind not in KINDS:
+            yield "a run is of no kind that there is"
+        if not run.units or not set(run.units) <= set(UNITS):
+            yield f"a run has no {' and no '.join(UNITS)}"
+        for unit in run.units.values():
+            if len(unit.parts) != len(PARTS) or sum(unit.parts) != unit.duration_ns:
+                yield "the parts of a unit do not add up to it"
+            if any(len(row) != 1 + len(PARTS) for row in unit.samples) or unit.count < 1:
+                yield "a unit has samples that are none"
+            if any(index not in range(len(unit.works)) for index in unit.order):
+                yield "the order of launches names kernels that are not there"
+            if any(work.section not in SECTIONS for work in unit.works):
+                yield f"it holds something that is no {', '.join(SECTIONS)}"
