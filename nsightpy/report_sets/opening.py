@@ -195,13 +195,18 @@ def split_by_tool(
     systems: list[str | Path | SystemReport] = []
     compute: list[str | Path | NcuReport] = []
     snapshots: list[MemorySnapshot] = []
-    kinds: Any = (SystemReport, NcuReport, MemorySnapshot)
     for item in given:
-        of_each: Any = ([item] if isinstance(item, kind) else [] for kind in kinds)
-        of_systems, of_compute, pickles = of_each if isinstance(item, kinds) else _behind(item)
-        systems += of_systems
-        compute += of_compute
-        snapshots += open_snapshots(pickles)
+        if isinstance(item, NcuReport):
+            compute.append(item)
+        elif isinstance(item, SystemReport):
+            systems.append(item)
+        elif isinstance(item, MemorySnapshot):
+            snapshots += open_snapshots([item])
+        else:
+            of_systems, of_compute, pickles = _behind(item)
+            systems += of_systems
+            compute += of_compute
+            snapshots += open_snapshots(pickles)
     return systems, compute, snapshots
 
 
