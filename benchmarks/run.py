@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CalledProcessError
 
-from harness.commands import BENCHMARKS, Catalogue, Inputs
-from harness.comparisons import ON_REQUEST, Comparison, comparisons
 from harness.measure import Command, measure
 from harness.results import judge, page
+from harness.suite import BENCHMARKS, ON_REQUEST, Comparison, Suite
 
 KERNELS = 2_000_000
-SCALE = 5
 ROUNDS = 3
 TARGET_MISSED = 3
 
@@ -38,14 +36,11 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 def chosen(only: str | None, every: list[Comparison]) -> list[Comparison]:
     """The comparisons of the sections in `only`, or all."""
-    if only is None:
-        return [comparison for comparison in every if comparison.section not in ON_REQUEST]
     sections = {comparison.section for comparison in every}
-    wanted = {section.strip() for section in only.split(",")}
+    wanted = {section.strip() for section in only.split(",")} if only else sections - ON_REQUEST
     if unknown := wanted - sections:
-        raise SystemExit(
-            f"no section {', '.join(unknown)}; there are {', '.join(sorted(sections))}"
-        )
+        there = ", ".join(sorted(sections))
+        raise SystemExit(f"no section {', '.join(unknown)}; there are {there}")
     return [comparison for comparison in every if comparison.section in wanted]
 
 
@@ -75,8 +70,7 @@ def say(line: str) -> None:
 def set_up(command: Command) -> bool:
     """Make what a command needs; False where that fails (a peer that cannot be installed)."""
     try:
-        if command.setup:
-            command.setup()
+        command.setup()
     except (OSError, CalledProcessError) as failure:
         say(f"NOT MEASURED: {command.name}: {failure}")
         return False
@@ -85,13 +79,11 @@ def set_up(command: Command) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     arguments = parse_arguments(argv)
-    inputs = Inputs(arguments.data.resolve(), arguments.kernels, SCALE)
-    export = inputs.export(arguments.kernels)
-    picked = chosen(arguments.only, comparisons(arguments.kernels, SCALE, export))
+    suite = Suite(arguments.data.resolve(), arguments.kernels)
+    picked = chosen(arguments.only, list(suite.comparisons()))
     arguments.data.mkdir(parents=True, exist_ok=True)
-    catalogue = Catalogue(inputs).commands()
-    names = dict.fromkeys(name for comparison in picked for name in comparison.commands)
-    commands = [command for name in names if set_up(command := catalogue[name])]
+    every = {command.name: command for one in picked for command in one.commands}
+    commands = [command for command in every.values() if set_up(command)]
     load = os.getloadavg()[0]
     rounds = measure(commands, arguments.repeat, BENCHMARKS.parent, say)
     outcomes = judge(picked, rounds, by_cpu=arguments.cpu)

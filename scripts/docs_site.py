@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docs_commands import command_names, command_page, examples_of, index_page
-from docs_python import api_page
+from make_docs import api_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -23,7 +23,6 @@ COPIED = {
     "security.md": "SECURITY.md",
     "changelog.md": "CHANGELOG.md",
 }
-_OTHER_FILES = re.compile(r"\[([^\]]+)\]\((?:\.\./[^)]*|LICENSE|\.github/[^)]*)\)")
 # What a browser would load by itself; links that a reader may follow are no assets.
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\ssrc\s*=\s*["']?(?:https?:)?//[^>]*>"""

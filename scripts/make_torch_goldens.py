@@ -15,7 +15,7 @@ key_averages counts an operator that calls nothing but one operator of its own n
 
 import gzip
 import json
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,8 +28,6 @@ from torch.profiler import ProfilerActivity, profile, record_function
 GOLDENS = Path(__file__).resolve().parent.parent / "tests" / "goldens" / "torch"
 # Of the header only these are kept: others may name the machine.
 HEADER = ("schemaVersion", "record_shapes", "profile_memory", "baseTimeNanoseconds", "traceEvents")
-
-MEMORY_EVENT = "[memory]"
 
 
 class Block(nn.Module):  # type: ignore[misc]
@@ -58,7 +56,7 @@ def averages(events: list[FunctionEvent]) -> list[list[Any]]:
     """The sums of key_averages(group_by_input_shape=True), of operators."""
     rows = []
     for row in events:
-        if not row.is_user_annotation and row.key != MEMORY_EVENT:
+        if not row.is_user_annotation and row.key != "[memory]":
             host = [round(1000 * us) for us in (row.self_cpu_time_total, row.cpu_time_total)]
             rows.append([row.key, row.input_shapes, row.count, *host])
     return rows
@@ -66,10 +64,8 @@ def averages(events: list[FunctionEvent]) -> list[list[Any]]:
 
 def duplicates(trace: dict[str, Any], rows: list[list[Any]]) -> list[str]:
     """The operators of which the trace has more calls than key_averages says."""
-    calls: dict[str, int] = defaultdict(int)
-    for event in trace["traceEvents"]:
-        if event.get("cat") == "cpu_op":
-            calls[event["name"]] += 1
+    events = trace["traceEvents"]
+    calls = Counter(event["name"] for event in events if event.get("cat") == "cpu_op")
     for name, _, count, *_ in rows:
         calls[name] -= count
     return sorted(name for name, count in calls.items() if count)

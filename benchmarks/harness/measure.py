@@ -19,6 +19,10 @@ _SAMPLE_S = 0.005
 _ANONYMOUS = "RssAnon:"
 
 
+def nothing() -> None:
+    """What is done where nothing is to be done."""
+
+
 class CommandFailedError(Exception):
     """A measured command did not do its work, so its time means nothing."""
 
@@ -36,8 +40,8 @@ class Command:
     argv: tuple[str, ...]
     stdin: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    setup: Callable[[], None] | None = None
-    prepare: Callable[[], None] | None = None
+    setup: Callable[[], None] = nothing
+    prepare: Callable[[], None] = nothing
     voided_by: str | None = None
     output: Path | None = None
 
@@ -59,8 +63,7 @@ def run_once(command: Command, cwd: Path) -> Sample:
     """Run the command to its end and measure it; raises CommandFailedError unless it succeeded."""
     if shutil.which(command.argv[0]) is None:
         raise CommandFailedError(f"{command.name}: there is no {command.argv[0]}")
-    if command.prepare:
-        command.prepare()
+    command.prepare()
     environment = {**os.environ, **command.environment}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with (

@@ -10,14 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 
-from harness.comparisons import Comparison
 from harness.measure import Round, medians
 from harness.peers import NSYS_AI
+from harness.suite import Comparison
 
-PACKAGES = (
-    *("nsightpy", "numpy", "pandas", "sqlalchemy", "pyarrow", "adbc-driver-sqlite", "click"),
-    "rich",
-)
+PACKAGES = "nsightpy, numpy, pandas, sqlalchemy, pyarrow, adbc-driver-sqlite, click, rich"
 _CLAIMS = ("section", "comparison", "target", "measured", "over the rounds", "in CPU s", "verdict")
 _TIMES = ("command", "median s", "s", "CPU s", "anonymous MB")
 _CLOCK = {
@@ -65,7 +62,7 @@ def judge(
     return [
         Outcome(one, one.value(middle), one.value(cpu), tuple(map(one.value, rounds)), by_cpu)
         for one in comparisons
-        if middle.keys() >= set(one.commands)
+        if middle.keys() >= {command.name for command in one.commands}
     ]
 
 
@@ -86,7 +83,7 @@ def _times(rounds: Sequence[Round]) -> list[tuple[str, ...]]:
 
 def _versions() -> str:
     found = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
-    for package in PACKAGES:
+    for package in PACKAGES.split(", "):
         with suppress(PackageNotFoundError):
             found.append(f"{package} {version(package)}")
     return ", ".join(found) + f"; peer: {', '.join(NSYS_AI)}"

@@ -6,11 +6,12 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from fuzzer.child import Ran, run
 from fuzzer.judge import complaints, state_of
-from fuzzer.surroundings import Around, Place, sent, small_files
+from fuzzer.surroundings import Around, Place, send, small_files
 
 NOTE = "its columns were not kept"
 
@@ -96,7 +97,7 @@ def _first(rng: random.Random) -> Around:
     chance = rng.random()
     if chance < 0.3:
         after = rng.choice((0.01, 0.03, 0.1, 0.2, 0.4))
-        kill = sent(signal.SIGKILL)
+        kill = partial(send, signal.SIGKILL)
         return Around("a kill", inside=_keeps(0), during=kill, after_s=after)
     if chance < 0.5:
         return Around("a full disk", inside=_keeps(0, small_files))

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 
@@ -51,12 +52,12 @@ _CAPSET = 126
 _VERSION_3 = 0x20080522
 
 
-def _closed(descriptor: int) -> Callable[[Place], object]:
-    return lambda _place: os.close(descriptor)
+def _close(descriptor: int, _place: Place) -> None:
+    os.close(descriptor)
 
 
-def _full(descriptor: int) -> Callable[[Place], object]:
-    return lambda _place: os.dup2(os.open("/dev/full", os.O_WRONLY), descriptor)
+def _fill(descriptor: int, _place: Place) -> None:
+    os.dup2(os.open("/dev/full", os.O_WRONLY), descriptor)
 
 
 def _broken_pipe(_place: Place) -> None:
@@ -89,14 +90,9 @@ def _without_directory(place: Place) -> None:
     gone.rmdir()
 
 
-def sent(number: int) -> Callable[[Place, int], None]:
-    """Sends a signal."""
-
-    def during(_place: Place, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-    return during
+def send(number: int, _place: Place, pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _removed(place: Place, _pid: int) -> None:
@@ -109,25 +105,19 @@ def _shortened(place: Place, _pid: int) -> None:
         os.truncate(place.target, place.target.stat().st_size // 2)
 
 
-def _is_odd(make: Callable[[Path], object]) -> Callable[[Place], None]:
-    def before(place: Place) -> None:
-        if place.target.is_file():
-            place.target.unlink()
-            make(place.target)
-
-    return before
+def _replace(make: Callable[[Path], object], place: Place) -> None:
+    if place.target.is_file():
+        place.target.unlink()
+        make(place.target)
 
 
-def _limited(limit: int, number: int) -> Callable[[Place], None]:
-    def inside(_place: Place) -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(limit, (number, number))
-
-    return inside
+def _limit(limit: int, number: int, _place: Place) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(limit, (number, number))
 
 
 # No file can grow beyond 4096 bytes, as on a disk that is nearly full.
-small_files = _limited(resource.RLIMIT_FSIZE, 4096)
+small_files = partial(_limit, resource.RLIMIT_FSIZE, 4096)
 ODD: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,
     "link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
@@ -140,7 +130,7 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 MOMENTS = (0.0, 0.01, 0.05, 0.2, 0.6)
 EVERY = (
     *(
-        Around(f"{number.name} after {after} s", during=sent(number), after_s=after,
+        Around(f"{number.name} after {after} s", during=partial(send, number), after_s=after,
                codes=(code, -number))
         for number, code in SIGNALS.items() for after in MOMENTS
     ),
@@ -148,17 +138,17 @@ EVERY = (
         Around(f"{act.__name__} after {after} s", during=act, after_s=after, changes_files=True)
         for act in (_removed, _shortened) for after in MOMENTS[:4]
     ),
-    *(Around(f"odd file: {name}", before=_is_odd(make), changes_files=True)
+    *(Around(f"odd file: {name}", before=partial(_replace, make), changes_files=True)
       for name, make in ODD.items()),
     *(Around(name, encoding=name) for name in ("ascii", "latin-1", "cp1252", "utf-16")),
-    *(Around(f"{n} is closed", inside=_closed(n), silent=n == 2) for n in range(3)),
-    *(Around(f"{n} is full", inside=_full(n), silent=n == 2) for n in (1, 2)),
+    *(Around(f"{n} is closed", inside=partial(_close, n), silent=n == 2) for n in range(3)),
+    *(Around(f"{n} is full", inside=partial(_fill, n), silent=n == 2) for n in (1, 2)),
     Around("stdout is a broken pipe", inside=_broken_pipe),
     Around("unreadable", before=_unreadable, inside=_without_privileges, changes_files=True),
     Around("cache of others", before=_cache_of_others, inside=_without_privileges),
     Around("cache is a file", before=lambda place: (place.cache / "cache").touch()),
     Around("no directory", inside=_without_directory, changes_files=True),
-    Around("16 descriptors", inside=_limited(resource.RLIMIT_NOFILE, 16)),
+    Around("16 descriptors", inside=partial(_limit, resource.RLIMIT_NOFILE, 16)),
     Around("files of 4096 bytes", inside=small_files),
 )  # fmt: skip
 

@@ -1,11 +1,17 @@
 """Communicators, and how long a collective lasts once everybody is there."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
 PER_RANK = {"AllGather", "ReduceScatter", "AllToAll"}
 BASE_NS = 8_000
+
+
+def normal(random: Random) -> float:
+    """A bell-shaped number of deviation 1, the same on every platform."""
+    return (sum(random.random() for _ in range(4)) - 2.0) * 1.7320508
 
 
 def bus_factor(operation: str, ranks: int) -> float:
@@ -85,9 +91,7 @@ class Instance:
         last = max(self.starts.values())
         common = last + self.communicator.transfer_ns(self.operation, self.size)
         for rank in self.communicator.ranks:
-            draws = sum(random.random() for _ in range(4)) - 2.0
-            jitter = int(draws * 1.7320508 * jitter_ns)
-            self.ends[rank] = max(last + 1_000, common + jitter)
+            self.ends[rank] = max(last + 1_000, common + int(normal(random) * jitter_ns))
 
 
 class Rendezvous:
@@ -97,20 +101,17 @@ class Rendezvous:
         self.instances: list[Instance] = []
         self._jitter_ns = jitter_ns
         self._random = Random(seed * 104_729 + 1)
-        self._counts: dict[tuple[int, int], int] = {}
+        self._counts: Counter[tuple[int, int]] = Counter()
         self._open: dict[tuple[int, int], Instance] = {}
 
     def arrive(self, arrival: Arrival) -> Instance:
         """Add a rank to its instance, which is finished when it is the last one."""
         number = arrival.communicator.number
-        sequence = self._counts.get((number, arrival.rank), 0)
-        self._counts[number, arrival.rank] = sequence + 1
-        key = (number, sequence)
-        if key not in self._open:
-            group, operation, size = arrival.communicator, arrival.operation, arrival.size
-            self._open[key] = Instance(group, operation, size, sequence)
-        instance = self._open[key]
-        if (instance.operation, instance.size) != (arrival.operation, arrival.size):
+        sequence = self._counts[number, arrival.rank]
+        self._counts[number, arrival.rank] += 1
+        key, operation = (number, sequence), (arrival.operation, arrival.size)
+        instance = self._open.setdefault(key, Instance(arrival.communicator, *operation, sequence))
+        if (instance.operation, instance.size) != operation:
             raise RuntimeError(f"ranks disagree about operation {sequence} of group {number}")
         instance.starts[arrival.rank] = arrival.start
         if instance.complete:

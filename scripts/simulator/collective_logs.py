@@ -167,16 +167,14 @@ class CollectiveRun:
         """What the reader of a rank's report would say of an operation."""
         kind, operation, size = name
         group, members = "", 0
-        if kind == "pipeline":
-            group, members = f"p{self.job.along('p')[rank]}", self.job.pipeline
-        elif self.job.payload:
-            number = int(self.groups[kind][rank])
-            group = f"{kind}{number}"
-            members = int(np.count_nonzero(self.groups[kind] == number))
         if not self.job.payload:
-            group, members, size = "", 0, -1
-        stream = STREAMS[kind]
-        return Kind(100 + rank, 0, stream, operation, "bf16", group, members, -1, size, -1)
+            size = -1
+        elif kind == "pipeline":
+            group, members = f"p{self.job.along('p')[rank]}", self.job.pipeline
+        else:
+            own = self.groups[kind]
+            group, members = f"{kind}{own[rank]}", int(np.count_nonzero(own == own[rank]))
+        return Kind(100 + rank, 0, STREAMS[kind], operation, "bf16", group, members, -1, size, -1)
 
 
 @dataclass(frozen=True)
@@ -194,14 +192,12 @@ class CollectiveLogs:
 
     def sets(self) -> np.ndarray:
         """The first rank of the set that each rank is in: whom groups join, directly or not."""
-        found = np.arange(len(self.clocks))
-        while True:
+        found, before = np.arange(len(self.clocks)), np.empty(0, dtype=np.int64)
+        while not np.array_equal(before, found):
             before = found.copy()
-            for group in self.groups:
-                members = list(group)
+            for members in map(list, self.groups):
                 found[members] = found[members].min()
-            if np.array_equal(before, found):
-                return found
+        return found
 
     def worst_ns(self, fits: Sequence[ClockFit]) -> float:
         """The largest error within any set of ranks that groups join."""

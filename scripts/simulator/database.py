@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from simulator import schema
-from simulator.enumerations import ENUMERATIONS
 
 Text = str | bytes
 
@@ -31,9 +30,8 @@ class Database:
         self.path = Path(path)
         self.generation = generation
         self.tables = schema.tables(generation)
-        self.statements: list[str] = []
         self._rows: dict[str, list[tuple[object, ...]]] = {
-            name: [] for name in schema.ALWAYS_PRESENT[generation]
+            name: [] for name in schema.always_present(generation)
         }
         self._strings: dict[bytes, int] = {}
         self._finished = False
@@ -62,48 +60,37 @@ class Database:
         values = tuple(row.get(c.name, c.default) for c in columns)
         self._rows.setdefault(table, []).append(values)
 
-    def sql(self, statement: str) -> None:
-        """Run a statement on the file after everything is written (for hostile cases)."""
-        self.statements.append(statement)
-
     def write(self) -> Path:
         """Write the file, replacing one that is there. Returns its path."""
+        if not self._finished:
+            self._finish()
+            self._finished = True
         self.path.unlink(missing_ok=True)
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             for pragma in (f"page_size = {PAGE_SIZE}", "journal_mode = OFF", "synchronous = OFF"):
                 connection.execute(f"PRAGMA {pragma}")
             connection.execute("BEGIN")
-            self._fill(connection)
-            for statement in self.statements:
-                connection.execute(statement)
+            for name in (name for name in self.tables if name in self._rows):
+                self._fill(connection, name)
             connection.execute("COMMIT")
         with self.path.open("r+b") as file:
             file.seek(_VERSION_OFFSET)
             file.write(_VERSION.to_bytes(4, "big"))
         return self.path
 
-    def _fill(self, connection: sqlite3.Connection) -> None:
-        """Write every table."""
-        if not self._finished:
-            self._finish()
-            self._finished = True
-        for name, columns in self.tables.items():
-            rows = self._rows.get(name)
-            if rows is None:
-                continue
-            connection.execute(schema.ddl(name, columns))
-            # A text given as bytes is kept as it is, invalid UTF-8 and NULs included.
-            marks = ", ".join(
-                "CAST(? AS TEXT)" if _has_bytes(rows, n, c) else "?" for n, c in enumerate(columns)
-            )
-            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+    def _fill(self, connection: sqlite3.Connection, name: str) -> None:
+        """Write a table; a text given as bytes is kept as it is, invalid UTF-8 included."""
+        rows, columns, marks = self._rows[name], self.tables[name], []
+        for place, column in enumerate(columns):
+            text = column.declared == "TEXT"
+            as_bytes = text and any(isinstance(row[place], bytes) for row in rows)
+            marks.append("CAST(? AS TEXT)" if as_bytes else "?")
+        connection.execute(schema.ddl(name, columns))
+        connection.executemany(f"INSERT INTO {name} VALUES ({', '.join(marks)})", rows)
 
     def _finish(self) -> None:
         """Fill the tables that follow from the others."""
         self._rows["StringIds"] = [(number, text) for text, number in self._strings.items()]
-        for name in ENUMERATIONS.keys() & self._rows.keys():
-            self._rows[name] = list(ENUMERATIONS[name])
-
-
-def _has_bytes(rows: list[tuple[object, ...]], place: int, column: schema.Column) -> bool:
-    return column.declared == "TEXT" and any(isinstance(row[place], bytes) for row in rows)
+        self._rows |= {
+            name: list(rows) for name, rows in schema.enumerations().items() if name in self._rows
+        }

@@ -2,11 +2,11 @@
 
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 from simulator.database import Text, signed64
-from simulator.enumerations import COPY_KINDS, MEMORY_KINDS, SYNC_KINDS
 from simulator.host import Host
-from simulator.names import mangled_name, short_name
+from simulator.schema import COPY_KINDS, MEMORY_KINDS, SYNC_KINDS
 from simulator.session import Process
 
 __all__ = ["Export", "Launch", "Process"]
@@ -21,11 +21,44 @@ SYNC_CALLS = {
     "stream_wait": "cudaStreamWaitEvent_v3020",
     "stream": "cudaStreamSynchronize_v3020",
 }
-_short, _mangled = cache(short_name), cache(mangled_name)
+
+
+def _path(head: str) -> list[str]:
+    """The namespaces and the name of a kernel, without template arguments and parameters."""
+    depth, kept = 0, ""
+    for letter in head:
+        if letter == "(" and depth == 0:
+            break
+        if letter in "<([{":
+            depth += 1
+        elif letter in ">)]}" and depth:
+            depth -= 1
+        elif depth == 0:
+            kept += letter
+    return kept.split("::")
+
+
+@cache
+def short_name(demangled: str) -> str:
+    """The base name: no return type, namespaces, template arguments or parameters."""
+    head = demangled.replace("operator()", "operator").replace("<unnamed>::", "")
+    base = _path(head)[-1].split()
+    return base[-1] if base else demangled
+
+
+@cache
+def mangled_name(demangled: str) -> str:
+    """A mangled form: a C name stays as it is, a C++ name an Itanium-like one."""
+    if "(" not in demangled:
+        return demangled
+    head = demangled.removeprefix("void ").replace("<unnamed>", "_GLOBAL__N__1")
+    path, tag = _path(head), crc32(demangled.encode())
+    parts = "".join(f"{len(part)}{part}" for part in path if part)
+    return f"_ZN{parts}ILi{tag}EEEvT_" if len(path) > 1 else f"_Z{parts}ILi{tag}EEvT_"
 
 
 class Export(Host):
-    """One export. Events take columns by their own names, too, and the process that they are of.
+    """One export.
 
     What a GPU did also takes device, stream and context (0, 7, 1), and correlation or launch: the
     call that it came from. Ranges take domain, and registered where their text is interned.
@@ -50,8 +83,8 @@ class Export(Host):
         """A kernel; `shared` is static and dynamic bytes. Returns its correlation id."""
         number = self._launched("cudaLaunchKernel_v7000", on)
         if isinstance(name, str):
-            short = _short(name) if short is None else short
-            mangled = _mangled(name) if mangled is None else mangled
+            short = short_name(name) if short is None else short
+            mangled = mangled_name(name) if mangled is None else mangled
         row: dict[str, object] = {"demangledName": self.string(name)}
         row["shortName"] = self.string(name if short is None else short)
         row["mangledName"] = self.string(name if mangled is None else mangled)
@@ -61,7 +94,7 @@ class Export(Host):
         row |= {"launchType": 1, "cacheConfig": 1, "gridId": number, "graphNodeId": graph_node}
         row |= {"sharedMemoryExecuted": 32768, "sharedMemoryLimitConfig": 0, "graphId": graph}
         row |= {"tensorSizeMinusOneElements": "[]", "registersPerThread": registers}
-        return self._operation("CUPTI_ACTIVITY_KIND_KERNEL", start, end, number, on, row)
+        return self._operation("KERNEL", start, end, number, on, row)
 
     def memcpy(
         self,
@@ -81,13 +114,13 @@ class Export(Host):
         row: dict[str, object] = {"bytes": size, "copyKind": code, "copyCount": 1}
         row["srcKind"] = MEMORY_KINDS[source or ends[0]]
         row["dstKind"] = MEMORY_KINDS[target or ends[1]]
-        return self._operation("CUPTI_ACTIVITY_KIND_MEMCPY", start, end, number, on, row)
+        return self._operation("MEMCPY", start, end, number, on, row)
 
     def memset(self, start: int, end: int, size: int, **on: Any) -> int:
         """A fill of `size` bytes. Returns its correlation id."""
         number = self._launched("cudaMemsetAsync_v3020", on)
         row = {"bytes": size, "memKind": MEMORY_KINDS["Device"]}
-        return self._operation("CUPTI_ACTIVITY_KIND_MEMSET", start, end, number, on, row)
+        return self._operation("MEMSET", start, end, number, on, row)
 
     def graph_trace(
         self, start: int, end: int, graph: int = 1, graph_exec: int = 2, **on: Any
@@ -95,7 +128,7 @@ class Export(Host):
         """One launch of a CUDA graph traced as a whole. Returns its correlation id."""
         number = self._launched("cudaGraphLaunch_v10000", on)
         row = {"graphId": graph, "graphExecId": graph_exec}
-        return self._operation("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", start, end, number, on, row)
+        return self._operation("GRAPH_TRACE", start, end, number, on, row)
 
     def sync(
         self,
@@ -112,15 +145,13 @@ class Export(Host):
         if kind in {"event", "context"}:
             on["stream"] = INVALID
         row = {"syncType": SYNC_KINDS[kind], "eventId": event, "eventSyncId": event_sync}
-        table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-        return self._operation(table, start, end, number, on, row)
+        return self._operation("SYNCHRONIZATION", start, end, number, on, row)
 
-    def cuda_event(self, event: int, event_sync: int, **on: Any) -> int:
-        """An event recorded on a stream; waits name the same `event_sync`. Returns it."""
+    def cuda_event(self, event: int, event_sync: int, **on: Any) -> None:
+        """An event recorded on a stream; waits name the same `event_sync`."""
         number = self._launched("cudaEventRecord_v3020", on)
         row = {"timestamp": 0, "eventId": event, "eventSyncId": event_sync}
-        self._operation("CUPTI_ACTIVITY_KIND_CUDA_EVENT", 0, 0, number, on, row)
-        return event_sync
+        self._operation("CUDA_EVENT", 0, 0, number, on, row)
 
     def _launched(self, name: Text, on: dict[str, Any]) -> int:
         """The correlation id of an operation, after the row of its call where there is one."""
@@ -133,14 +164,14 @@ class Export(Host):
         return self.api(start, end, called or name, tid, process=process, correlation=number)
 
     def _operation(
-        self, table: str, start: int, end: int, number: int, on: dict[str, Any], row: dict[str, Any]
+        self, kind: str, start: int, end: int, number: int, on: dict[str, Any], row: dict[str, Any]
     ) -> int:
         """Add the row of what a GPU did. Returns its correlation id."""
         row |= {"start": start, "end": end, "correlationId": number}
         for name, usual in (("device", 0), ("stream", 7), ("context", 1)):
             row[f"{name}Id"] = on.pop(name, usual)
         row["globalPid"] = self._process(on.pop("process", None)).global_pid
-        self.add(table, on, **row)
+        self.add(f"CUPTI_ACTIVITY_KIND_{kind}", on, **row)
         return number
 
     def memory_usage(

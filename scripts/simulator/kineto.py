@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from simulator.rank import Operation, Rank
+from simulator.rank import Operation, Range, Rank
 from simulator.run import Run
 
 # Times count from a boundary of three months, as in traces since 2024.
@@ -31,7 +31,14 @@ Event = dict[str, Any]
 def write_traces(run: Run, directory: Path, *, packed: bool = True) -> list[Path]:
     """Write one trace per rank. Returns the paths."""
     directory.mkdir(parents=True, exist_ok=True)
-    return [_RankTrace(run, rank).write(directory, packed) for rank in run.ranks]
+    paths = []
+    for rank in run.ranks:
+        path = directory / f"{run.job.name}_rank{rank.index}.pt.trace.json{'.gz' * packed}"
+        text = _RankTrace(run, rank).text().encode()
+        # no time of writing, so that the bytes are the same every time
+        path.write_bytes(gzip.compress(text, mtime=0) if packed else text)
+        paths.append(path)
+    return paths
 
 
 def operator_name(operation: Operation) -> str:
@@ -41,7 +48,7 @@ def operator_name(operation: Operation) -> str:
     return f"aten::{operation.spec.name.partition('(')[0].rsplit('::', 1)[-1][:24]}"
 
 
-def _text(event: Event) -> str:
+def _json(event: Event) -> str:
     """An event as JSON, its times in microseconds with three decimals."""
     times = {name: event.pop(name) for name in ("ts", "dur") if name in event}
     micros = (f', "{name}": {ns // 1000}.{ns % 1000:03}' for name, ns in times.items())
@@ -56,31 +63,27 @@ class _RankTrace:
         self.clock, self.device = run.job.clock(rank.index), run.job.device(rank.local)
         self.base = self.clock.utc_epoch_ns // BASE_NS * BASE_NS
 
-    def write(self, directory: Path, packed: bool) -> Path:
-        run, rank = self.run, self.rank
-        path = directory / f"{run.job.name}_rank{rank.index}.pt.trace.json{'.gz' * packed}"
+    def text(self) -> str:
+        """The whole file."""
         groups = [
             {"pg_name": str(n), "pg_desc": group.kind, "ranks": list(group.ranks)}
-            for n, group in enumerate(run.groups)
+            for n, group in enumerate(self.run.groups)
         ]
         head: Event = {
             "schemaVersion": 1,
-            "deviceProperties": [{"id": n} | GPU for n in range(run.job.ranks_per_node)],
+            "deviceProperties": [{"id": n} | GPU for n in range(self.run.job.ranks_per_node)],
             "distributedInfo": {
                 "backend": "nccl",
-                "rank": rank.index,
-                "world_size": run.job.world,
+                "rank": self.rank.index,
+                "world_size": self.run.job.world,
                 "pg_count": len(groups),
                 "pg_config": groups,
             },
             "displayTimeUnit": "ms",
             "baseTimeNanoseconds": self.base,
         }
-        events = ",\n".join(map(_text, self.events()))
-        text = f'{json.dumps(head)[:-1]}, "traceEvents": [\n{events}\n]}}\n'.encode()
-        # no time of writing, so that the bytes are the same every time
-        path.write_bytes(gzip.compress(text, mtime=0) if packed else text)
-        return path
+        events = ",\n".join(map(_json, self.events()))
+        return f'{json.dumps(head)[:-1]}, "traceEvents": [\n{events}\n]}}\n'
 
     def events(self) -> Iterator[Event]:
         """Every event: names, ranges, operators and calls, what the GPU did, waits."""
@@ -89,45 +92,34 @@ class _RankTrace:
         yield {"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": "CPU"}}
         ranges = sorted((r for r in rank.ranges if not r.domain), key=lambda r: (r.start, -r.end))
         for span in ranges:
-            times = self.on_host(span.start, span.end)
-            yield self.event("user_annotation", span.text, pid, span.tid, times, {})
+            yield self.on_host("user_annotation", span.text, span.tid, span.start, span.end, {})
         launched = {op.correlation: op for op in rank.operations}
-        lost = rank.first_launches(self.run.job.orphan_kernels)
-        for call in (call for call in rank.calls if call.correlation not in lost):
+        for call in rank.recorded_calls():
             if call.correlation in launched:
                 name = operator_name(launched[call.correlation])
-                times = self.on_host(call.start - 150, call.end + 150)
-                yield self.event("cpu_op", name, pid, call.tid, times)
-            category = "cuda_driver" if call.event_class else "cuda_runtime"
-            name, times = call.name.rsplit("_v", 1)[0], self.on_host(call.start, call.end)
-            args = {"correlation": call.correlation}
-            yield self.event(category, name, pid, call.tid, times, args)
+                yield self.on_host("cpu_op", name, call.tid, call.start - 150, call.end + 150)
+            args, name = {"correlation": call.correlation}, call.name.rsplit("_v", 1)[0]
+            yield self.on_host(f"cuda_{call.api}", name, call.tid, call.start, call.end, args)
         yield from self.operations()
         yield from self.waits()
 
-    def event(
-        self,
-        category: str,
-        name: str,
-        pid: int,
-        tid: int,
-        times: tuple[int, int],
-        args: Event | None = None,
-    ) -> Event:
+    def event(self, category: str, name: str, pid: int, tid: int, start: int, end: int) -> Event:
         """A complete event; times are of the session."""
         event: Event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid}
         shift = self.clock.utc_epoch_ns - self.base
-        event |= {"ts": times[0] + shift, "dur": times[1] - times[0]}
-        return event if args is None else event | {"args": args}
+        return event | {"ts": start + shift, "dur": end - start}
 
-    def on_host(self, start: int, end: int) -> tuple[int, int]:
-        """Session times of a host event."""
-        start, end = self.clock.host([start, end]).tolist()
-        return start, end
+    def on_host(
+        self, category: str, name: str, tid: int, start: int, end: int, args: Event | None = None
+    ) -> Event:
+        """What a thread did; times are true ones."""
+        host = self.clock.host
+        event = self.event(category, name, self.rank.pid, tid, host(start), host(end))
+        return event if args is None else event | {"args": args}
 
     def operations(self) -> Iterator[Event]:
         """What the GPU did."""
-        collectives = self.collectives()
+        collectives, gpu = self.collectives(), self.clock.gpu
         for op in self.rank.in_order():
             args: Event = {"device": self.device, "context": 1, "stream": op.stream}
             args["correlation"] = op.correlation
@@ -143,18 +135,17 @@ class _RankTrace:
             if op.role == "memset":
                 category, name = "gpu_memset", "Memset (Device)"
             args |= collectives.get(op.correlation, {})
-            start, end = self.clock.gpu([op.start, op.end]).tolist()
-            yield self.event(category, name, self.device, op.stream, (start, end), args)
+            event = self.event(category, name, self.device, op.stream, gpu(op.start), gpu(op.end))
+            yield event | {"args": args}
 
     def waits(self) -> Iterator[Event]:
         """cuda_sync events (enable_cuda_sync_events): which recording a stream waited for."""
-        records = {record.event_sync: record for record in self.rank.records}
+        name, host = "Stream Wait Event", self.clock.host
         for wait in self.rank.waits:
-            record = records.get(wait.event_sync)
-            if wait.kind != "stream_wait" or record is None:
+            if (record := wait.record) is None:
                 continue
             args = {
-                "cuda_sync_kind": "Stream Wait Event",
+                "cuda_sync_kind": name,
                 "stream": wait.stream,
                 "correlation": wait.correlation,
                 "device": self.device,
@@ -163,8 +154,8 @@ class _RankTrace:
                 "wait_on_cuda_event_id": record.event,
                 "wait_on_cuda_event_record_corr_id": record.correlation,
             }
-            times, name = self.on_host(wait.start, wait.end), "Stream Wait Event"
-            yield self.event("cuda_sync", name, self.device, wait.stream, times, args)
+            where = self.device, wait.stream, host(wait.start), host(wait.end)
+            yield self.event("cuda_sync", name, *where) | {"args": args}
 
     def collectives(self) -> dict[int, Event]:
         """Arguments of NCCL's kernels by correlation: those of the last call before the launch."""
@@ -172,29 +163,24 @@ class _RankTrace:
         called = sorted((r for r in rank.ranges if r.payload), key=lambda r: r.start)
         starts = [r.start for r in called]
         launches = {call.correlation: call.start for call in rank.calls}
-        numbers = {group.number: place for place, group in enumerate(self.run.groups)}
         found = {}
         for op in rank.operations:
             place = bisect_right(starts, launches[op.correlation]) - 1
-            if op.role != "communication" or place < 0:
-                continue
-            payload = called[place].payload or {}
-            number = numbers.get(int(str(payload["NCCL communicator ID"])))
-            if number is not None:
-                arguments = self.arguments(number, called[place].text, payload, op)
-                if op.correlation in rank.sent:
-                    arguments |= _splits(rank.sent[op.correlation][1])
-                found[op.correlation] = arguments
+            if op.role == "communication" and place >= 0:
+                found[op.correlation] = self.arguments(called[place], op)
         return found
 
-    def arguments(self, number: int, text: str, payload: Event, op: Operation) -> Event:
-        """The arguments of a collective or message of a group."""
+    def arguments(self, call: Range, op: Operation) -> Event:
+        """The arguments of a collective or message, of the last one of a group of calls."""
+        payload = call.payload or {}
+        numbers = [group.number for group in self.run.groups]
+        number = numbers.index(int(str(payload["NCCL communicator ID"])))
         group = self.run.groups[number]
-        operation, ranks = text.removeprefix("nccl"), group.ranks
+        operation, ranks = call.text.removeprefix("nccl"), group.ranks
         name, size = _TYPES["f32" if op.spec and "f32" in op.spec.name else "bf16"]
-        elements = int(payload["Message size [bytes]"]) // size
+        elements = int(str(payload["Message size [bytes]"])) // size
         side = {"Send": "Dst Rank", "Recv": "Src Rank"}.get(operation)
-        peer = {side: ranks[int(str(payload["Peer rank"]))]} if side else {}
+        peer: Event = {side: ranks[int(str(payload["Peer rank"]))]} if side else {}
         return peer | {
             "Collective name": _NAMES.get(operation, operation.lower()),
             "In msg nelems": elements * (len(ranks) if operation == "ReduceScatter" else 1),
@@ -204,12 +190,15 @@ class _RankTrace:
             "Process Group Name": str(number),
             "Process Group Description": group.kind,
             "Process Group Ranks": json.dumps(list(ranks)),
+            **_splits(self.rank.sent.get(op.correlation)),
         }
 
 
-def _splits(sent: list[int]) -> Event:
+def _splits(sent: tuple[object, list[int]] | None) -> Event:
     """Arguments of an all-to-all of so many bytes for each rank, 8 KiB a row."""
-    rows = [size // 8_192 for size in sent]
+    if sent is None:
+        return {}
+    rows = [size // 8_192 for size in sent[1]]
     shown = f"[{', '.join(map(str, rows[:30]))}{', ...' if len(rows) > 30 else ''}]"
-    elements = sum(sent) // _TYPES["bf16"][1]
+    elements = sum(sent[1]) // _TYPES["bf16"][1]
     return {"Collective name": "all_to_allv", "In msg nelems": elements, "In split size": shown}

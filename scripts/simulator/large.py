@@ -11,8 +11,7 @@ from pathlib import Path
 from random import Random
 from sqlite3 import Connection, connect
 
-from simulator import catalogue
-from simulator.catalogue import KernelSpec
+from simulator.catalogue import KERNELS, KernelSpec
 from simulator.collective import Communicator
 from simulator.emit import write_reports
 from simulator.program import WORLD_STREAM, Program
@@ -57,10 +56,9 @@ class LargeJob(Settings):
 
 def kernel_specs() -> list[KernelSpec]:
     """Kernels of the catalogue, each in many instances of its template."""
-    known = [spec for spec in vars(catalogue).values() if isinstance(spec, KernelSpec)]
-    found = []
+    every, found = list(KERNELS.values()), []
     for number in range(KERNEL_NAMES):
-        spec = known[number % len(known)]
+        spec = every[number % len(every)]
         name = re.sub("<(?!unnamed)", f"<(int){number}, ", spec.name, count=1)
         found.append(replace(spec, name=name if name != spec.name else f"{name}_{number}"))
     return found
@@ -135,8 +133,7 @@ def write_large(folder: Path, reports: int, kernels: int, seed: int) -> list[Pat
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("BEGIN")
-            (first,) = job.clock(rank.index).host([begin])
-            _repeat(connection, iterations, length, int(first))
+            _repeat(connection, iterations, length, job.clock(rank.index).host(begin))
             connection.execute("COMMIT")
     return paths
 

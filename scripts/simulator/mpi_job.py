@@ -11,14 +11,16 @@ from random import Random
 from typing import Any
 
 from simulator import schema
-from simulator.clocks import Clock
 from simulator.export import Export, Process
-from simulator.settings import TRUE_START_NS as START_NS, cycle
+from simulator.settings import TRUE_START_NS as START_NS, Clock, cycle
 
 WORLD_HANDLE = 0x7F0000001000
 MPI_DOMAIN_RANGES = "ranges"  # MPI calls as NVTX ranges, as in captures of 2022
 LATENCY_NS = 2_000
+POLLING_NS = 3_000
+CLOCK_ERROR_NS = 5_000_000
 ALLREDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
+Span = tuple[int, int, int]  # rank, start, end
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,6 @@ class MpiSettings:
     slow_ns: int = 0
     late_sender: int | None = None
     late_ns: int = 0
-    polling_ns: int = 3_000
-    clock_error_ns: int = 5_000_000
     drift_ppb: tuple[int, ...] = (0,)
     recorded: str = "uid"  # communicators by global id, by "members", not at all, MPI as "ranges"
     nccl: bool = False  # an AllReduce on the GPUs in each step, too
@@ -57,13 +57,13 @@ class Call:
 
 @dataclass
 class MpiRun:
-    """What happened: calls, kernels (rank, start, end), and for how long who waited in what."""
+    """What happened: calls, kernels, NCCL's reductions, steps, and how long who waited in what."""
 
     settings: MpiSettings
     calls: list[Call] = field(default_factory=list)
-    kernels: list[tuple[int, int, int]] = field(default_factory=list)
-    reductions: list[tuple[int, int, int]] = field(default_factory=list)
-    ranges: list[tuple[int, int, int]] = field(default_factory=list)
+    kernels: list[Span] = field(default_factory=list)
+    reductions: list[Span] = field(default_factory=list)
+    ranges: list[Span] = field(default_factory=list)
     waits: Counter[tuple[int, str]] = field(default_factory=Counter)
     clocks: list[Clock] = field(default_factory=list)
 
@@ -77,9 +77,10 @@ class MpiRun:
 
 def simulate_mpi(settings: MpiSettings) -> MpiRun:
     """Play a job in true time."""
-    draw, run, limit = Random(settings.seed), MpiRun(settings), settings.clock_error_ns
+    draw, run = Random(settings.seed), MpiRun(settings)
     for node in range(-(-settings.ranks // settings.ranks_per_node)):
-        start, error = START_NS + node * 1_000_000, draw.randint(-limit, limit)
+        start = START_NS + node * 1_000_000
+        error = draw.randint(-CLOCK_ERROR_NS, CLOCK_ERROR_NS)
         run.clocks.append(Clock(start, error, cycle(settings.drift_ppb, node)))
     now = [START_NS + 50_000_000 + draw.randint(0, 2_000_000) for _ in range(settings.ranks)]
     run.calls = [Call(n, "MPI_Init", at - 1_000_000, at - 500_000) for n, at in enumerate(now)]
@@ -149,7 +150,7 @@ class _Player:
     def left(self, time: int) -> int:
         """When a rank leaves that could at that time: it polls, seldom for long."""
         slow = 4_000_000 if self.draw.random() < 0.002 else 0
-        return time + LATENCY_NS + self.draw.randint(0, self.run.settings.polling_ns) + slow
+        return time + LATENCY_NS + self.draw.randint(0, POLLING_NS) + slow
 
     def meet(self, name: str) -> None:
         """All wait for the last."""
@@ -192,39 +193,37 @@ def _report(run: MpiRun, rank: int, path: Path) -> Export:
         environment={"OMPI_COMM_WORLD_RANK": str(rank)},
     )
     process = export.process(1000 + rank)
-    if in_ranges:
-        domain = export.nvtx_domain("MPI", process=process)
-        for call in (one for one in run.calls if one.rank == rank):
-            start, end = clock.host([call.start, call.end]).tolist()
-            export.nvtx_push_pop(start, end, call.name, domain=domain, process=process)
-    else:
-        _mpi_tables(export, run, rank, process)
-    work = [(kernel, "step_kernel", 7) for kernel in run.kernels]
-    work += [(reduction, ALLREDUCE, 21) for reduction in run.reductions]
-    for (owner, *times), name, stream in work:
-        if owner == rank:
-            start, end = clock.host(times).tolist()
+    _add_calls(export, run, rank, process)
+    for spans, name, stream in ((run.kernels, "step_kernel", 7), (run.reductions, ALLREDUCE, 21)):
+        for start, end in _own(spans, rank, clock):
             launch = (start - 900, start)
             export.kernel(start, end, name, process=process, launch=launch, stream=stream)
-    for owner, *times in run.ranges:
-        if owner == rank:
-            start, end = clock.host(times).tolist()
-            export.nvtx_push_pop(start, end, "step", process=process)
+    for start, end in _own(run.ranges, rank, clock):
+        export.nvtx_push_pop(start, end, "step", process=process)
     return export
 
 
-def _mpi_tables(export: Export, run: MpiRun, rank: int, process: Process) -> None:
-    """A rank's calls in the tables of MPI."""
-    settings, clock = run.settings, run.clock(rank)
-    handle = None if settings.recorded == "unknown" else WORLD_HANDLE + 64 * rank
-    export.mpi_rank(rank, process)
-    if handle is not None:
-        members, uid = tuple(range(settings.ranks)), 77 if settings.recorded == "uid" else None
-        export.mpi_communicator(rank, handle, members, uid=uid)
+def _own(spans: list[Span], rank: int, clock: Clock) -> list[tuple[int, int]]:
+    """A rank's spans in its own time."""
+    return [(clock.host(start), clock.host(end)) for owner, start, end in spans if owner == rank]
+
+
+def _add_calls(export: Export, run: MpiRun, rank: int, process: Process) -> None:
+    """A rank's calls in the tables of MPI, or as ranges."""
+    settings, clock, domain, handle = run.settings, run.clock(rank), 0, None
+    if settings.recorded == MPI_DOMAIN_RANGES:
+        domain = export.nvtx_domain("MPI", process=process)
+    else:
+        export.mpi_rank(rank, process)
+    if settings.recorded in ("uid", "members"):
+        handle, uid = WORLD_HANDLE + 64 * rank, 77 if settings.recorded == "uid" else None
+        export.mpi_communicator(rank, handle, tuple(range(settings.ranks)), uid=uid)
     for call in (one for one in run.calls if one.rank == rank):
-        start, end = clock.host([call.start, call.end]).tolist()
+        start, end = clock.host(call.start), clock.host(call.end)
         on: dict[str, Any] = {"communicator": handle, "process": process}
-        if call.name == "MPI_Init":
+        if domain:
+            export.nvtx_push_pop(start, end, call.name, domain=domain, process=process)
+        elif call.name == "MPI_Init":
             export.mpi_other(start, end, call.name, process)
         elif call.name in ("MPI_Send", "MPI_Recv"):
             export.mpi_message(start, end, call.name, call.size, call.peer or 0, **on)

@@ -170,54 +170,34 @@ class MeasuredKernel:
     grid: Extent
     block: Extent
     duration_ns: int
-    compute_pct: float | None = 50.0
-    memory_pct: float | None = 50.0
+    compute_pct: float = 50.0
+    memory_pct: float = 50.0
     flops_per_s: float | None = None
     waves: float = 4.0
-    clock_hz: float = MEASURED_HZ
 
     def metrics(self) -> Iterator[Metric]:
         """The few metrics that tell where it stands."""
         yield "gpu__time_duration.sum", "ns", str(self.duration_ns)
         yield "launch__waves_per_multiprocessor", "", f"{self.waves:.2f}"
         for unit in ("sm", "smsp"):
-            yield f"{unit}__cycles_elapsed.avg.per_second", "hz", f"{self.clock_hz:.0f}"
-        if self.compute_pct is not None:
-            yield f"sm__throughput.{ELAPSED}", "%", f"{self.compute_pct:.6f}"
-        if self.memory_pct is not None:
-            memory = f"gpu__compute_memory_throughput.{ELAPSED}"
-            yield memory, "%", f"{self.memory_pct:.6f}"
-        if self.flops_per_s is not None and self.memory_pct is not None:
-            moved = self.memory_pct / 100 * MEASURED_DRAM_HZ * DRAM_BYTES_PER_CYCLE
-            yield "dram__bytes.sum.per_second", "byte/s", f"{moved:.0f}"
-            yield "dram__bytes.sum.peak_sustained", "byte/cycle", str(DRAM_BYTES_PER_CYCLE)
-            yield "dram__cycles_elapsed.avg.per_second", "hz", f"{MEASURED_DRAM_HZ:.0f}"
-            lanes = f"sm__{EXECUTED}ffma_pred_on.sum.peak_sustained"
-            yield lanes, "inst/cycle", str(MEASURED_LANES)
-            per_cycle = f"{self.flops_per_s / 2 / self.clock_hz:.6f}"
-            for name, value in (("ffma", per_cycle), ("fadd", "0"), ("fmul", "0")):
-                counted = f"smsp__{EXECUTED}{name}_pred_on.sum.per_cycle_elapsed"
-                yield counted, "inst/cycle", value
+            yield f"{unit}__cycles_elapsed.avg.per_second", "hz", f"{MEASURED_HZ:.0f}"
+        yield f"sm__throughput.{ELAPSED}", "%", f"{self.compute_pct:.6f}"
+        yield f"gpu__compute_memory_throughput.{ELAPSED}", "%", f"{self.memory_pct:.6f}"
+        if self.flops_per_s is None:
+            return
+        moved = self.memory_pct / 100 * MEASURED_DRAM_HZ * DRAM_BYTES_PER_CYCLE
+        yield "dram__bytes.sum.per_second", "byte/s", f"{moved:.0f}"
+        yield "dram__bytes.sum.peak_sustained", "byte/cycle", str(DRAM_BYTES_PER_CYCLE)
+        yield "dram__cycles_elapsed.avg.per_second", "hz", f"{MEASURED_DRAM_HZ:.0f}"
+        lanes = f"sm__{EXECUTED}ffma_pred_on.sum.peak_sustained"
+        yield lanes, "inst/cycle", str(MEASURED_LANES)
+        per_cycle = f"{self.flops_per_s / 2 / MEASURED_HZ:.6f}"
+        for name, value in (("ffma", per_cycle), ("fadd", "0"), ("fmul", "0")):
+            counted = f"smsp__{EXECUTED}{name}_pred_on.sum.per_cycle_elapsed"
+            yield counted, "inst/cycle", value
 
 
-def raw_page(kernels: Iterable[SimulatedKernel | MeasuredKernel], process: str = "train.py") -> str:
-    """The page that ncu prints; a column has the unit that suits its first number."""
-    rows = [(kernel, list(kernel.metrics())) for kernel in kernels]
-    units: dict[str, str] = {}
-    for _, metrics in rows:
-        for name, unit, value in metrics:
-            units.setdefault(name, _unit(unit, value))
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow([*ID_COLUMNS, *units])
-    writer.writerow([*("" for _ in ID_COLUMNS), *units.values()])
-    for number, (kernel, metrics) in enumerate(rows):
-        about = (number, 4242, process, "127.0.0.1", kernel.name, 1, 7, kernel.block, kernel.grid)
-        cells = {name: _printed(value, units[name]) for name, _, value in metrics}
-        writer.writerow([*map(str, about), "0", "9.0", *(cells.get(name, "") for name in units)])
-    return out.getvalue()
-
-
+# Units by the size of a number, as ncu chooses one per column.
 _SCALES = {
     "ns": (("ms", 1e6), ("us", 1e3), ("ns", 1.0)),
     "hz": (("Ghz", 1e9), ("Mhz", 1e6), ("hz", 1.0)),
@@ -225,19 +205,35 @@ _SCALES = {
     "byte/s": (("Tbyte/s", 1e12), ("Gbyte/s", 1e9), ("Mbyte/s", 1e6), ("byte/s", 1.0)),
     "byte/cycle": (("Kbyte/cycle", 1e3), ("byte/cycle", 1.0)),
 }
-_SCALE = {name: scale for steps in _SCALES.values() for name, scale in steps}
 
 
-def _unit(unit: str, value: float | str) -> str:
-    """The unit that suits a number, as ncu chooses one per column."""
+def _scaled(unit: str, value: float | str) -> tuple[str, float]:
+    """The unit that suits a number, and how many of the given unit it is."""
     steps = () if isinstance(value, str) else _SCALES.get(unit, ())
-    return next(
-        (name for name, scale in steps if float(value) >= scale), steps[-1][0] if steps else unit
-    )
+    fitting = (step for step in steps if float(value) >= step[1])
+    return next(fitting, steps[-1] if steps else (unit, 1.0))
 
 
-def _printed(value: float | str, unit: str) -> str:
+def _printed(value: float | str, scale: float) -> str:
     if isinstance(value, str):
         return value
-    value /= _SCALE.get(unit, 1.0)
+    value /= scale
     return str(round(value)) if value == round(value) else f"{value:.6f}"
+
+
+def raw_page(kernels: Iterable[SimulatedKernel | MeasuredKernel], process: str = "train.py") -> str:
+    """The page that ncu prints; a column has the unit that suits its first number."""
+    rows = [(kernel, list(kernel.metrics())) for kernel in kernels]
+    units: dict[str, tuple[str, float]] = {}
+    for _, metrics in rows:
+        for name, unit, value in metrics:
+            units.setdefault(name, _scaled(unit, value))
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow([*ID_COLUMNS, *units])
+    writer.writerow([*("" for _ in ID_COLUMNS), *(unit for unit, _ in units.values())])
+    for number, (kernel, metrics) in enumerate(rows):
+        about = (number, 4242, process, "127.0.0.1", kernel.name, 1, 7, kernel.block, kernel.grid)
+        cells = {name: _printed(value, units[name][1]) for name, _, value in metrics}
+        writer.writerow([*map(str, about), "0", "9.0", *(cells.get(name, "") for name in units)])
+    return out.getvalue()

@@ -27,13 +27,12 @@ def _changed(
     specs: tuple[catalogue.KernelSpec, ...], changes: tuple[Change, ...]
 ) -> Iterator[catalogue.KernelSpec]:
     """The kernels to launch, the first change that begins at one in its place."""
-    place = 0
-    while place < len(specs):
-        names = tuple(spec.name for spec in specs[place:])
+    while specs:
+        names = tuple(spec.name for spec in specs)
         fits = (one for one in changes if names[: len(one.kernels)] == one.kernels)
-        change = next(fits, Change(names[:1], specs[place : place + 1]))
+        change = next(fits, Change(names[:1], specs[:1]))
         yield from change.becomes
-        place += len(change.kernels)
+        specs = specs[len(change.kernels) :]
 
 
 def split_bytes(job: Settings, number: int, source: int, target: int) -> int:
@@ -72,15 +71,13 @@ class Program:
 
     def initialize(self) -> None:
         """Join the communicators."""
+        rank = self.rank
         for group in self.groups.values():
-            payload: dict[str, object] = {
-                "NCCL communicator ID": group.number,
-                "No. of ranks": len(group.ranks),
-                "Rank": group.ranks.index(self.rank.index),
-                "CUDA device": self.rank.local,
-            }
-            with self.rank.range("ncclCommInitRankConfig", "NCCL", payload):
-                self.rank.clock += 1_800_000
+            payload: dict[str, object] = {"NCCL communicator ID": group.number}
+            payload |= {"No. of ranks": len(group.ranks), "Rank": group.ranks.index(rank.index)}
+            payload["CUDA device"] = rank.local
+            with rank.range("ncclCommInitRankConfig", "NCCL", payload):
+                rank.clock += 1_800_000
 
     def _iteration(self, iteration: int) -> Post:
         rank, job = self.rank, self.job

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from simulator.catalogue import LAUNCH_DRIVER, KernelSpec, nccl
-from simulator.collective import Arrival, Communicator
+from simulator.collective import Arrival, Communicator, normal
 from simulator.settings import TRUE_START_NS, Settings, cycle
 
 FIRST_PID = 21_000
@@ -31,7 +31,11 @@ class Call(NamedTuple):
     name: str
     tid: int
     correlation: int
-    event_class: int
+
+    @property
+    def api(self) -> str:
+        """The interface that it belongs to, runtime or driver."""
+        return "driver" if self.name == LAUNCH_DRIVER else "runtime"
 
 
 class Operation(NamedTuple):
@@ -62,18 +66,6 @@ class Range(NamedTuple):
     payload: dict[str, object] | None = None
 
 
-class Wait(NamedTuple):
-    """A synchronisation row."""
-
-    start: int
-    end: int
-    kind: str
-    stream: int
-    event: int
-    event_sync: int
-    correlation: int
-
-
 class Record(NamedTuple):
     """A CUDA event recorded on a stream, done at `time`."""
 
@@ -82,6 +74,17 @@ class Record(NamedTuple):
     event_sync: int
     correlation: int
     time: int
+
+
+class Wait(NamedTuple):
+    """A synchronisation row, of a stream with an event or of the host."""
+
+    start: int
+    end: int
+    kind: str
+    stream: int
+    correlation: int
+    record: Record | None
 
 
 class Rank:
@@ -94,7 +97,7 @@ class Rank:
         self.slowdown = job.straggler_slowdown if index == job.straggler else 1.0
         if job.run_noise:
             self.slowdown *= 1.0 + job.run_noise * Random(job.seed * 6_700_417 + 3).gauss(0.0, 1.0)
-        self.host_cost, self.copies = job.launches, job.copies
+        self.host_cost, self.copies, self.orphans = job.launches, job.copies, job.orphan_kernels
         self.random = Random(job.seed * 7919 + index)
         self.calls: list[Call] = []
         self.operations: list[Operation] = []
@@ -108,18 +111,14 @@ class Rank:
         self.free: dict[int, int] = {}
 
     def normal(self) -> float:
-        """A bell-shaped number of deviation 1, the same on every platform."""
-        draw = self.random.random
-        return (draw() + draw() + draw() + draw() - 2.0) * 1.7320508
+        return normal(self.random)
 
-    def call(
-        self, name: str, cost_ns: int = 4_000, event_class: int = 0, cost: float | None = None
-    ) -> Call:
+    def call(self, name: str, cost_ns: int = 4_000, cost: float | None = None) -> Call:
         """One API call, after which the thread does a little work; `cost` replaces host_cost."""
         scale = self.host_cost if cost is None else cost
         start, number = self.clock, len(self.calls) + 1
         lasted = int(cost_ns * scale * (1.0 + 0.15 * abs(self.normal())))
-        call = Call(start, start + lasted, name, self.tid, number, event_class)
+        call = Call(start, start + lasted, name, self.tid, number)
         self.calls.append(call)
         self.clock = call.end + int(2_400 * scale * (1.0 + 0.2 * abs(self.normal())))
         return call
@@ -138,7 +137,7 @@ class Rank:
         call = self.call(spec.launch)
         start = self._start(call, stream)
         end = start + self._duration(spec.duration_ns * scale)
-        self._ran(start, end, "compute", stream, call.correlation, spec)
+        self._ran(call, start, end, "compute", stream, spec)
 
     def copy(
         self, size: int, kind: str = "HtoD", host: str = "Pinned", stream: int = COPY_STREAM
@@ -148,7 +147,7 @@ class Rank:
         start = self._start(call, stream)
         end = start + int(self.copies * (1_300 + size // COPY_BYTES_PER_NS[host]))
         ends = (host, "Device") if kind == "HtoD" else ("Device", host)
-        self._ran(start, end, "memcpy", stream, call.correlation, None, size, kind, *ends)
+        self._ran(call, start, end, "memcpy", stream, None, size, kind, *ends)
         if host == "Pageable":
             self._stretch(end + 4_000)
 
@@ -157,27 +156,26 @@ class Rank:
         call = self.call("cudaMemsetAsync_v3020", 3_400)
         start = self._start(call, stream)
         end = start + 1_000 + size // 1_800
-        self._ran(start, end, "memset", stream, call.correlation, None, size)
+        self._ran(call, start, end, "memset", stream, None, size)
 
     def allocate(
         self, size: int, address: int, cost_ns: int = 90_000, cost: float | None = None
     ) -> None:
         """A device allocation of `size` bytes; the thread waits for it."""
-        call = self.call("cudaMalloc_v3020", cost_ns, cost=cost)
+        call = self.call("cudaMalloc_v3020", cost_ns, cost)
         self.allocations.append((call.end, size, address, call.correlation))
 
     def graph(self, specs: tuple[KernelSpec, ...], graph: int, nodes: bool) -> None:
         """A CUDA graph launched: one opaque interval, or its kernels where nodes are traced."""
         call = self.call("cudaGraphLaunch_v10000", 9_000)
-        stream, number = COMPUTE_STREAM, call.correlation
-        first = at = self._start(call, stream)
+        first = at = self._start(call, COMPUTE_STREAM)
         for node, spec in enumerate(specs, graph << 32 | 1):
             end = at + self._duration(spec.duration_ns * 0.6)
             if nodes:
-                self._ran(at, end, "compute", stream, number, spec, graph=graph, node=node)
+                self._ran(call, at, end, "compute", COMPUTE_STREAM, spec, graph=graph, node=node)
             at = end + 600
         if not nodes:
-            self._ran(first, at - 600, "graph", stream, number, graph=graph)
+            self._ran(call, first, at - 600, "graph", COMPUTE_STREAM, graph=graph)
 
     def record(self, stream: int) -> Record:
         """An event recorded on a stream; ids are used again, the sync id is not."""
@@ -192,7 +190,7 @@ class Rank:
         """Make a stream wait for an event."""
         call = self.call("cudaStreamWaitEvent_v3020", 1_100)
         self.free[stream] = max(self.free.get(stream, 0), record.time)
-        self._waited(call, "stream_wait", stream, record.event, record.event_sync)
+        self._waited(call, "stream_wait", stream, record)
 
     def synchronize(self, stream: int | None = COMPUTE_STREAM) -> None:
         """The thread waits for a stream, or for the whole device."""
@@ -201,7 +199,7 @@ class Rank:
         done = max(self.free.values()) if stream is None else self.free.get(stream, 0)
         self._stretch(done + 5_000)
         kind = "context" if stream is None else "stream"
-        self._waited(self.calls[-1], kind, stream or 0, 0xFFFFFFFF, 0)
+        self._waited(self.calls[-1], kind, stream or 0)
 
     @contextmanager
     def range(
@@ -220,7 +218,7 @@ class Rank:
     ) -> Post:
         """A collective: launched inside its NCCL range, ending when the group is done."""
         with self.range(f"nccl{operation}", "NCCL", communicator.payload(operation, size)):
-            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+            call = self.call(LAUNCH_DRIVER, 6_500)
         yield from self._transfer(call, communicator, operation, size, stream, data)
 
     def exchange(self, communicator: Communicator, sends: bool, size: int, stream: int) -> Post:
@@ -252,33 +250,31 @@ class Rank:
             with self.range(name, "NCCL", payload):
                 self.clock += cost_ns
         with self.range("ncclGroupEnd", "NCCL"):
-            return self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+            return self.call(LAUNCH_DRIVER, 6_500)
 
     def _transfer(
-        self,
-        call: Call,
-        communicator: Communicator,
-        operation: str,
-        size: int,
-        stream: int,
-        data: str,
+        self, call: Call, group: Communicator, operation: str, size: int, stream: int, data: str
     ) -> Post:
         start = self._start(call, stream)
-        end = yield Arrival(communicator, self.index, operation, size, start)
+        end = yield Arrival(group, self.index, operation, size, start)
         spec = nccl(operation, data)
-        self._ran(start, end, "communication", stream, call.correlation, spec, size)
+        self._ran(call, start, end, "communication", stream, spec, size)
 
     def in_order(self) -> list[Operation]:
         """What the GPU did, by start."""
         return sorted(self.operations, key=lambda operation: operation.start)
 
-    def first_launches(self, count: int) -> set[int]:
-        """The correlation ids of the first kernels."""
+    def recorded_calls(self) -> list[Call]:
+        """All API calls but the launches of the first kernels, where those were lost."""
         kernels = [op for op in self.in_order() if op.spec is not None]
-        return {op.correlation for op in kernels[:count]}
+        lost = {op.correlation for op in kernels[: self.orphans]}
+        return [call for call in self.calls if call.correlation not in lost]
 
-    def _ran(self, start: int, end: int, role: str, stream: int, *facts: Any, **more: Any) -> None:
-        self.operations.append(Operation(start, end, role, stream, *facts, **more))
+    def _ran(
+        self, call: Call, start: int, end: int, role: str, stream: int, *facts: Any, **more: Any
+    ) -> None:
+        done = Operation(start, end, role, stream, call.correlation, *facts, **more)
+        self.operations.append(done)
         self.free[stream] = end
 
     def _stretch(self, until: int) -> None:
@@ -288,6 +284,6 @@ class Rank:
         self.calls[-1] = last._replace(end=end)
         self.clock = max(self.clock, end + 1_500)
 
-    def _waited(self, call: Call, kind: str, stream: int, event: int, event_sync: int) -> None:
+    def _waited(self, call: Call, kind: str, stream: int, record: Record | None = None) -> None:
         start, end = call.start + 200, max(call.start + 300, call.end - 300)
-        self.waits.append(Wait(start, end, kind, stream, event, event_sync, call.correlation))
+        self.waits.append(Wait(start, end, kind, stream, call.correlation, record))

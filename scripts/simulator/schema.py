@@ -1,10 +1,13 @@
 """The tables of an Nsight Systems SQLite export, for three generations of the exporter.
 
-A table is one line of words in column order: `!` marks NOT NULL, `*` a primary key, `:T` text and
-`:R` real; everything else is an integer.
+tables.txt has a table a line: its name, the generations that have it (n, m and o for new, mid and
+old; a capital where it is there whatever was traced), and its columns in order. `!` marks NOT NULL,
+`*` a primary key, `^` what only new exports have, `'` what old ones lack, `:T` text and `:R` real;
+everything else is an integer.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 NEW = "new"  # schema 3.27, nsys 2026.3
 MID = "mid"  # schema 3.0, nsys 2022.4
@@ -14,189 +17,9 @@ GENERATIONS = (NEW, MID, OLD)
 SCHEMA_VERSION = {NEW: "3.27.0", MID: "3.0.0"}
 PRODUCT_VERSION = {NEW: "2026.3.1.157", MID: "2022.4.2.1"}
 
-_ACTIVITY = "start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid"
-_CALL = "start! end! eventClass! globalTid"
-_GRID = "gridX! gridY! gridZ! blockX! blockY! blockZ!"
-_MEMORY = "staticSharedMemory! dynamicSharedMemory! localMemoryPerThread! localMemoryTotal!"
-_ENUM = "id!* name:T label:T"
-_GPU = (
-    "vmId! id! name:T busLocation:T isDiscrete l2CacheSize totalMemory memoryBandwidth clockRate "
-    "smCount pwGpuId uuid:T luid chipName:T cuDevice ctxswDevPath:T ctrlDevPath:T revision "
-    "nodeMask constantMemory maxIPC maxRegistersPerBlock maxShmemPerBlock maxShmemPerBlockOptin "
-    "maxShmemPerSm maxRegistersPerSm threadsPerWarp asyncEngines maxWarpsPerSm maxBlocksPerSm "
-    "maxThreadsPerBlock maxBlockDimX maxBlockDimY maxBlockDimZ maxGridDimX maxGridDimY "
-    "maxGridDimZ computeMajor computeMinor smMajor smMinor"
-)
-_OLD_GPU = (
-    "vmId! name!:T pciBusId:T globalMemoryBandwidth! globalMemorySize! constantMemorySize! "
-    "l2CacheSize! numThreadsPerWarp! coreClockRate! numMemcpyEngines! numMultiprocessors! maxIPC! "
-    "maxWarpsPerMultiprocessor! maxBlocksPerMultiprocessor! maxRegistersPerBlock! "
-    "maxSharedMemoryPerBlock! maxThreadsPerBlock! maxBlockDimX! maxBlockDimY! maxBlockDimZ! "
-    "maxGridDimX! maxGridDimY! maxGridDimZ! computeCapabilityMajor! computeCapabilityMinor! "
-    "deviceId! pid maxSharedMemoryPerMultiprocessor maxRegistersPerMultiprocessor"
-)
-_PAYLOAD = (
-    "rangeId category color text:T globalTid endGlobalTid textId domainId uint64Value int64Value "
-    "doubleValue:R uint32Value int32Value floatValue:R jsonTextId jsonText:T binaryData:T"
-)
-
-TABLES: dict[str, str] = {
-    "StringIds": "id!* value!:T",
-    "ANALYSIS_FILE": "id!* filename:T contentId globalPid!",
-    "ProcessStreams": "globalPid! filenameId! contentId!",
-    "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName!:T name!:T nameEnum! value!:T",
-    "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime:T localTime:T systemClockNs",
-    "ANALYSIS_DETAILS": "globalVid! duration! startTime! stopTime!",
-    "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text!:T globalPid",
-    "PROCESSES": "globalPid pid name:T",
-    "ThreadNames": "nameId! priority globalTid",
-    "META_DATA_CAPTURE": "name!:T value:T",
-    "META_DATA_EXPORT": "name!:T value:T",
-    "EXPORT_META_DATA": "name!:T value:T",
-    "TARGET_INFO_GPU": _GPU,
-    "TARGET_INFO_CUDA_GPU": _OLD_GPU,
-    "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId! pid! uuid:T numMultiprocessors",
-    "TARGET_INFO_CUDA_CONTEXT_INFO": (
-        "nullStreamId! hwId! vmId! processId! deviceId! contextId! parentContextId isGreenContext "
-        "numMultiprocessors numTpcs tpcMask:T workqueueResourceId workqueueConcurrencyLimit "
-        "workqueueSharingScope"
-    ),
-    "TARGET_INFO_CUDA_NULL_STREAM": "streamId! hwId! vmId! processId! deviceId! contextId!",
-    "TARGET_INFO_CUDA_STREAM": "streamId! hwId! vmId! processId! contextId! priority! flag!",
-    "CUPTI_ACTIVITY_KIND_KERNEL": (
-        f"{_ACTIVITY} demangledName! shortName! mangledName launchType cacheConfig "
-        f"registersPerThread! {_GRID} {_MEMORY} gridId! sharedMemoryExecuted graphNodeId "
-        "sharedMemoryLimitConfig qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId "
-        "clusterX clusterY clusterZ clusterSchedulingPolicy maxPotentialClusterSize "
-        "maxActiveClusters sharedMemoryRequestedPercentage tensorSizeMinusOneElements!:T"
-    ),
-    "CUPTI_ACTIVITY_KIND_MEMCPY": (
-        f"{_ACTIVITY} bytes! copyKind! deprecatedSrcId srcKind dstKind srcDeviceId srcContextId "
-        "dstDeviceId dstContextId migrationCause graphNodeId virtualAddress copyCount"
-    ),
-    "CUPTI_ACTIVITY_KIND_MEMSET": f"{_ACTIVITY} value! bytes! graphNodeId memKind",
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": f"{_ACTIVITY} graphId! graphExecId!",
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": (
-        f"{_ACTIVITY} deprecatedSyncType syncType! eventId! eventSyncId"
-    ),
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": (
-        "timestamp deviceId! contextId! greenContextId streamId! correlationId globalPid eventId! "
-        "eventSyncId"
-    ),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": f"{_CALL} correlationId nameId! returnValue! callchainId",
-    "CUPTI_ACTIVITY_KIND_OVERHEAD": f"{_CALL} correlationId nameId overheadType!",
-    "CUDA_GRAPH_EVENTS": f"{_CALL} nameId! graphId originalGraphId graphExecId",
-    "CUDA_GRAPH_NODE_EVENTS": f"{_CALL} nameId! graphNodeId! originalGraphNodeId",
-    "CUDA_GPU_MEMORY_USAGE_EVENTS": (
-        "start! globalPid! deviceId! contextId! address! pc! bytes! memKind! memoryOperationType! "
-        "name:T correlationId streamId localMemoryPoolAddress localMemoryPoolReleaseThreshold "
-        "localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress "
-        "importedMemoryPoolProcessId"
-    ),
-    "CUBLAS_EVENTS": f"{_CALL} nameId!",
-    "CUDNN_EVENTS": f"{_CALL} nameId!",
-    "OSRT_API": f"{_CALL} nameId! returnValue! nestingLevel callchainId! argumentsId!",
-    "PROFILER_OVERHEAD": "start! end! globalTid nameId! overheadType!",
-    "NVTX_EVENTS": f"start! end eventType! {_PAYLOAD}",
-    "NVTX_PAYLOAD_SCHEMAS": ("domainId schemaId name:T type flags numEntries payloadSize alignTo"),
-    "NVTX_PAYLOAD_SCHEMA_ENTRIES": (
-        "domainId! schemaId! idx! flags type name:T description:T arrayOrUnionDetail offset"
-    ),
-    "NVTX_PAYLOAD_ENUMS": "domainId schemaId name:T numEntries size",
-    "NVTX_PAYLOAD_ENUM_ENTRIES": "domainId! schemaId! idx! name:T value isFlag",
-    "MPI_RANKS": "globalTid! rank!",
-    "MPI_COMMUNICATORS": (
-        "rank timestamp commHandle parentHandle localRank size groupRoot groupRootUid members:T "
-        "commUid"
-    ),
-    "MPI_P2P_EVENTS": (
-        "start! end globalTid textId commHandle commUid tag remoteRank size requestHandle"
-    ),
-    "MPI_COLLECTIVES_EVENTS": (
-        "start! end globalTid textId commHandle commUid rootRank size recvSize requestHandle"
-    ),
-    "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",
-    "MPI_OTHER_EVENTS": "start! end globalTid textId",
-    "TARGET_INFO_GPU_METRICS": "typeId! sourceId! typeName!:T metricId! metricName!:T",
-    "GPU_METRICS": "rawTimestamp! timestamp! typeId! metricId! value!",
-    "TARGET_INFO_NETWORK_METRICS": "metricsListId! metricsIdx! name!:T description!:T unit!:T",
-    "NET_NIC_METRIC": "start! end! globalId! portId! metricsListId! metricsIdx! value!",
-    "ENUM_CUDA_MEMCPY_OPER": _ENUM,
-    "ENUM_CUDA_MEM_KIND": _ENUM,
-    "ENUM_CUDA_KERNEL_LAUNCH_TYPE": _ENUM,
-    "ENUM_CUPTI_STREAM_TYPE": _ENUM,
-    "ENUM_CUPTI_SYNC_TYPE": _ENUM,
-    "ENUM_NSYS_EVENT_TYPE": _ENUM,
-    "ENUM_NSYS_EVENT_CLASS": _ENUM,
-    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": _ENUM,
-}
-
-
-def _words(text: str) -> set[str]:
-    return set(text.split())
-
-
-# Columns and tables that a generation does not have yet, and tables whose columns differ.
-_MID_LACKS = _words(
-    "greenContextId copyCount deprecatedSyncType eventSyncId timestamp argumentsId systemClockNs "
-    "binaryData qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId clusterX clusterY "
-    "clusterZ clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters "
-    "sharedMemoryRequestedPercentage tensorSizeMinusOneElements"
-)
-_OLD_LACKS = _MID_LACKS | _words(
-    "eventClass mangledName sharedMemoryExecuted sharedMemoryLimitConfig graphNodeId"
-)
-_NEW_TABLES = TABLES.keys() - _words(
-    "EXPORT_META_DATA TARGET_INFO_CUDA_GPU TARGET_INFO_CUDA_NULL_STREAM"
-)
-_MID_TABLES = TABLES.keys() - _words(
-    "ANALYSIS_FILE META_DATA_CAPTURE META_DATA_EXPORT TARGET_INFO_CUDA_DEVICE DIAGNOSTIC_EVENT "
-    "TARGET_INFO_CUDA_CONTEXT_INFO TARGET_INFO_CUDA_GPU CUPTI_ACTIVITY_KIND_OVERHEAD "
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE CUDA_GRAPH_NODE_EVENTS MPI_RANKS MPI_COMMUNICATORS "
-    "MPI_P2P_EVENTS MPI_COLLECTIVES_EVENTS MPI_START_WAIT_EVENTS MPI_OTHER_EVENTS GPU_METRICS "
-    "TARGET_INFO_GPU_METRICS NVTX_PAYLOAD_SCHEMAS NVTX_PAYLOAD_SCHEMA_ENTRIES NVTX_PAYLOAD_ENUMS "
-    "NVTX_PAYLOAD_ENUM_ENTRIES NET_NIC_METRIC TARGET_INFO_NETWORK_METRICS"
-)
-_OLD_TABLES = _words(
-    "StringIds ThreadNames ProcessStreams TARGET_INFO_GPU TARGET_INFO_CUDA_GPU NVTX_EVENTS "
-    "TARGET_INFO_CUDA_NULL_STREAM TARGET_INFO_CUDA_STREAM CUPTI_ACTIVITY_KIND_KERNEL OSRT_API "
-    "CUPTI_ACTIVITY_KIND_MEMCPY CUPTI_ACTIVITY_KIND_MEMSET CUPTI_ACTIVITY_KIND_SYNCHRONIZATION "
-    "CUPTI_ACTIVITY_KIND_RUNTIME CUBLAS_EVENTS CUDNN_EVENTS PROFILER_OVERHEAD"
-)
-_OVERRIDES: dict[str, dict[str, str]] = {
-    NEW: {},
-    MID: {
-        "CUDA_GRAPH_EVENTS": f"{_CALL} nameId! graphNodeId! originalGraphNodeId",
-        "PROFILER_OVERHEAD": "start! end! globalTid nameId! returnValue!",
-        "CUDA_GPU_MEMORY_USAGE_EVENTS": (
-            "start! globalPid! deviceId! contextId! address! pc! bytes! memKind! "
-            "memoryOperationType! name:T correlationId"
-        ),
-    },
-    OLD: {
-        "TARGET_INFO_GPU": "vmId! deviceId! name:T busLocation:T isDiscrete",
-        "PROFILER_OVERHEAD": "start! end! globalTid correlationId nameId! returnValue!",
-        "CUPTI_ACTIVITY_KIND_MEMCPY": (
-            "start! end! deviceId! contextId! streamId! correlationId globalPid bytes! copyKind! "
-            "srcId srcKind dstKind srcDeviceId srcContextId dstDeviceId dstContextId "
-            "migrationCause"
-        ),
-        "OSRT_API": (
-            "start! end! globalTid correlationId nameId! returnValue! nestingLevel callchainId!"
-        ),
-    },
-}
-_ALWAYS = _words(
-    "StringIds ProcessStreams TARGET_INFO_SYSTEM_ENV TARGET_INFO_SESSION_START_TIME "
-    "ANALYSIS_DETAILS PROCESSES ThreadNames"
-)
-ALWAYS_PRESENT: dict[str, set[str]] = {
-    NEW: _ALWAYS
-    | {"ANALYSIS_FILE", "DIAGNOSTIC_EVENT", "META_DATA_CAPTURE", "META_DATA_EXPORT"}
-    | {name for name in TABLES if name.startswith("ENUM_")},
-    MID: _ALWAYS | {"EXPORT_META_DATA"} | {name for name in TABLES if name.startswith("ENUM_CU")},
-    OLD: {"StringIds", "ThreadNames", "ProcessStreams"},
-}
+# Where columns with a mark are missing.
+_LACKING = {NEW: "", MID: "^", OLD: "^'"}
+_TABLES = Path(__file__).with_name("tables.txt").read_text(encoding="ascii").splitlines()
 
 
 @dataclass(frozen=True)
@@ -216,23 +39,30 @@ class Column:
         return "" if self.declared == "TEXT" else 0
 
 
-def _column(word: str, integer: str) -> Column:
-    name, _, kind = word.partition(":")
-    declared = {"": integer, "T": "TEXT", "R": "REAL"}[kind]
-    return Column(name.rstrip("!*"), declared, "!" in name, name.endswith("*"))
+def _columns(words: list[str], generation: str) -> tuple[Column, ...]:
+    kinds = {"": "INT" if generation == OLD else "INTEGER", "T": "TEXT", "R": "REAL"}
+    found = []
+    for word in words:
+        described, _, kind = word.partition(":")
+        name = described.rstrip("!*^'")
+        if not set(described) & set(_LACKING[generation]):
+            found.append(Column(name, kinds[kind], "!" in described, "*" in described))
+    return tuple(found)
 
 
 def tables(generation: str) -> dict[str, tuple[Column, ...]]:
     """Every table of a generation: name -> columns in order."""
-    integer = "INT" if generation == OLD else "INTEGER"
-    lacking = {NEW: set[str](), MID: _MID_LACKS, OLD: _OLD_LACKS}[generation]
-    has = {NEW: _NEW_TABLES, MID: _MID_TABLES, OLD: _OLD_TABLES}[generation]
-    found = {}
-    for name in (name for name in TABLES if name in has):
-        override = _OVERRIDES[generation].get(name)
-        columns = [_column(word, integer) for word in (override or TABLES[name]).split()]
-        found[name] = tuple(c for c in columns if override or c.name not in lacking)
-    return found
+    rows = (line.split() for line in _TABLES)
+    return {
+        name: _columns(columns, generation)
+        for name, generations, *columns in rows
+        if generation[0] in generations.lower()
+    }
+
+
+def always_present(generation: str) -> set[str]:
+    """The tables that a generation writes whatever was traced."""
+    return {line.split()[0] for line in _TABLES if generation[0].upper() in line.split()[1]}
 
 
 def ddl(name: str, columns: tuple[Column, ...]) -> str:
@@ -242,3 +72,70 @@ def ddl(name: str, columns: tuple[Column, ...]) -> str:
         constraint = (" NOT NULL" if c.not_null else "") + (" PRIMARY KEY" * c.primary_key)
         parts.append(f'"{c.name}" {c.declared}{constraint}')
     return f"CREATE TABLE {name} ({', '.join(parts)})"
+
+
+# Enumerations, as exports carry them in tables: (id, name, label) of their members.
+
+NVTX_MARK, NVTX_THREAD, NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN = 34, 39, 59, 60, 75
+
+
+def _numbered(words: str) -> dict[str, int]:
+    return {name: number for number, name in enumerate(words.split())}
+
+
+COPY_KINDS = _numbered(
+    "Unknown HtoD DtoH HtoA AtoH AtoA AtoD DtoA DtoD HtoH PtoP UvmHtoD UvmDtoH UvmDtoD"
+)
+MEMORY_KINDS = _numbered("Pageable Pinned Device Array Managed DeviceStatic ManagedStatic Unknown")
+SYNC_KINDS = _numbered("unknown event stream_wait stream context")
+# Classes of events by what is called here: number, name and label.
+_CLASSES = {
+    "runtime": (0, "CUDA_RUNTIME", "CUDA runtime"),
+    "driver": (1, "CUDA_DRIVER", "CUDA driver"),
+    "egl": (13, "CUDA_EGL_DRIVER", "CUDA EGL driver"),
+    "osrt": (27, "OS_RUNTIME", "OSRT runtime"),
+    "cudnn": (28, "CUDNN", "cuDNN"),
+    "cublas": (29, "CUBLAS", "cuBLAS"),
+    "graph_node": (77, "CUDA_GRAPH_NODE_CREATION", "CUDA graph node creation"),
+    "graph_exec": (94, "CUDA_GRAPHEXEC_CREATION", "CUDA graph exec creation"),
+    "graph": (95, "CUDA_GRAPH_CREATION", "CUDA graph creation"),
+}
+EVENT_CLASSES = {name: number for name, (number, _, _) in _CLASSES.items()}
+_EVENT_TYPES = {33: "Category", 34: "Mark", 39: "Thread", 59: "PushPopRange"}
+_EVENT_TYPES |= {60: "StartEndRange", 75: "DomainCreate", 76: "DomainDestroy"}
+# Prefix of the names, then name and label of every member.
+_MEMBERS = {
+    "ENUM_CUDA_MEMCPY_OPER": "CUDA_MEMCPY_KIND_|UNKNOWN Unknown|HTOD Host-to-Device|"
+    "DTOH Device-to-Host|HTOA Host-to-Array|ATOH Array-to-Host|ATOA Array-to-Array|"
+    "ATOD Array-to-Device|DTOA Device-to-Array|DTOD Device-to-Device|HTOH Host-to-Host|"
+    "PTOP Peer-to-Peer|UVM_HTOD Unified Host-to-Device|UVM_DTOH Unified Device-to-Host|"
+    "UVM_DTOD Unified Device-to-Device",
+    "ENUM_CUDA_MEM_KIND": "CUDA_MEMOPR_MEMORY_KIND_|PAGEABLE Pageable|PINNED Pinned|DEVICE Device|"
+    "ARRAY Array|MANAGED Managed|DEVICE_STATIC Device Static|MANAGED_STATIC Managed Static|"
+    "UNKNOWN Unknown",
+    "ENUM_CUDA_KERNEL_LAUNCH_TYPE": "CUDA_KERNEL_LAUNCH_TYPE_|UNKNOWN Unknown|REGULAR Regular|"
+    "COOPERATIVE_SINGLE_DEVICE Coop Single Device|COOPERATIVE_MULTI_DEVICE Coop Multi Device",
+    "ENUM_CUPTI_STREAM_TYPE": "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_|UNKNOWN Unknown stream type|"
+    "DEFAULT Default stream|NON_BLOCKING Non-blocking stream|NULL Null stream",
+    "ENUM_CUPTI_SYNC_TYPE": "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_|UNKNOWN Unknown|"
+    "EVENT_SYNCHRONIZE Event sync|STREAM_WAIT_EVENT Stream wait sync|"
+    "STREAM_SYNCHRONIZE Stream sync|CONTEXT_SYNCHRONIZE Context sync",
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": "|UnknownLevel Unknown|Info Info|Warning Warning|Error Error|"
+    "Verbose Verbose",
+}
+
+
+def enumerations() -> dict[str, list[tuple[int, str, str]]]:
+    """The rows of every table of an enumeration."""
+    kinds, classes = _EVENT_TYPES.items(), _CLASSES.values()
+    found = {
+        "ENUM_NSYS_EVENT_TYPE": [(n, f"Nvtx{name}", f"Nvtx{name}") for n, name in kinds],
+        "ENUM_NSYS_EVENT_CLASS": [
+            (n, f"TRACE_PROCESS_EVENT_{name}", of) for n, name, of in classes
+        ],
+    }
+    for table, text in _MEMBERS.items():
+        prefix, *members = text.split("|")
+        pairs = (member.split(" ", 1) for member in members)
+        found[table] = [(n, prefix + name, label) for n, (name, label) in enumerate(pairs)]
+    return found

@@ -1,5 +1,6 @@
 """What surrounds the events of an export: processes, threads, devices, clocks, environment."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,11 +8,46 @@ from pathlib import Path
 
 from simulator import schema
 from simulator.database import Database, Text
-from simulator.devices import H100, identity, old_layout
 
 VM_ID = 1 << 48
 NO_PROCESS = -144115188075855872
 UTC_EPOCH_NS = 1_750_000_000_000_000_000
+
+
+def _pairs(text: str) -> dict[str, str]:
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+# One H100 as the driver reports it.
+H100: dict[str, object] = {"name": "NVIDIA H100 80GB HBM3", "chipName": "GH100"}
+_NUMBERS = _pairs(
+    "vmId 281474976710656 isDiscrete 1 l2CacheSize 52428800 totalMemory 85029158912 "
+    "memoryBandwidth 3352320000000 clockRate 1980000000 smCount 132 luid 0 revision 161 "
+    "nodeMask 0 constantMemory 65536 maxIPC 4 maxRegistersPerBlock 65536 "
+    "maxShmemPerBlock 49152 maxShmemPerBlockOptin 232448 maxShmemPerSm 233472 "
+    "maxRegistersPerSm 65536 threadsPerWarp 32 asyncEngines 3 maxWarpsPerSm 64 "
+    "maxBlocksPerSm 32 maxThreadsPerBlock 1024 maxBlockDimX 1024 maxBlockDimY 1024 "
+    "maxBlockDimZ 64 maxGridDimX 2147483647 maxGridDimY 65535 maxGridDimZ 65535 "
+    "computeMajor 9 computeMinor 0 smMajor 9 smMinor 0"
+)
+H100 |= {name: int(value) for name, value in _NUMBERS.items()}
+# Names of exports up to 2021, and those of today.
+_OLD_NAMES = _pairs(
+    "pciBusId busLocation globalMemorySize totalMemory constantMemorySize constantMemory "
+    "numThreadsPerWarp threadsPerWarp numMemcpyEngines asyncEngines numMultiprocessors smCount "
+    "maxWarpsPerMultiprocessor maxWarpsPerSm maxBlocksPerMultiprocessor maxBlocksPerSm "
+    "maxSharedMemoryPerBlock maxShmemPerBlock maxSharedMemoryPerMultiprocessor maxShmemPerSm "
+    "maxRegistersPerMultiprocessor maxRegistersPerSm computeCapabilityMajor computeMajor "
+    "computeCapabilityMinor computeMinor deviceId cuDevice"
+)
+
+
+def _old_layout(gpu: dict[str, object], pid: int) -> dict[str, object]:
+    """A GPU in the columns of exports up to 2021: kB/s, kHz and their own names."""
+    rates = {"globalMemoryBandwidth": "memoryBandwidth", "coreClockRate": "clockRate"}
+    slower = {old: int(str(gpu[new])) // 1000 for old, new in rates.items()}
+    return {**gpu, **{old: gpu[new] for old, new in _OLD_NAMES.items()}, **slower, "pid": pid}
 
 
 @dataclass(frozen=True)
@@ -39,7 +75,7 @@ class Session(Database):
         generation: str = schema.NEW,
         *,
         hostname: str | None = "node0",
-        utc_epoch_ns: int | None = UTC_EPOCH_NS,
+        utc_epoch_ns: int = UTC_EPOCH_NS,
         system_clock_ns: int = 1_000_000_000_000,
         duration_ns: int | None = None,
         environment: Mapping[str, str] | None = None,
@@ -55,8 +91,8 @@ class Session(Database):
         self.graph_mode = graph_mode
         self.include_json = include_json
         self.processes: dict[int, Process] = {}
-        self._correlations: dict[int, int] = {}
-        self._domains: dict[int, int] = {}
+        self._correlations: Counter[int] = Counter()
+        self._domains: Counter[int] = Counter()
 
     def process(self, pid: int = 1000, name: Text = "python") -> Process:
         """Register a process."""
@@ -87,13 +123,20 @@ class Session(Database):
         row: dict[str, object] = {"timestamp": time, "timestampType": 1, "globalPid": pid}
         self.add("DIAGNOSTIC_EVENT", row, source=source, severity=severity, text=text)
 
+    def _uuid(self, gpu_id: int) -> str:
+        host = enumerate(self.hostname or "")
+        seed = sum(ord(letter) * 131**place for place, letter in host) % 0xFFFFFF
+        return f"{seed:08x}-0000-4000-8000-{gpu_id:012x}"
+
     def gpu(self, gpu_id: int = 0, **columns: object) -> None:
         """One GPU of the machine, an H100 unless `columns` says otherwise."""
-        values = {**H100, **identity(gpu_id, self.hostname)}
+        values = H100 | dict.fromkeys(("id", "pwGpuId", "cuDevice"), gpu_id)
+        values["busLocation"] = f"0000:{0x1B + 0x10 * gpu_id:02x}:00.0"
+        values["uuid"] = self._uuid(gpu_id)
         if self.generation == schema.OLD:
             values |= columns
             pid = next(iter(self.processes), 1000)
-            self.add("TARGET_INFO_CUDA_GPU", **old_layout(values, pid))
+            self.add("TARGET_INFO_CUDA_GPU", **_old_layout(values, pid))
             columns = {"deviceId": values["cuDevice"]}
         self.add("TARGET_INFO_GPU", columns, **values)
 
@@ -103,8 +146,7 @@ class Session(Database):
         """Say which GPU a process sees as CUDA device `cuda_id`, with its context and streams."""
         pid = self._process(process).pid
         if self.has("TARGET_INFO_CUDA_DEVICE"):
-            row = {"uuid": identity(gpu_id, self.hostname)["uuid"], "pid": pid}
-            row["numMultiprocessors"] = H100["smCount"]
+            row = {"uuid": self._uuid(gpu_id), "pid": pid, "numMultiprocessors": H100["smCount"]}
             self.add("TARGET_INFO_CUDA_DEVICE", row, gpuId=gpu_id, cudaId=cuda_id)
         context = {"hwId": 0, "vmId": 1, "processId": pid, "deviceId": cuda_id, "contextId": 1}
         if self.has("TARGET_INFO_CUDA_CONTEXT_INFO"):
@@ -125,30 +167,27 @@ class Session(Database):
     def correlation(self, process: Process | None = None) -> int:
         """A fresh correlation id of a process (other processes count on their own)."""
         pid = self._process(process).pid
-        self._correlations[pid] = self._correlations.get(pid, 0) + 1
+        self._correlations[pid] += 1
         return self._correlations[pid]
 
     def _process(self, process: Process | None) -> Process:
         """The given process, or the first one of the report."""
-        if process is not None:
-            return process
-        return next(iter(self.processes.values()), None) or self.process()
+        return process or next(iter(self.processes.values()), None) or self.process()
 
     def _finish(self) -> None:
         super()._finish()
+        if self.generation == schema.OLD:
+            return
+        stamp = datetime.fromtimestamp(self.utc_epoch_ns // 10**9, UTC)
+        times = dict.fromkeys(("utcTime", "localTime"), stamp.replace(tzinfo=None).isoformat())
+        clock = {"utcEpochNs": self.utc_epoch_ns, "systemClockNs": self.system_clock_ns}
+        self.add("TARGET_INFO_SESSION_START_TIME", **times, **clock)
+        duration = self._last_end() if self.duration_ns is None else self.duration_ns
+        # Older exporters counted from a clock of their own.
+        start = self.system_clock_ns if self.generation == schema.NEW else 1_332_298_147
+        row = {"globalVid": VM_ID, "duration": duration, "startTime": start}
+        self.add("ANALYSIS_DETAILS", row, stopTime=start + duration)
         self._system_environment()
-        if self.has("TARGET_INFO_SESSION_START_TIME") and self.utc_epoch_ns is not None:
-            stamp = datetime.fromtimestamp(self.utc_epoch_ns // 10**9, UTC)
-            iso = stamp.replace(tzinfo=None).isoformat()
-            row = {"utcEpochNs": self.utc_epoch_ns, "utcTime": iso, "localTime": iso}
-            clock = self.system_clock_ns
-            self.add("TARGET_INFO_SESSION_START_TIME", **row, systemClockNs=clock)
-        if self.has("ANALYSIS_DETAILS"):
-            duration = self._last_end() if self.duration_ns is None else self.duration_ns
-            # Older exporters counted from a clock of their own.
-            start = self.system_clock_ns if self.generation == schema.NEW else 1_332_298_147
-            row = {"globalVid": VM_ID, "duration": duration, "startTime": start}
-            self.add("ANALYSIS_DETAILS", row, stopTime=start + duration)
         self._metadata()
 
     def _last_end(self) -> int:
@@ -161,26 +200,21 @@ class Session(Database):
         return max(ends)
 
     def _system_environment(self) -> None:
-        if not self.has("TARGET_INFO_SYSTEM_ENV"):
-            return
         between = ";" if self.generation == schema.NEW else "\0"
         pairs = between.join(f"{key}={value}" for key, value in self.environment.items())
-        facts = {
-            "CpuDescription": (13, "Simulated CPU"),
-            "NvDriverVersion": (205, "595.71.05"),
-            "OsDescription": (605, "Simulated Linux"),
-            "DeviceEnvironment": (610, pairs),
-            "CudaDriverVersion": (611, "13020"),
-        }
-        if self.hostname is not None:
-            facts["Hostname"] = (619, self.hostname)
-        for name, (number, value) in facts.items():
+        facts = [
+            ("CpuDescription", 13, "Simulated CPU"),
+            ("NvDriverVersion", 205, "595.71.05"),
+            ("OsDescription", 605, "Simulated Linux"),
+            ("DeviceEnvironment", 610, pairs),
+            ("CudaDriverVersion", 611, "13020"),
+        ]
+        facts += [("Hostname", 619, self.hostname)] if self.hostname is not None else []
+        for name, number, value in facts:
             row = {"globalVid": VM_ID, "devStateName": "Local (CLI)", "name": name}
             self.add("TARGET_INFO_SYSTEM_ENV", row, nameEnum=number, value=value)
 
     def _metadata(self) -> None:
-        if self.generation == schema.OLD:
-            return
         version = schema.SCHEMA_VERSION[self.generation]
         facts = {
             "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",

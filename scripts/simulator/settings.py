@@ -6,11 +6,43 @@ from random import Random
 
 from simulator import schema
 from simulator.catalogue import KernelSpec
-from simulator.clocks import Clock
 from simulator.collective import Communicator
 
 TRUE_START_NS = 1_750_000_000_000_000_000
 MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Clock:
+    """From the true clock to a rank's; times ns, drift in parts per billion from session start on.
+
+    A report shows UTC as utcEpochNs + session time, so a GPU event's UTC is wrong by
+    `offset_ns` + drift x (time since session start).
+    """
+
+    start: int
+    utc_error_ns: int = 0
+    drift_ppb: int = 0
+    gpu_error_ns: int = 0
+
+    @property
+    def utc_epoch_ns(self) -> int:
+        """What the report gives as UTC at session time 0."""
+        return self.start + self.utc_error_ns
+
+    @property
+    def offset_ns(self) -> int:
+        """Error of a GPU event's UTC at session start."""
+        return self.utc_error_ns + self.gpu_error_ns
+
+    def host(self, time: int) -> int:
+        """Session time of something on the host."""
+        since = time - self.start
+        return since + since * self.drift_ppb // 10**9
+
+    def gpu(self, time: int) -> int:
+        """Session time of something on the GPU."""
+        return self.host(time) + self.gpu_error_ns
 
 
 @dataclass(frozen=True)
@@ -86,7 +118,6 @@ class Settings:
     generation: str = schema.NEW
     payload: str | None = "json"
     nvtx: bool = True
-    nccl_nvtx: bool = True
     evidence: tuple[str, ...] = ("torchrun",)
     hostnames: bool = True
     one_device_per_process: bool = False
@@ -123,14 +154,11 @@ class Settings:
         numbers = Random(self.seed * 15_485_863 + 5)
         cube = self.tensor * self.data
         stages = range(0, self.world, cube)
+        lanes = [stage + lane for stage in stages for lane in range(self.tensor)]
         members = {
             "world": [range(self.world)],
             "tensor": [range(n, n + self.tensor) for n in range(0, self.world, self.tensor)],
-            "data": [
-                range(stage + place, stage + place + cube, self.tensor)
-                for stage in stages
-                for place in range(self.tensor)
-            ],
+            "data": [range(n, n + cube, self.tensor) for n in lanes],
             "pipeline": [range(n, n + 2 * cube, cube) for n in range(self.world - cube)],
         }
         for kind, groups in members.items():

@@ -8,20 +8,14 @@ from collections.abc import Iterable
 from itertools import pairwise
 from statistics import median
 
-from simulator.clocks import Clock
 from simulator.collective import Instance, bus_factor
 from simulator.rank import Operation, Rank
 from simulator.run import Run
-from simulator.settings import Settings
+from simulator.settings import Clock, Settings
 
 COMPUTE, COMMUNICATION, MEMORY, GRAPH = 1, 2, 4, 8
-_CLASS = {
-    "compute": COMPUTE,
-    "communication": COMMUNICATION,
-    "memcpy": MEMORY,
-    "memset": MEMORY,
-    "graph": GRAPH,
-}
+_CLASS = {"compute": COMPUTE, "communication": COMMUNICATION, "memcpy": MEMORY}
+_CLASS |= {"memset": MEMORY, "graph": GRAPH}
 KERNEL_WAIT_NS = 30_000
 
 
@@ -48,12 +42,8 @@ def truth(run: Run) -> dict[str, object]:
 
 def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -> dict[str, object]:
     clock, node = job.clock(rank.index), job.node(rank.index)
-    starts = clock.gpu([op.start for op in rank.operations]).tolist()
-    ends = clock.gpu([op.end for op in rank.operations]).tolist()
-    placed = [
-        op._replace(start=start, end=end)
-        for op, start, end in zip(rank.operations, starts, ends, strict=True)
-    ]
+    gpu = clock.gpu
+    placed = [op._replace(start=gpu(op.start), end=gpu(op.end)) for op in rank.operations]
     joined = [instance for instance in collectives if rank.index in instance.starts]
     return {
         "rank": rank.index,
@@ -70,7 +60,7 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
             "drift_ppm": clock.drift_ppb / 1000,
         },
         "budget": budget((op.start, op.end, _CLASS[op.role]) for op in placed),
-        "idle": _stream_waits(job, clock, rank, placed),
+        "idle": _stream_waits(clock, rank, placed),
         "kernels": _kernels(placed),
         "copies": _copies(placed),
         "memsets": _sum([op for op in placed if op.role == "memset"]),
@@ -133,19 +123,11 @@ def _partition(cells: dict[int, int]) -> dict[str, int]:
     return named
 
 
-def _stream_waits(
-    job: Settings, clock: Clock, rank: Rank, placed: list[Operation]
-) -> dict[str, int] | None:
+def _stream_waits(clock: Clock, rank: Rank, placed: list[Operation]) -> dict[str, int] | None:
     """What the streams waited for, ns; None where graphs hide what happened."""
     if any(op.role == "graph" for op in placed) or not placed:
         return None
-    lost = rank.first_launches(job.orphan_kernels)
-    starts = clock.host([call.start for call in rank.calls]).tolist()
-    called = {
-        call.correlation: start
-        for call, start in zip(rank.calls, starts, strict=True)
-        if call.correlation not in lost
-    }
+    called = {call.correlation: clock.host(call.start) for call in rank.recorded_calls()}
     waits = {"host_wait_ns": 0, "kernel_wait_ns": 0, "other_wait_ns": 0}
     reached: dict[int, int] = {}
     for op in sorted(placed, key=lambda op: op.start):
@@ -189,13 +171,11 @@ def _sum(operations: list[Operation]) -> dict[str, object]:
 
 
 def _iterations(job: Settings, rank: Rank) -> list[dict[str, object]]:
-    clock = job.clock(rank.index)
+    host = job.clock(rank.index).host
     found = [r for r in rank.ranges if not r.domain and r.text == "iteration"]
-    starts = clock.host([r.start for r in found]).tolist()
-    ends = clock.host([r.end for r in found]).tolist()
     return [
-        {"iteration": i, "start_ns": start, "end_ns": end, "warmup": i < job.warmup}
-        for i, (start, end) in enumerate(zip(starts, ends, strict=True))
+        {"iteration": i, "start_ns": host(r.start), "end_ns": host(r.end), "warmup": i < job.warmup}
+        for i, r in enumerate(found)
     ]
 
 
@@ -214,7 +194,7 @@ def _collective(job: Settings, instance: Instance) -> dict[str, object]:
         "message_bytes": instance.size,
         "total_bytes": total,
         "ranks": [rank for rank, _ in starts],
-        "start_ns": [int(job.clock(rank).gpu([start])[0]) for rank, start in starts],
+        "start_ns": [job.clock(rank).gpu(start) for rank, start in starts],
         "wait_ns": [last - start for _, start in starts],
         "transfer_ns": duration,
         "busbw_gb_per_s": round(total * factor / duration, 6),

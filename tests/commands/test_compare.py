@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulator import PRESETS, catalogue
+from simulator import PRESETS
 
 import nsightpy
 from nsightpy.errors import UsageError
@@ -19,7 +19,7 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.results.run_summary import PARTS
 from nsightpy.units import format_time
-from tests.support.compared_jobs import FUSED, RENAMED, TILE, Jobs
+from tests.support.compared_jobs import FLASH_BACKWARD, FLASH_DOT, FUSED, GELU, RENAMED, TILE, Jobs
 from tests.support.jobs import simulate
 from tests.support.reports import ROOT
 
@@ -61,8 +61,8 @@ def kernel(found: Comparison, name: str) -> ComparedQuantity:
 @pytest.mark.slow
 def test_a_slower_kernel_makes_the_step_slower_by_its_share(jobs: Jobs) -> None:
     found = compared(jobs, "slower 10 %")
-    one = kernel(found, catalogue.FLASH_BACKWARD.name)
-    truth = 0.1 * catalogue.FLASH_BACKWARD.duration_ns * 2
+    one = kernel(found, FLASH_BACKWARD.name)
+    truth = 0.1 * FLASH_BACKWARD.duration_ns * 2
     assert (found.kernels[0], one.verdict, one.delta_from_count_ns) == (one, SLOWER, 0)
     assert (found.categories[0].name, found.categories[0].verdict) == ("attention", SLOWER)
     assert one.delta_ns == pytest.approx(truth, rel=0.2)
@@ -75,11 +75,11 @@ def test_a_slower_kernel_makes_the_step_slower_by_its_share(jobs: Jobs) -> None:
 @pytest.mark.parametrize(
     ("what", "name", "changed"),
     [
-        ("twice", catalogue.GELU.name, ("", SLOWER, "full name")),
+        ("twice", GELU.name, ("", SLOWER, "full name")),
         ("renamed", RENAMED, ("renamed", SAME, "name without arguments")),
         ("tile", TILE, ("replaced", FASTER, "order of launches")),
         ("fused", FUSED, ("new", "new", "")),
-        ("fused", catalogue.FLASH_DOT.name, ("gone", "gone", "")),
+        ("fused", FLASH_DOT.name, ("gone", "gone", "")),
     ],
 )
 def test_what_became_of_a_kernel(

@@ -12,8 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from simulator import Export
-from simulator.allocator import EARLIER, NO_STACK, Allocator, snapshot, write_snapshot
-from simulator.training_memory import LEAK, Training, frame, truth
+from simulator.memory import (
+    EARLIER,
+    LEAK,
+    NO_STACK,
+    Allocator,
+    Training,
+    frame,
+    snapshot,
+    truth,
+    write_snapshot,
+)
 
 import nsightpy
 from nsightpy.analysis.memory.allocation_places import places

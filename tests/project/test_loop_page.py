@@ -6,7 +6,6 @@ import re
 import shlex
 from pathlib import Path
 
-import make_sample_measurements
 import pytest
 
 from tests.support.reports import ROOT, ask
@@ -55,11 +54,6 @@ def test_the_quoted_command_is_the_printed_one() -> None:
     assert shlex.split(quoted.replace("\\\n", " ")) in [
         shlex.split(each) for each in printed if each.startswith("ncu ")
     ]
-
-
-def test_the_sample_measurements_are_what_the_script_writes() -> None:
-    written = make_sample_measurements.TARGET.read_text(encoding="utf-8")
-    assert written == make_sample_measurements.page(), "run scripts/make_sample_measurements.py"
 
 
 def test_the_tour_quotes_the_figures_of_its_sample() -> None:

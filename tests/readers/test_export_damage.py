@@ -500,8 +500,8 @@ def test_the_environment_is_taken_out(tmp_path: Path) -> None:
     for value in ('API_KEY="hunter2"', 'RANK="3"', "HOME=/home/me" + "x" * 9_000):
         export.add("META_DATA_CAPTURE", {"name": name, "value": value})
     said = "TOKEN=hunter2;SLURM_PROCID=7;PATH=/usr/hunter2"
-    export.sql(f"UPDATE TARGET_INFO_SYSTEM_ENV SET value = '{said}' WHERE name LIKE '%Environment'")
-    path = export.write()
+    sql = f"UPDATE TARGET_INFO_SYSTEM_ENV SET value = '{said}' WHERE name LIKE '%Environment'"
+    path = changed(export.write(), tmp_path / "b.sqlite", [sql])
     assert b"hunter2" in path.read_bytes()
     remove_environment(path)
     assert not any(word in path.read_bytes() for word in (b"hunter2", b"/home/me"))

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator.allocator import snapshot, write_snapshot
-from simulator.training_memory import Training
+from simulator.memory import Training, snapshot, write_snapshot
 
 import nsightpy
 from nsightpy.errors import ReportError

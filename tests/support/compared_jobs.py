@@ -7,26 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simulator import TrainingJob, catalogue
+from simulator import TrainingJob
+from simulator.catalogue import KERNELS
 from simulator.settings import Change
 
 RUNS = 5
-RENAMED = catalogue.GELU.name.replace("<(int)8", "<(int)16")
+QKV, GELU = KERNELS["qkv"], KERNELS["gelu"]
+FLASH_DOT, FLASH_BACKWARD = KERNELS["flash_dot"], KERNELS["flash_backward"]
+RENAMED = GELU.name.replace("<(int)8", "<(int)16")
 TILE = "nvjet_tst_128x128_64x6_1x2_h_bz_coopA_TNT"
 FUSED = "triton_fused_flash_backward_dot_0"
 CHANGES: dict[str, tuple[Change, ...]] = {
     "before": (),
     "again": (),
-    "slower 10 %": (Change.slower(catalogue.FLASH_BACKWARD, 1.10),),
-    "twice": (Change((catalogue.GELU.name,), (catalogue.GELU, catalogue.GELU)),),
-    "renamed": (Change((catalogue.GELU.name,), (replace(catalogue.GELU, name=RENAMED),)),),
-    "tile": (
-        Change((catalogue.QKV.name,), (replace(catalogue.QKV, name=TILE, duration_ns=80_000),)),
-    ),
+    "slower 10 %": (Change.slower(FLASH_BACKWARD, 1.10),),
+    "twice": (Change((GELU.name,), (GELU, GELU)),),
+    "renamed": (Change((GELU.name,), (replace(GELU, name=RENAMED),)),),
+    "tile": (Change((QKV.name,), (replace(QKV, name=TILE, duration_ns=80_000),)),),
     "fused": (
         Change(
-            (catalogue.FLASH_DOT.name, catalogue.FLASH_BACKWARD.name),
-            (replace(catalogue.FLASH_BACKWARD, name=FUSED),),
+            (FLASH_DOT.name, FLASH_BACKWARD.name),
+            (replace(FLASH_BACKWARD, name=FUSED),),
         ),
     ),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator import Export
-from simulator.enumerations import EVENT_CLASSES
+from simulator.schema import EVENT_CLASSES
 
 US, MS = 1_000, 1_000_000
 WIDE = (4_000, 1, 1)
