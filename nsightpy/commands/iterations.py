@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -11,13 +11,14 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iterations.budgets import (
-    IterationBudgets,
+from nsightpy.analysis.iterations.steady import (
+    EDGE,
+    WARM_UP,
+    Iterations,
     SlowIteration,
-    iteration_budgets,
+    iteration_parts,
     slow_iterations,
 )
-from nsightpy.analysis.iterations.steady import EDGE, WARM_UP, Iterations
 from nsightpy.analysis.iterations.thresholds import MOST_RANKS
 from nsightpy.analysis.iterations.vocabulary import Batch, batches_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -66,7 +67,7 @@ class DeviceIterations:
     pid: int
     device: int
     iterations: Iterations
-    budgets: IterationBudgets
+    parts: Mapping[str, Ints]
     shown: Ints
     batches: list[Batch]
     report: str = ""
@@ -131,8 +132,8 @@ def _part(
         for _, device in places_of(*frames):
             kernels, copies, traces = (frame.at(device=device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
-            budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
-            devices.append(DeviceIterations(pid, device, found, budgets, shown, batches))
+            made_of = iteration_parts(found, activity(kernels, is_comm, copies, traces))
+            devices.append(DeviceIterations(pid, device, found, made_of, shown, batches))
     return devices, why, recorded(report, scope) if level is None else None
 
 
@@ -185,20 +186,16 @@ def _between(whole: Iterations, low: int | None, high: int | None) -> Ints:
 
 def _rows(device: DeviceIterations, parts: Parts[Part], *, engine: bool) -> Iterator[Row]:
     iterations = device.iterations
-    figures = (
-        parts.clock.aligned(device.report, device.pid, iterations.start),
-        iterations.duration,
-        device.budgets.busy,
-        device.budgets.compute,
-        device.budgets.exposed_communication,
-        device.budgets.idle,
-    )
+    compute, exposed, _, idle = device.parts.values()
+    start = parts.clock.aligned(device.report, device.pid, iterations.start)
+    lengths = iterations.duration
+    figures = (start, lengths, lengths - idle, compute, exposed, idle)
     for number in device.shown.tolist():
         about = (iterations.source, device.device, iterations.phase[number])
         row = (device.rank, number, *(int(figure[number]) for figure in figures), *about)
         of_engine: Row = (None,) * len(ENGINE_FIELDS)
         if device.batches:
-            batch, duration = device.batches[number], int(iterations.duration[number])
+            batch, duration = device.batches[number], int(lengths[number])
             rate = batch.tokens / (duration * 1e-9) if duration else None
             of_engine = (batch.kind, batch.requests, batch.tokens, rate)
         yield (*row, *of_engine) if engine else row
@@ -221,7 +218,7 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     if len(texts) <= MOST_RANKS:
         return [f"{_who(same)}: {text}" for text, same in texts.items()]
     counts = [len(device.steady) for device in several]
-    medians = [float(np.median(device.budgets.duration[device.steady])) for device in several]
+    medians = [float(np.median(device.iterations.duration[device.steady])) for device in several]
     text = (
         f"{len(several)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
         f"{format_time(min(medians))} to {format_time(max(medians))}."
@@ -230,7 +227,7 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 
 def _spread_text(device: DeviceIterations) -> str:
-    iterations, lengths = device.iterations, device.budgets.duration[device.steady]
+    iterations, lengths = device.iterations, device.iterations.duration[device.steady]
     usual, high = float(np.median(lengths)), float(np.quantile(lengths, 0.95))
     phases = Counter(iterations.phase[number] for number in device.shown.tolist())
     others = ", ".join(f"{phases[phase]} {phase}" for phase in (WARM_UP, EDGE) if phases[phase])
@@ -257,12 +254,16 @@ def _levels_note(iterations: Iterations) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> Iterator[str]:
     """The slowest iterations of all, each where it is slowest, and what grew in them."""
-    slow = [(one, d) for d in devices for one in slow_iterations(d.steady, d.budgets)]
+    slow = [
+        (one, device)
+        for device in devices
+        for one in slow_iterations(device.steady, device.iterations.duration, device.parts)
+    ]
     slowest: dict[int, tuple[SlowIteration, DeviceIterations]] = {}
     for one, device in sorted(slow, key=lambda each: -each[0].ratio):
         slowest.setdefault(one.iteration, (one, device))
     for one, device in [*slowest.values()][:MOST_RANKS]:
-        length = format_time(int(device.budgets.duration[one.iteration]))
+        length = format_time(int(device.iterations.duration[one.iteration]))
         yield (
             f"{_who([device])}, iteration {one.iteration}: {length}, {one.ratio:.2f} x the median; "
             f"{one.part} grew by {format_time(one.grew_ns)}."

@@ -26,7 +26,6 @@ from nsightpy.names import file_name
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import rank_order
 
 KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
 OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
@@ -69,11 +68,6 @@ def rank_budgets(
         RankedBudget(report.rank_of(pid)[0], pid, device, budget)
         for (pid, device), budget in budgets.items()
     ]
-
-
-def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
-    """Ranks ascending, unknown ones last; then process and device."""
-    return (*rank_order(row.rank), row.pid, row.device)
 
 
 def read_work(
@@ -147,10 +141,12 @@ def idle_intervals(
 class IdleReport:
     """The idle intervals of the devices of a report inside their windows, and what explains them.
 
-    `events` are those of each process, `gaps` by process and device.
+    `communicates` is a mask of the kernels, `events` are those of each process, `gaps` by process
+    and device.
     """
 
     work: Work
+    communicates: Mask
     launched: LaunchedWork
     events: Mapping[int, HostEvents]
     budgets: Sequence[RankedBudget]
@@ -161,15 +157,24 @@ class IdleReport:
         return ((row, self.gaps[row.place]) for row in self.budgets if row.place in self.gaps)
 
 
-def idle_report(report: SystemReport, scope: Scope, communication: tuple[str, ...]) -> IdleReport:
-    """The idle intervals of the devices in scope."""
-    work = read_work(report, scope, MEMORY_COLUMNS)
+def idle_report(
+    report: SystemReport,
+    scope: Scope,
+    communication: tuple[str, ...],
+    work: Work | None = None,
+    windows: Mapping[Place, Spans] | None = None,
+    ranges: Frame | None = None,
+) -> IdleReport:
+    """The idle intervals of the devices in scope; `work` and `ranges` where they are read already.
+
+    `windows` by place replace those of the scope.
+    """
+    work = read_work(report, scope, MEMORY_COLUMNS) if work is None else work
     communicates = is_communication(work.kernels.labels("name"), communication)
-    launched, events = followed_work(report, work, communicates), host_events(report)
-    budgets = rank_budgets(report, scope, work, communication)
-    windows = {row.place: row.budget.window for row in budgets}
-    gaps = idle_intervals(launched, windows, events)
-    return IdleReport(work, launched, events, budgets, gaps)
+    launched, events = followed_work(report, work, communicates), host_events(report, ranges)
+    budgets = rank_budgets(report, scope, work, communication, windows)
+    gaps = idle_intervals(launched, {row.place: row.budget.window for row in budgets}, events)
+    return IdleReport(work, communicates, launched, events, budgets, gaps)
 
 
 def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, HostEvents]:

@@ -21,6 +21,7 @@ from nsightpy.analysis.work_graph.critical_path import (
     trust_of,
 )
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.job_work import job_work
 from nsightpy.analysis.work_graph.launched_work import WorkFrames
 from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.query.engine import Parts, Question
@@ -94,18 +95,21 @@ class Chosen:
 class Replayed:
     """What is known of the work of all ranks: its graph and path, where one could be made.
 
-    `work` can be replayed; without it `reason` says why not, for people. `alignment` is that of the
-    graph's collectives, `units` are the graph's by rank and device.
+    Where it cannot be replayed `reason` says why not, for people. `alignment` is that of the
+    graph's collectives.
     """
 
     reason: str = ""
-    work: Replayable | None = None
+    found: Replayable | None = None
     path: CriticalPath | None = None
-    graph: WorkGraph | None = None
     trust: Trust | None = None
     chosen: Chosen = field(default_factory=Chosen)
     alignment: Alignment | None = None
-    units: Mapping[tuple[int | None, int], int] = field(default_factory=dict)
+
+    @property
+    def work(self) -> Replayable | None:
+        """What can be replayed."""
+        return None if self.reason else self.found
 
     @property
     def looked_at(self) -> str:
@@ -128,21 +132,20 @@ class Replayed:
     def path_text(self) -> str | None:
         """What the critical path is made of, for people; None where it is not known."""
         path = self.path
-        if path is None or not path.length_ns:
+        if path is None or self.found is None or not path.length_ns:
             return None
         shares = [
             f"{name} {percent_text(time / path.length_ns)}"
             for name, time in path.totals.items()
             if time >= MATERIAL * path.length_ns
         ]
-        ranks = {unit: rank for (rank, _), unit in self.units.items() if rank is not None}
+        ranks = {unit: rank for (rank, _), unit in self.found.units.items() if rank is not None}
         spent = np.bincount(path.unit[path.unit >= 0], path.times.sum(axis=1)[path.unit >= 0])
-        longest = int(np.argmax(spent)) if len(spent) else -1
-        whose = ""
-        if len(self.units) > 1 and longest in ranks:
+        longest, whose = int(np.argmax(spent)) if len(spent) else -1, ""
+        if len(self.found.units) > 1 and longest in ranks:
             whole = spent[longest] >= LEAST_WHOLE * path.length_ns
             whose = f" ({'' if whole else 'mostly '}rank {ranks[longest]})"
-        return f"{', '.join(shares)}{whose}"
+        return ", ".join(shares) + whose
 
     def record(self) -> dict[str, Any]:
         """The same as data."""
@@ -194,8 +197,7 @@ def replayed(
         blocks = [part for of_report in parts.values for part in of_report]
         if not blocks:
             return then(Replayed("the reports with work on a GPU cannot be read whole"))
-        alignment = job.alignment
-        graph = WorkGraph.of(blocks, alignment, host_meetings(job.rank_parts))
+        graph = WorkGraph.of(job_work(blocks, job.alignment, host_meetings(job.rank_parts)))
         path = critical_path(graph)
         trust = trust_of(graph, path)
         reason = job.hides or REASONS.get(trust.reason, "").format(**vars(trust))
@@ -205,8 +207,8 @@ def replayed(
             (reports[path].rank_of(pid)[0], device): unit
             for unit, (path, pid, device) in enumerate(graph.work.units)
         }
-        work = None if reason else Replayable(graph, window, scale, units)
-        return then(Replayed(reason, work, path, graph, trust, chosen, alignment, units))
+        found = Replayable(graph, window, scale, units)
+        return then(Replayed(reason, found, path, trust, chosen, job.alignment))
 
     work = partial(graph_parts, communication=communication, by_variant=by_variant)
     return Question(partial(work, stretches=chosen.stretches), joined)

@@ -115,19 +115,19 @@ def chosen_time(report: SystemReport, chosen: Chosen) -> dict[tuple[int, int], S
 
     Raises MissingDataError where no process has any of them.
     """
-    return report.derived((chosen_time, chosen), lambda: _chosen(report, chosen))
 
+    def found() -> dict[tuple[int, int], Spans]:
+        every = iterations_of(report)
+        rows = {pid: places_in(iterations, chosen) for pid, iterations in every.items()}
+        if not any(map(len, rows.values())):
+            raise none_of(report.path, report.kind, every.values(), chosen)
+        return {
+            (pid, device): union(every[pid].start[rows[pid]], every[pid].end[rows[pid]])
+            for pid, device in places_of(*work_to_search(report))
+            if len(rows[pid])
+        }
 
-def _chosen(report: SystemReport, chosen: Chosen) -> dict[tuple[int, int], Spans]:
-    every = iterations_of(report)
-    rows = {pid: places_in(iterations, chosen) for pid, iterations in every.items()}
-    if not any(map(len, rows.values())):
-        raise none_of(report.path, report.kind, every.values(), chosen)
-    return {
-        (pid, device): union(every[pid].start[rows[pid]], every[pid].end[rows[pid]])
-        for pid, device in places_of(*work_to_search(report))
-        if len(rows[pid])
-    }
+    return report.derived((chosen_time, chosen), found)
 
 
 def began_in(frame: Frame, time: Mapping[tuple[int, int], Spans]) -> NDArray[np.bool_]:

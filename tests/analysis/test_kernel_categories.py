@@ -10,7 +10,7 @@ import pytest
 
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.evidence import Evidence, Gpu, Group
-from nsightpy.analysis.findings.kernel_evidence import COLUMNS, with_kernels
+from nsightpy.analysis.findings.work_evidence import COLUMNS, with_kernels
 from nsightpy.analysis.intervals import NOTHING
 from nsightpy.analysis.kernel_categories import CATEGORIES, category_of
 from nsightpy.analysis.time_budget import TimeBudget

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from simulator import TrainingJob
 
-from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES
 from nsightpy.analysis.findings.engine import RULES
+from nsightpy.analysis.findings.job_rules import CAPTURE_RULES
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.gaps import gaps
 from nsightpy.commands.iterations import iterations

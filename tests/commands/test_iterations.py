@@ -13,7 +13,6 @@ from hypothesis import given, strategies as st
 from simulator import Export
 from simulator.presets import SMALL, TRAINING_4RANK
 
-from nsightpy.analysis.iterations.budgets import IterationBudgets, slow_iterations
 from nsightpy.analysis.iterations.levels import SEQUENCE, LaunchedWork
 from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.steady import (
@@ -21,6 +20,7 @@ from nsightpy.analysis.iterations.steady import (
     WARM_UP,
     Iterations,
     find_iterations,
+    slow_iterations,
     steady_state,
 )
 from nsightpy.analysis.iterations.steps import find_levels
@@ -261,8 +261,7 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
 )
 def test_the_long_ones_stand_out(durations: list[int], slow: list[tuple[float, int]]) -> None:
     length = np.asarray(durations, dtype=np.int64)
-    budgets = IterationBudgets(length, *(np.zeros_like(length),) * 3)
-    found = slow_iterations(np.arange(len(length)), budgets)
+    found = slow_iterations(np.arange(len(length)), length, {"idle": length})
     assert [(one.ratio, one.iteration) for one in found] == slow
 
 

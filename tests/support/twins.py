@@ -20,9 +20,10 @@ from simulator.run import Run, simulate
 from simulator.settings import MIB
 
 from nsightpy.analysis.iterations.steady import steady_state
-from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph import replay as edits
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION
+from nsightpy.analysis.work_graph.job_work import job_work
 from nsightpy.analysis.work_graph.replay import Edit, replay
 from nsightpy.frames import Frame
 from nsightpy.query.rank_alignment import alignment_of
@@ -34,7 +35,6 @@ from nsightpy.reports.system import SystemReport
 LAYOUTS = ((2, 1, 1), (1, 2, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2), (2, 2, 2), (1, 8, 1), (4, 4, 1))
 # A gain is right within this part of the truth, or this part of the time.
 OF_TRUTH, OF_TIME = 0.10, 0.01
-KINDS = (ALLOCATION,)
 
 
 def random_job(seed: int) -> TrainingJob:
@@ -106,7 +106,7 @@ class Replayed:
             own = steps[str(report.path)]
             window = (int(own.ints("start_ns")[first]), int(own.ints("end_ns")[last]))
             parts.append(work_frames(report).between(*window))
-        graph = WorkGraph.of(parts, alignment_of(ranks))
+        graph = WorkGraph.of(job_work(parts, alignment_of(ranks)))
         return cls(job, simulate(job), graph, (first, last))
 
     def unit(self, rank: int) -> int:
@@ -179,7 +179,9 @@ def causes_of(job: TrainingJob) -> list[Cause]:
         (waits, host),
         (
             job.loop_allocations,
-            Cause("allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, KINDS)),
+            Cause(
+                "allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, ALLOCATION)
+            ),
         ),
         (True, Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph))),
         (True, fast),

@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nsightpy.analysis.findings.capture_rules import CAPTURE_RULES, CaptureRule, healthy
-from nsightpy.analysis.findings.copy_rules import COPY_RULES
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.findings.host_rules import HOST_RULES, WHOLE_RULES
-from nsightpy.analysis.findings.kernel_rules import KERNEL_RULES
-from nsightpy.analysis.findings.rank_rules import COLLECTIVE_RULES, RANK_RULES
+from nsightpy.analysis.findings.job_rules import (
+    CAPTURE_RULES,
+    COLLECTIVE_RULES,
+    RANK_RULES,
+    CaptureRule,
+    healthy,
+)
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
 from nsightpy.analysis.findings.thresholds import LEAST_SHARE, MUST_SHARE, ONE_FACT
+from nsightpy.analysis.findings.work_rules import COPY_RULES, KERNEL_RULES
 from nsightpy.results import Finding
 from nsightpy.results.keys import KERNEL
 

@@ -108,60 +108,46 @@ class Group:
 
 
 NONE = Group()
-# What each group of a row holds. Large copies are those of 16 KiB or more.
-GROUPS: Mapping[str, str] = {
-    "kernels": "compute kernels",
-    "top": "the kernels of the name, or of the lambdas of the function, with the most work",
-    "short": "kernels under 10 us; what they and the waits for their launches cost",
-    "small-grid": "kernels with too few blocks or threads for the multiprocessors",
-    "tiny-blocks": "kernels with blocks of at most a warp",
-    "fp32-gemm": "matrix products in FP32 without tensor cores, on a GPU that has some",
-    "elementwise": "elementwise and reduction kernels that nothing has fused",
-    "attention": "softmax kernels with a matrix product shortly before and after each",
-    "unaligned": "matrix products on tensor cores whose operands are not aligned to 16 bytes",
-    "collectives": "communication kernels",
-    "exposed-communication": "communication with nothing beside it, idle time in MPI included",
-    "slowed": "compute kernels beside communication that take longer than alone",
-    "graphs": "CUDA graphs traced as a whole",
-    "h2d": "large copies from host to device",
-    "d2h": "large copies from device to host",
-    "d2d": "large copies and memory sets within or between devices",
-    "small": "copies under 16 KiB",
-    "unified": "pages of unified memory that migrate",
-    "pageable": "large copies from or to pageable memory",
-    "launch-bound": "idle time in which the host launches",
-    "host-gap": "idle time outside of CUDA",
-    "sync-drain": "idle time that blocking calls brought about, by the cause that it counts as",
-    "first-launch": "idle time until code was loaded",
-    "allocation": "idle time in calls that allocate or free",
-    "imbalance": "idle time in which threads waited for other devices of the process",
-    "queued": "idle time of what was launched 1 ms or more before it began",
-    "unknown": "idle time that no recorded call explains, before the last launched operation",
-    "longest": "the longest idle interval, with its main cause, and what the host did in it",
-    "loading": "time since code was first loaded, to the steady iterations or the first work",
-    "slow-collectives": "what collectives took beyond the median of their kind",
-    "slow-link": "what large collectives took beyond what their link needs",
-    "straggler": "what others waited for this rank, which is late as a rule",
-    "late": "what others waited for this rank, which came late a few times",
-    "uneven": "compute beyond the mean of several devices, as far as another one waits meanwhile",
-}
 
 
 @dataclass(frozen=True)
 class Evidence:
     """One device of one rank in its window: the steady iterations, or else the whole.
 
+    `groups` are, where large copies are those of 16 KiB or more:
+
+    - kernels, collectives, graphs: compute and communication kernels; CUDA graphs traced as a whole
+    - top: the kernels of the name, or of the lambdas of the function, with the most work
+    - short: kernels under 10 us; what they and the waits for their launches cost
+    - small-grid, tiny-blocks: too few blocks or threads for the multiprocessors; a warp at most
+    - fp32-gemm: matrix products in FP32 without tensor cores, on a GPU that has some
+    - unaligned: matrix products on tensor cores whose operands are not aligned to 16 bytes
+    - elementwise: elementwise and reduction kernels that nothing has fused
+    - attention: softmax kernels with a matrix product shortly before and after each
+    - exposed-communication: communication with nothing beside it, idle time in MPI included
+    - slowed: compute kernels beside communication that take longer than alone
+    - h2d, d2h, d2d, small: large copies by direction, memory sets with d2d; those under 16 KiB
+    - pageable, unified: large copies from or to pageable memory; pages that migrate
+    - launch-bound, host-gap, first-launch, allocation, imbalance: idle time by cause
+    - sync-drain: idle time that blocking calls brought about, by the cause that it counts as
+    - queued: idle time of what was launched 1 ms or more before it began
+    - unknown: idle time that no recorded call explains, before the last launched operation
+    - longest: the longest idle interval, with its main cause, and what the host did in it
+    - loading: time since code was first loaded, to the steady iterations or the first work
+    - slow-collectives, slow-link: what they took beyond the median of their kind, or their link
+    - straggler, late: what others waited for this rank, which is late as a rule, or a few times
+    - uneven: compute beyond the mean of several devices, as far as another one waits meanwhile
+
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
-    is what it is called where its rank says nothing. `groups` are those of GROUPS, `causes` the
-    idle time by cause (work_graph CAUSES; empty: not known), `names` how many kernels differ,
-    `begun_ns` when a tenth of their work was done, from the window's begin. `in_graphs`: most
-    kernels share their launching call with another one; `beside`: most of host-gap lies in
-    intervals that another cause has more of. `host` says for people what the host did in host gaps.
-    `iterations` are steady ones (None: not known). `first_ns` is when the first operation began,
-    `whole_ns` the time from it to the end of the last one, `lead_ns` that from the process's first
-    API call to the first operation (None without calls),
-    `capture_ns` how long the whole capture lasted. `peak_bytes` is the largest size of live memory
-    (0: not recorded), of `memory_bytes`; `traced`: by PyTorch's profiler; `costly`: what the
+    is what it is called where its rank says nothing. `causes` is the idle time by cause (empty: not
+    known), `names` how many kernels differ, `begun_ns` when a tenth of their work was done, from
+    the window's begin. `in_graphs`: most kernels share their launching call with another one;
+    `beside`: most of host-gap lies in intervals that another cause has more of. `host` says for
+    people what the host did in host gaps. `iterations` are steady ones (None: not known).
+    `first_ns` is when the first operation began, `whole_ns` the time from it to the end of the last
+    one, `lead_ns` that from the process's first API call to the first operation (None without
+    calls), `capture_ns` how long the whole capture lasted. `peak_bytes` is the largest size of live
+    memory (0: not recorded), of `memory_bytes`; `traced`: by PyTorch's profiler; `costly`: what the
     profiler adds to each operator, for people.
     """
 

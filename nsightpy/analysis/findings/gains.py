@@ -9,18 +9,19 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from nsightpy.analysis.memory.copies import DIRECTIONS
-from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph import replay
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.host_chain import MODULE
 from nsightpy.analysis.work_graph.launched_work import COMPUTE
-from nsightpy.analysis.work_graph.replay import Edit, replay
+from nsightpy.analysis.work_graph.replay import Edit
+from nsightpy.analysis.work_graph.thresholds import LONG_CALL_NS
 from nsightpy.errors import UsageError
 from nsightpy.results import Finding
 
 
 @dataclass(frozen=True)
 class Replayable:
-    """The graph of the work of all ranks, where it can be trusted.
+    """The graph of the work of all ranks.
 
     What it gains is `scale` times of what is looked at: one iteration of the steady ones, or all of
     a `window`. `units` are those of the graph by rank and device.
@@ -38,37 +39,27 @@ class Replayable:
         """
         if not any(len(change.rows) for change in changes):
             return None
-        result = replay(self.graph, changes)
+        result = replay.replay(self.graph, changes)
         return max(round(result.gain_ns * self.scale), 0), max(result.gain_share, 0.0)
 
 
 def straggler(finding: Finding, work: Replayable) -> list[Edit]:
     """A rank's kernels take what those of the others do."""
     unit = work.units.get((finding.rank, finding.device or 0))
-    return [] if unit is None else edits.like_peers(work.graph, unit)
+    return [] if unit is None else replay.like_peers(work.graph, unit)
 
 
 def first_launches(finding: Finding, work: Replayable) -> list[Edit]:
-    """None where most is compiled outside of the calls that load or first launch."""
-    calls = edits.first_launches(work.graph)
-    (loads,) = calls
-    chain = work.graph.work.chain
-    time = int((chain.end - chain.start)[loads.rows].sum())
+    """Long calls that load code, or launch a kernel first, take no time.
+
+    None where most is compiled outside of these calls.
+    """
+    launched, chain = work.graph.work, work.graph.work.chain
+    first, length = chain.kind == MODULE, chain.end - chain.start
+    first[launched.launched_by[launched.first]] = True
+    calls = np.flatnonzero(first & (length >= LONG_CALL_NS))
     bound = (finding.recoverable_ns or 0) / work.scale
-    return calls if 2 * time >= bound else []
-
-
-def network(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
-    """Collectives and MPI calls move their data in that part of the time; waits for ranks stay."""
-    return [*edits.transfers(graph, factor), *edits.meetings(graph, factor)]
-
-
-def copies(finding: Finding, work: Replayable) -> list[Edit]:
-    """The copies of one direction, by the finding's id, take no time."""
-    names, way = work.graph.work.names, finding.id.removeprefix("exposed-")
-    return edits.copies(
-        work.graph, among=names.where(lambda name: name.startswith(DIRECTIONS[way]))
-    )
+    return [Edit("call", calls)] if 2 * int(length[calls].sum()) >= bound else []
 
 
 def what_if(
@@ -100,11 +91,11 @@ def _named(name: str, factor: float, work: Replayable) -> list[Edit]:
     """The changes of the host, network, copies, a rank's kernels, or kernels by name."""
     graph = work.graph
     if name == "host":
-        return [*edits.host_gaps(graph, factor), *edits.launches(graph, factor)]
+        return [*replay.host_gaps(graph, factor), *replay.launches(graph, factor)]
     if name == "network":
-        return network(graph, factor)
+        return replay.network(graph, factor)
     if name == "copies":
-        return edits.copies(graph, factor)
+        return replay.copies(graph, factor)
     rows = graph.work.kind == COMPUTE
     if ranked := re.fullmatch(r"rank (\d+)", name):
         units = [unit for (rank, _), unit in work.units.items() if rank == int(ranked[1])]
@@ -114,4 +105,4 @@ def _named(name: str, factor: float, work: Replayable) -> list[Edit]:
         rows &= graph.work.names.where(lambda kernel: fnmatchcase(kernel.lower(), low))
     if not rows.any():
         raise UsageError(f"--what-if: no kernel in the replayed work is {name!r}")
-    return edits.operations(np.flatnonzero(rows), factor)
+    return replay.operations(np.flatnonzero(rows), factor)

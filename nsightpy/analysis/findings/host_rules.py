@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from nsightpy.analysis.findings import gains
+from nsightpy.analysis.findings import gains, thresholds as limits
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
-from nsightpy.analysis.findings.thresholds import (
-    FEW_LAUNCHES,
-    LEAST_SHARE,
-    MUST_SHARE,
-    WARNING_SHARE,
-)
-from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph import replay
 from nsightpy.analysis.work_graph.host_activity import ON_CPU
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
@@ -40,7 +34,7 @@ WHOLE_RULES = (
         passed="the kernels of CUDA graphs are recorded",
         of="graphs",
         most=lambda _: ERROR,
-        least=MUST_SHARE,
+        least=limits.MUST_SHARE,
         fact=True,
     ),
     Rule(
@@ -56,7 +50,7 @@ WHOLE_RULES = (
         next=lambda row, _: "iterations" if row.iterations else "api" if row.causes else "kernels",
         passed="most of the capture is steady work",
         of=lambda row: row.startup,
-        when={"late": lambda row: row.late_ns >= LEAST_SHARE * row.window_ns},
+        when={"late": lambda row: row.late_ns >= limits.LEAST_SHARE * row.window_ns},
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
         fact=True,
@@ -109,7 +103,7 @@ HOST_RULES = (
             "untold": lambda row: _unknown_host(row) and row.traced,
         },
         most=lambda row: INFO if row.beside else WARNING,
-        edit=lambda _, work: edits.host_gaps(work.graph),
+        edit=lambda _, work: replay.host_gaps(work.graph),
     ),
     Rule(
         "sync-drain",
@@ -133,7 +127,7 @@ HOST_RULES = (
             ),
         },
         most=lambda row: INFO if _put_off(row) else WARNING,
-        edit=lambda _, work: edits.waits(work.graph),
+        edit=lambda _, work: replay.waits(work.graph),
         pace=True,
     ),
     Rule(
@@ -147,7 +141,7 @@ HOST_RULES = (
         next="gaps",
         passed="nothing is allocated while the GPU waits",
         when={"pool": lambda row: "Async" in row["allocation"].name},
-        edit=lambda _, work: edits.calls_of(work.graph, (ALLOCATION,)),
+        edit=lambda _, work: replay.calls_of(work.graph, ALLOCATION),
     ),
     Rule(
         "launch-bound",
@@ -159,8 +153,8 @@ HOST_RULES = (
         ),
         next=lambda row, _: "operators" if row.traced else "gaps",
         passed="the host launches ahead of the GPU",
-        matters=lambda row: row["kernels"].count + row["graphs"].count >= FEW_LAUNCHES,
-        edit=lambda _, work: edits.launches(work.graph),
+        matters=lambda row: row["kernels"].count + row["graphs"].count >= limits.FEW_LAUNCHES,
+        edit=lambda _, work: replay.launches(work.graph),
         pace=True,
     ),
     Rule(
@@ -172,7 +166,7 @@ HOST_RULES = (
         ),
         next="info",
         of="unknown",
-        matters=lambda row: row["unknown"].alone_ns >= WARNING_SHARE * row.window_ns,
+        matters=lambda row: row["unknown"].alone_ns >= limits.WARNING_SHARE * row.window_ns,
         bound=False,
     ),
     Rule(

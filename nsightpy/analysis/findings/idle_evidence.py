@@ -48,7 +48,10 @@ def with_idle(
     lost = gaps.times[:, Cause.HOST_GAP]
     beside = bool(2 * lost[gaps.times.argmax(axis=1) != Cause.HOST_GAP].sum() > lost.sum())
     # blocking calls bring about launches one by one, or else work that could be done beside them
-    drained = {"sync-drain": gaps.totals["sync-drain"], "launch-bound": gaps.run_ahead_lost_ns}
+    drained = {
+        "sync-drain": gaps.totals["sync-drain"],
+        "launch-bound": int(gaps.run_ahead_lost[1].sum()),
+    }
     least = WARNING_SHARE * row.window_ns
     if sum(drained.values()) < least and not beside:
         put_off = _put_off(gaps, launched, calls)
@@ -107,12 +110,10 @@ def _calls(gaps: IdleIntervals, calls: Frame) -> dict[str, str]:
 
 def _draining(gaps: IdleIntervals, launched: LaunchedWork) -> str:
     """The function whose calls drained the queue at the highest cost; empty where none did."""
-    rows, chain = np.flatnonzero(gaps.held), launched.chain
+    (rows, lost), chain = gaps.run_ahead_lost, launched.chain
     if not len(rows):
         return ""
-    direct = gaps.times[rows, Cause.SYNC_DRAIN]
-    lead = np.maximum(gaps.held[rows] - direct, 0)
-    cost = direct + np.minimum(np.add.reduceat(gaps.times[:, Cause.LAUNCH_BOUND], rows), lead)
+    cost = gaps.times[rows, Cause.SYNC_DRAIN] + lost
     call = chain.last_begun(np.arange(len(chain)), gaps.thread[rows], gaps.opened[rows])
     names = chain.labels.take(call[call >= 0])
     if not len(names):

@@ -60,7 +60,7 @@ def next_command(
 class Rule:
     """One conclusion about a device in its window.
 
-    `of` is the group (evidence.GROUPS; the one of its id) that it is about, whose worst place is
+    `of` is the group (of Evidence; the one of its id) that it is about, whose worst place is
     shown, and its name where it is about a `kernel`; `ns` the time that it costs there, `alone_ns`
     of the group else, where that `matters`. `text` holds figures of the evidence in braces with
     their unit, those of the group as {group.count}, and {loss}: the time, its share of the window

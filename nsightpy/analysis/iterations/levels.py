@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -41,35 +40,22 @@ class LaunchedWork:
     def __len__(self) -> int:
         return len(self.start)
 
-    def named(self, words: re.Pattern[str]) -> NDArray[np.bool_]:
-        """Mask of the launches of kernels whose names hold some words."""
-        return self.name.where(words.search)
-
     def take(self, rows: Ints | slice | NDArray[np.bool_]) -> LaunchedWork:
         """Some of the work, in the same order."""
         columns = {each.name: getattr(self, each.name)[rows] for each in fields(self)[1:6]}
         return replace(self, name=Labels(self.name.codes[rows], self.name.values), **columns)
 
-    def on_busiest_device(self) -> LaunchedWork:
-        """What the device with the most work did.
-
-        Its order is the program's; that of all devices depends on which thread was faster.
-        """
-        devices, codes = distinct(self.device)
-        if len(devices) == 1:
-            return self
-        return self.take(codes == np.argmax(np.bincount(codes, self.spent)))
-
 
 def work_of(launched: Frame, calls: Frame, waits: Ints, first_ns: int) -> LaunchedWork:
-    """The work of one process, from the frames that find_iterations takes.
-
-    `waits`: when calls began that wait for the GPU.
-    """
+    """The work of one process, from the frames that find_iterations takes."""
     start, end, device = (launched.ints(column) for column in ("start_ns", "end_ns", "device"))
     issued = launch_starts(launched, calls)
     if (unknown := issued == NO_TIME).any():
-        issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
+        # a host that runs ahead had launched a kernel before the next one whose launch is known
+        by_start, after = np.argsort(start, kind="stable"), np.empty_like(issued)
+        times = np.where(unknown, np.iinfo(np.int64).max, issued)[by_start]
+        after[by_start] = np.minimum.accumulate(times[::-1])[::-1]
+        issued = np.where(unknown, np.minimum(start, after), issued)
     name, waits = launched.labels("name").merged(), np.sort(waits)
     work = LaunchedWork(name, start, end, issued, end - start, device, waits, first_ns)
     if bool((issued[1:] > issued[:-1]).all()):
@@ -92,18 +78,6 @@ def _by_call(work: LaunchedWork, launched: NDArray[np.bool_]) -> LaunchedWork:
         end=np.maximum.reduceat(work.end, first),
         spent=np.add.reduceat(work.spent, first),
     )
-
-
-def _issued_next(start: Ints, issued: Ints) -> Ints:
-    """For each kernel the earliest launch of those that began no earlier; issued: NO_TIME of some.
-
-    A host that runs ahead had launched the kernel before that one.
-    """
-    order = np.argsort(start, kind="stable")
-    times = np.where(issued == NO_TIME, np.iinfo(np.int64).max, issued)[order]
-    after = np.empty_like(times)
-    after[order] = np.minimum.accumulate(times[::-1])[::-1]
-    return after
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Iterations of one process: where they are, by what evidence, and which of them are steady.
+"""Iterations of one process: where they are, by what evidence, which are steady, which are slow.
 
 What the program calls its steps goes first; then other ranges that hold the work, where the order
 of the launches does not contradict them; then that order alone. The steady state is the stretch
@@ -7,15 +7,15 @@ without warm-up and without what the profiler's start or stop cut.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.iterations.levels import NEVER, Level, owner_of, work_of
 from nsightpy.analysis.iterations.steps import (
     RangeGroup,
@@ -29,12 +29,16 @@ from nsightpy.analysis.iterations.thresholds import (
     LISTED,
     LOOKED_AT,
     MOST,
+    MOST_SLOW,
     REPEATS,
+    SLOW_DEVIATIONS,
+    SLOW_SHARE,
     SLOWER,
     USUALLY,
     WARMING,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
+from nsightpy.analysis.time_budget import Activity
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Note, Said
 from nsightpy.units import format_time
@@ -240,3 +244,45 @@ def _edges(chosen: Level, compute: Ints) -> list[int]:
 def _none(why: str, levels: Sequence[Level] = ()) -> Iterations:
     notes = (Note(f"No iterations found: {why}.", *MARK_STEPS),)
     return Iterations(notes=notes, levels=tuple(levels))
+
+
+class SlowIteration(NamedTuple):
+    """A steady iteration far above the median: which part grew most against it, by how many ns."""
+
+    ratio: float
+    iteration: int
+    part: str
+    grew_ns: int
+
+
+def iteration_parts(iterations: Iterations, activity: Activity) -> dict[str, Ints]:
+    """What each iteration is made of on one device, from what that did (sets of time), in ns."""
+
+    def within(time: Spans) -> Ints:
+        return measure_before(time, iterations.end) - measure_before(time, iterations.start)
+
+    # compute has millions of intervals: the others, without it, are few
+    compute, copies = within(activity.compute), within(activity.memory - activity.compute)
+    exposed = within(activity.communication - activity.compute - activity.memory)
+    idle = iterations.duration - compute - exposed - copies
+    return {"compute": compute, "exposed communication": exposed, "copies": copies, "idle": idle}
+
+
+def slow_iterations(steady: Ints, every: Ints, parts: Mapping[str, Ints]) -> list[SlowIteration]:
+    """The slowest of the steady iterations (places) that stand out, slowest first.
+
+    One stands out from 5 % and three standard deviations (4.45 median deviations) above the median.
+    `every` are the lengths of all, `parts` what they are made of, in ns.
+    """
+    median = float(np.median(every[steady])) if len(steady) >= REPEATS else 0.0
+    if not median:  # most begin and end at once: none is so many times as long
+        return []
+    deviation = float(np.median(np.abs(every[steady] - median)))
+    slow = steady[every[steady] > median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)]
+    found = []
+    for number in slow[np.argsort(-every[slow], kind="stable")][:MOST_SLOW].tolist():
+        grew, part = max(
+            (int(part[number] - np.median(part[steady])), name) for name, part in parts.items()
+        )
+        found.append(SlowIteration(float(every[number]) / median, number, part, grew))
+    return found

@@ -42,7 +42,7 @@ from nsightpy.analysis.iterations.thresholds import (
 from nsightpy.analysis.iterations.vocabulary import NO_STEPS, STEPS, Role, role_of
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, distinct
 
 # How strong the evidence is that a unit is a step; one more where the program names it.
 NOTHING, LIKELY, SURE, SUREST, NAMED = 0, 1, 2, 3, 5
@@ -133,11 +133,13 @@ def find_levels(
 
     `groups`: its ranges.
     """
-    alone = work.on_busiest_device()
+    # the order on one device is the program's, that of all depends on which thread was faster
+    devices, codes = distinct(work.device)
+    busiest = np.argmax(np.bincount(codes, work.spent))
+    alone = work.take(codes == busiest) if len(devices) > 1 else work
     # a neural network, whose layers repeat, too, computes products
-    layered = bool(
-        alone.named(vocabulary.LEARNING).mean() >= ABOUT and alone.named(vocabulary.PRODUCT).any()
-    )
+    learns, multiplies = (vocabulary.LEARNING.search, vocabulary.PRODUCT.search)
+    layered = alone.name.where(learns).mean() >= ABOUT and alone.name.where(multiplies).any()
     found = _repeated(alone)
     if layered and not any(level.coverage >= MOST for level in found):
         # libraries choose products by shape: names but for numbers, by which layers are more alike
@@ -147,7 +149,7 @@ def find_levels(
     ]
     passes = [group for group in groups if group.role in (Role.PASS, Role.STEP)]
     levels = [
-        _judged(level, passes, layered) for level in (*levels_of_ranges(groups, work), *found)
+        _judged(level, passes, bool(layered)) for level in (*levels_of_ranges(groups, work), *found)
     ]
     strongest = max((level.evidence for level in levels), default=NOTHING)
     possible = [level for level in levels if level.evidence == strongest > NOTHING]
@@ -180,7 +182,7 @@ def _judged(level: Level, passes: Sequence[RangeGroup], layered: bool) -> Level:
 
 def _in_each(level: Level, names: re.Pattern[str]) -> bool:
     """Whether kernels of such names run in nearly every unit, and are few of all."""
-    found = level.sums(level.work.named(names))
+    found = level.sums(level.work.name.where(names.search))
     return bool((found > 0).mean() >= MOSTLY and found.sum() < MOST * level.launches.sum())
 
 
@@ -196,7 +198,7 @@ def _of_network(level: Level, passes: Sequence[RangeGroup]) -> tuple[int, str]:
         inside = owner[owner >= 0]
         if len(inside) >= MOSTLY * len(owner) and len(np.unique(inside)) <= MOST * len(owner):
             return NOTHING, f"layers: several lie in one range {group.name!r}"
-    attends = bool(level.usual.named(vocabulary.ATTENTION).any())
+    attends = bool(level.usual.name.where(vocabulary.ATTENTION.search).any())
     different = len(np.unique(level.usual.name.codes))
     large = different >= (DIFFERENT if attends else DIFFERENT_ALONE)
     if (full and large) or (level.waited and not attends):

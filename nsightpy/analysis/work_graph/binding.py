@@ -9,9 +9,6 @@ as a blocking call held the thread when the device ran dry, else `launch-bound`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from nsightpy.analysis.grouping import connected
@@ -33,10 +30,10 @@ from nsightpy.analysis.work_graph.host_chain import (
     handed_over,
 )
 from nsightpy.analysis.work_graph.idle_intervals import (
+    CAUSES,
     NEVER,
     NO_ROW,
     Cause,
-    Division,
     IdleIntervals,
     idle_time,
 )
@@ -53,55 +50,76 @@ def binding(
     `events` are those of the place's process; without them nothing is known of what its threads do
     outside of CUDA.
     """
-    idle = idle_time(launched, place)
-    inside = idle[0] & window
-    opened, closed = inside.starts, inside.ends
-    at = np.searchsorted(idle[0].starts, opened, side="right") - 1
-    before, after = idle[1][at], idle[2][at]
-    division = Division(closed - opened)
-    device = _Device(launched, place, idle, opened, closed, after)
-    faults = device.faults(after)
-    division.rest(Cause.UNIFIED_MEMORY, device.faults(before) & faults)
-    device.after_launch(division)
-    thread, begun = device.thread, device.begun
-    division.rest(Cause.UNKNOWN, thread < 0)
-    device.in_call(division)
+    device = _Device(launched, place, window)
+    thread, opened, begun = device.thread, device.opened, device.begun
+    faults = device.faults(device.after)
+    device.rest(Cause.UNIFIED_MEMORY, device.faults(device.before) & faults)
+    device.after_launch()
+    device.rest(Cause.UNKNOWN, thread < 0)
+    device.in_call()
     held, compiles = np.zeros_like(opened), np.zeros_like(opened)
     groups = _working_together(launched.chain)
     for group in np.unique(groups[thread[thread >= 0]]).tolist():
         rows = np.flatnonzero((thread >= 0) & (groups[thread] == group))
         threads = _Threads(device, np.flatnonzero(groups == group), events)
         spent = opened[rows], begun[rows]
-        compiles[rows] = threads.divide(division, rows, spent)
+        compiles[rows] = threads.divide(rows, spent)
         held[rows] = threads.held(*spent)
-    division.rest(Cause.UNIFIED_MEMORY, faults)
-    division.give(Cause.SYNC_DRAIN, np.arange(len(held)), held)
-    division.rest(Cause.LAUNCH_BOUND, thread >= 0)
-    launch = thread, begun, device.done
-    return IdleIntervals(
-        opened, closed, before, after, *launch, held, compiles, times=division.times
-    )
+    device.rest(Cause.UNIFIED_MEMORY, faults)
+    device.give(Cause.SYNC_DRAIN, np.arange(len(held)), held)
+    device.rest(Cause.LAUNCH_BOUND, thread >= 0)
+    around = opened, device.closed, device.before, device.after
+    return IdleIntervals(*around, thread, begun, device.done, held, compiles, device.times)
 
 
-@dataclass(frozen=True)
 class _Device:
-    """The idle intervals of a device in a window, and the launch of the operation after each."""
+    """The idle intervals of a device, divided by cause piece by piece; what is left goes on.
 
-    launched: LaunchedWork
-    place: int
-    idle: tuple[Spans, Rows, Rows]
-    opened: Ints
-    closed: Ints
-    after: Rows
+    Of the launch of the operation after each: its `call`, and the `thread` whose it is, of pages
+    that are touched the one that launches next (-1: not known); `begun` and `done` when the thread
+    came to it, a page is touched when it migrates, and had made it. `others`: when other devices of
+    the process worked.
+    """
 
-    @cached_property
-    def call(self) -> Rows:
-        """The launching call; -1 where it is not known."""
-        return np.append(self.launched.launched_by, np.int32(-1))[self.after]
+    def __init__(self, launched: LaunchedWork, place: int, window: Spans) -> None:
+        self.launched, chain, self.idle = launched, launched.chain, idle_time(launched, place)
+        inside = self.idle[0] & window
+        self.opened, self.closed = inside.starts, inside.ends
+        at = np.searchsorted(self.idle[0].starts, self.opened, side="right") - 1
+        self.before, self.after = self.idle[1][at], self.idle[2][at]
+        self.left = self.closed - self.opened
+        # by column: each is mostly read as a whole, and one that stays empty costs no memory
+        self.times = np.zeros((len(self.left), len(CAUSES)), dtype=np.int64, order="F")
+        self.of_process = launched.pid == launched.places[place][0]
+        self.others = launched.spans(self.of_process & (launched.place != place))
+        self.call = np.append(launched.launched_by, np.int32(-1))[self.after]
+        self.thread = np.append(chain.thread, np.int32(-1))[self._touching()]
+        known, ends = self.call >= 0, (self.opened, self.closed)
+        self.begun, self.done = (
+            np.clip(np.where(known, np.append(times, 0)[self.call], self.closed), *ends)
+            for times in (chain.start, chain.end)
+        )
 
-    @cached_property
-    def thread(self) -> Rows:
-        """Whose launch it is; of pages that are touched the thread that launches next. -1: none."""
+    def give(self, cause: int, rows: Ints, time: Ints) -> Ints:
+        """So much of the time of some intervals has this cause, but no more than is left."""
+        part: Ints = np.minimum(time, self.left[rows])
+        filled = np.flatnonzero(part)
+        self.times[rows[filled], cause] += part[filled]
+        self.left[rows[filled]] -= part[filled]
+        return part
+
+    def rest(self, cause: int, mask: Mask) -> None:
+        """All that is left of some intervals has this cause."""
+        rows = np.flatnonzero(mask)
+        self.give(cause, rows, self.left[rows])
+
+    def faults(self, rows: Rows) -> Mask:
+        """Which of some operations (-1: none) are migrations of unified memory."""
+        migrates: Mask = np.append(self.launched.migrates, False)[rows]
+        return migrates
+
+    def _touching(self) -> Rows:
+        """The launching calls; of pages that are touched those that launch next."""
         launched, call = self.launched, self.call.copy()
         touched = np.flatnonzero((call < 0) & self.faults(self.after))
         rows = np.flatnonzero(self.of_process & (launched.launched_by >= 0))
@@ -109,42 +127,9 @@ class _Device:
             rows = rows[np.argsort(launched.start[rows], kind="stable")]
             at = np.searchsorted(launched.start[rows], self.closed[touched])
             call[touched] = launched.launched_by[rows[np.minimum(at, len(rows) - 1)]]
-        return np.append(launched.chain.thread, np.int32(-1))[call]
+        return call
 
-    @cached_property
-    def begun(self) -> Ints:
-        """When the thread came to the launch: a page is touched when it migrates."""
-        return self._clipped(self.launched.chain.start)
-
-    @cached_property
-    def done(self) -> Ints:
-        """When the launching call was over."""
-        return self._clipped(self.launched.chain.end)
-
-    def _clipped(self, times: Ints) -> Ints:
-        if not len(times):
-            return self.closed
-        came = np.where(self.call >= 0, times[self.call], self.closed)
-        return np.clip(came, self.opened, self.closed)
-
-    def faults(self, rows: Rows) -> Mask:
-        """Which of some operations (-1: none) are migrations of unified memory."""
-        migrates: Mask = np.append(self.launched.migrates, False)[rows]
-        return migrates
-
-    @cached_property
-    def of_process(self) -> Mask:
-        """The operations of the device's process."""
-        mask: Mask = self.launched.pid == self.launched.places[self.place][0]
-        return mask
-
-    @cached_property
-    def others(self) -> Spans:
-        """When other devices of the process worked."""
-        return self.launched.spans(self.of_process & (self.launched.place != self.place))
-
-    @cached_property
-    def latency(self) -> Ints:
+    def _latency(self) -> Ints:
         """How long after its call an operation of each kind begins where nothing runs: medians."""
         work, usual = self.launched, np.zeros(GRAPH + 1, dtype=np.int64)
         after, opened = self.idle[2][1:-1], self.idle[0].starts[1:-1]
@@ -158,43 +143,43 @@ class _Device:
             usual[each] = np.median(seen) if len(seen) else 0
         return np.minimum(usual, LONG_CALL_NS)
 
-    def after_launch(self, division: Division) -> None:
+    def after_launch(self) -> None:
         """Launched, and not begun: beyond the usual latency it was not the host that held it.
 
         So it is after all that was launched.
         """
         rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
         beside = measure_inside(self.others, self.opened, self.closed)
-        division.give(Cause.IMBALANCE, last, beside[last])
+        self.give(Cause.IMBALANCE, last, beside[last])
         ended = self.launched.chain.end[self.call[rows]]
-        usual = self.latency[self.launched.kind[self.after[rows]]]
+        usual = self._latency()[self.launched.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])
         elsewhere = measure_inside(self.others, since, self.closed[rows])
-        division.give(Cause.IMBALANCE, rows, elsewhere)
-        division.give(Cause.QUEUED, rows, self.closed[rows] - since - elsewhere)
+        self.give(Cause.IMBALANCE, rows, elsewhere)
+        self.give(Cause.QUEUED, rows, self.closed[rows] - since - elsewhere)
 
-    def in_call(self, division: Division) -> None:
+    def in_call(self) -> None:
         """In the launching call: beyond the usual, a first launch loads code; copies are staged."""
         launched, rows = self.launched, np.flatnonzero(self.done > self.begun)
         call, row = self.call[rows], self.after[rows]
         time, first = (self.done - self.begun)[rows], launched.first[row]
         beyond = launched.beyond_usual(call[first])
         beyond *= beyond >= LONG_CALL_NS
-        division.give(Cause.FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
+        self.give(Cause.FIRST_LAUNCH, rows[first], np.minimum(time[first], beyond))
         staged = np.zeros_like(first)
         for cause, direction in ((Cause.EXPOSED_H2D, "h2d"), (Cause.EXPOSED_D2H, "d2h")):
             copies = launched.names.equals(DIRECTIONS[direction])[row] & launched.pageable[row]
-            division.give(cause, rows[copies], time[copies])
+            self.give(cause, rows[copies], time[copies])
             staged |= copies
         long = ~first & ~staged & (time >= HOST_GAP_NS)
-        division.give(Cause.HOST_GAP, rows[long], time[long])
+        self.give(Cause.HOST_GAP, rows[long], time[long])
 
 
 class _Threads:
     """What some threads that work for each other did, as sets of time."""
 
     def __init__(self, device: _Device, threads: Ints, events: HostEvents | None) -> None:
-        launched, chain = device.launched, device.launched.chain
+        self.device, launched, chain = device, device.launched, device.launched.chain
         of_them, length = np.isin(chain.thread, threads), chain.end - chain.start
         stands = (length >= HOST_GAP_NS) & ((chain.kind == LAUNCH) | (chain.kind == OTHER))
         stands[launched.launched_by[launched.first]] = False
@@ -222,7 +207,7 @@ class _Threads:
         others_wait = launched.waits & ~of_them & (chain.pid == chain.pid[of_them][0])
         self.others_waited = np.sort(chain.end[others_wait])
 
-    def divide(self, division: Division, rows: Ints, spent: tuple[Ints, Ints]) -> Ints:
+    def divide(self, rows: Ints, spent: tuple[Ints, Ints]) -> Ints:
         """Divide what was spent before some launches, from one time to another; what compiled."""
         for cause, spans in (
             (Cause.FIRST_LAUNCH, self.loading),
@@ -231,8 +216,8 @@ class _Threads:
             (Cause.IMBALANCE, self.elsewhere),
         ):
             if len(spans):
-                division.give(cause, rows, measure_inside(spans, *spent))
-        compiles = division.give(Cause.FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
+                self.device.give(cause, rows, measure_inside(spans, *spent))
+        compiles = self.device.give(Cause.FIRST_LAUNCH, rows, measure_inside(self.compiles, *spent))
         outside = measure_inside(self.outside, *spent)
         # a thread that goes on when another one has waited did so for the same
         since, until = (
@@ -241,8 +226,8 @@ class _Threads:
         )
         together = np.flatnonzero(until > since)
         beside = measure_inside(self.beside, *spent)[together]
-        outside[together] -= division.give(Cause.IMBALANCE, rows[together], beside)
-        division.give(Cause.HOST_GAP, rows, outside)
+        outside[together] -= self.device.give(Cause.IMBALANCE, rows[together], beside)
+        self.device.give(Cause.HOST_GAP, rows, outside)
         return compiles
 
     def held(self, opened: Ints, begun: Ints) -> Ints:

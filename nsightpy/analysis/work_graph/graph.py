@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.work_graph.edges import (
     DEVICE,
@@ -21,10 +19,10 @@ from nsightpy.analysis.work_graph.edges import (
     typical,
 )
 from nsightpy.analysis.work_graph.host_chain import changes
-from nsightpy.analysis.work_graph.job_work import NO_MEETINGS, JobWork, job_work
-from nsightpy.analysis.work_graph.launched_work import Mask, WorkFrames
+from nsightpy.analysis.work_graph.job_work import JobWork
+from nsightpy.analysis.work_graph.launched_work import Mask
 from nsightpy.analysis.work_graph.thresholds import MOST_TIED, SOON_NS
-from nsightpy.frames import Frame, Ints, last_before
+from nsightpy.frames import Ints, last_before
 
 
 @dataclass(frozen=True)
@@ -47,17 +45,7 @@ class WorkGraph:
     residual: Ints
 
     @classmethod
-    def of(
-        cls,
-        parts: Sequence[WorkFrames],
-        alignment: Alignment | None = None,
-        mpi: Frame = NO_MEETINGS,
-    ) -> WorkGraph:
-        """The graph of the parts of all reports; their clocks and collectives by an alignment."""
-        return cls.of_work(job_work(parts, alignment, mpi))
-
-    @classmethod
-    def of_work(cls, work: JobWork) -> WorkGraph:
+    def of(cls, work: JobWork) -> WorkGraph:
         """The graph of work that is on one clock."""
         nodes = Nodes(work)
         host, into_host, host_times = host_of(work, nodes)

@@ -59,15 +59,10 @@ class HostChain:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
-    def processes(self) -> list[int]:
-        """The process of each thread."""
-        return [pid for pid, _ in self.threads]
-
     @cached_property
     def pid(self) -> Ints:
         """The process of each call."""
-        return np.asarray(self.processes, dtype=np.int64)[self.thread]
+        return np.asarray([pid for pid, _ in self.threads], dtype=np.int64)[self.thread]
 
     @cached_property
     def blocks(self) -> NDArray[np.bool_]:
@@ -107,11 +102,9 @@ class HostChain:
 
 def kinds_of_calls(names: Labels) -> NDArray[np.int8]:
     """The kind of each call by its name; an asynchronous free or allocation is one, too."""
-
-    def kind_of(name: str) -> int:
-        return next((kind for kind, pattern in _KINDS if pattern.search(name)), OTHER)
-
-    return names.map(kind_of, np.int8)
+    return names.map(
+        lambda name: next((kind for kind, words in _KINDS if words.search(name)), OTHER), np.int8
+    )
 
 
 def host_chain(calls: Frame) -> HostChain:

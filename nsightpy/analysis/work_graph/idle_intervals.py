@@ -8,7 +8,6 @@ from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.work_graph.host_chain import Rows
@@ -80,9 +79,10 @@ class IdleIntervals:
         """The idle time by cause, in ns."""
         return dict(zip(CAUSES, self.times.sum(axis=0).tolist(), strict=True))
 
-    @property
-    def run_ahead_lost_ns(self) -> int:
-        """Launch-bound idle time that blocking calls brought about, in ns; a bound.
+    @cached_property
+    def run_ahead_lost(self) -> tuple[Ints, Ints]:
+        """The intervals that opened in blocking calls, and the launch-bound time that these brought
+        about, in ns; a bound.
 
         A call that returns when nothing is queued costs the host its lead. Without it the host
         would have been ahead by as long as it was held, less what the device was idle right after
@@ -90,32 +90,10 @@ class IdleIntervals:
         """
         rows = np.flatnonzero(self.held)
         if not len(rows):
-            return 0
+            return rows, rows
         bound = np.add.reduceat(self.times[:, Cause.LAUNCH_BOUND], rows)
         lead = np.maximum(self.held[rows] - self.times[rows, Cause.SYNC_DRAIN], 0)
-        return int(np.minimum(bound, lead).sum())
-
-
-class Division:
-    """Intervals that are divided piece by piece; what is left of each goes to the next cause."""
-
-    def __init__(self, length: Ints) -> None:
-        self.left = length.copy()
-        # by column: each is mostly read as a whole, and one that stays empty costs no memory
-        self.times = np.zeros((len(length), len(CAUSES)), dtype=np.int64, order="F")
-
-    def give(self, cause: int, rows: Ints, time: Ints) -> Ints:
-        """So much of the time of some intervals has this cause, but no more than is left."""
-        part: Ints = np.minimum(time, self.left[rows])
-        filled = np.flatnonzero(part)
-        self.times[rows[filled], cause] += part[filled]
-        self.left[rows[filled]] -= part[filled]
-        return part
-
-    def rest(self, cause: int, mask: NDArray[np.bool_]) -> None:
-        """All that is left of some intervals has this cause."""
-        rows = np.flatnonzero(mask)
-        self.give(cause, rows, self.left[rows])
+        return rows, np.minimum(bound, lead)
 
 
 def idle_time(work: LaunchedWork, place: int) -> tuple[Spans, Rows, Rows]:

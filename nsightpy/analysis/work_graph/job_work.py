@@ -78,7 +78,7 @@ def job_work(
     unit = np.asarray([units.index(owner) for owner in owners], dtype=np.int64)
     block = np.asarray([part.block for part, *_ in of_place], dtype=np.int64)
     first = {work.places[place][0]: int(unit[place]) for place in reversed(range(len(unit)))}
-    of_thread = [(first.get(process, -1), *ends[process]) for process in chain.processes]
+    of_thread = [(first.get(process, -1), *ends[process]) for process, _ in chain.threads]
     of_call = np.asarray(of_thread, dtype=np.int64).reshape(-1, 3)[chain.thread]
     opened, closed, marker, last = _blocks(work, block, unit, ends)
     return JobWork(

@@ -74,7 +74,15 @@ class WorkFrames:
 
     def between(self, low: int, high: int) -> WorkFrames:
         """What ran in a stretch of time (ns), what each device began next, and their calls."""
-        end = _followed_until(self.work, high)
+        start, pid, device = (
+            np.concatenate([frame.ints(name) for frame in self.work])
+            for name in ("start_ns", "pid", "device")
+        )
+        after = start >= high
+        places, place = distinct_pairs(pid[after], device[after])
+        following = np.full(len(places), np.iinfo(np.int64).max)
+        np.minimum.at(following, place, start[after])
+        end = int(following.max(initial=high))
         kept = [(f.ints("end_ns") > low) & (f.ints("start_ns") <= end) for f in self.work]
         work = Work(*(frame.take(mask) for frame, mask in zip(self.work, kept, strict=True)))
         launched = np.concatenate([launch_starts(frame, self.calls) for frame in work])
@@ -231,11 +239,11 @@ def launched_work(work: Work, communication: Mask, calls: Frame) -> LaunchedWork
     launched_by = of_calls(chain.outermost, call, -1)
     places, place = distinct_pairs(every.ints("pid"), every.ints("device"))
     streams, stream = numbered_streams(every)
-    names, memory = _names(work), work.operations
-    staged, no_kernel, no_graph = (
-        large(memory) & host_memory(memory).equals([PAGEABLE]),
-        *(np.zeros(frame.rows, dtype=np.bool_) for frame in (work.kernels, work.graphs)),
-    )
+    memory, graphs = work.operations, Labels.constant("CUDA graph", work.graphs.rows)
+    named = (work.kernels["name"], memory["operation"], graphs)
+    names = Frame.concatenate([Frame({"name": each}) for each in named]).labels("name").merged()
+    staged, first = np.zeros(every.rows, dtype=np.bool_), work.kernels.rows
+    staged[first : first + memory.rows] = large(memory) & host_memory(memory).equals([PAGEABLE])
     kinds = (
         np.where(communication, np.int8(COMMUNICATION), np.int8(COMPUTE)),
         memory.labels("operation").map(lambda name: SET if name == _MEMSET else COPY, np.int8),
@@ -254,7 +262,7 @@ def launched_work(work: Work, communication: Mask, calls: Frame) -> LaunchedWork
         chain,
         launched_by,
         _first(launch, place, names),
-        np.concatenate([no_kernel, staged, no_graph]),
+        staged,
         names.where(lambda name: name.startswith(UNIFIED)) & (launched_by < 0),
     )
 
@@ -264,13 +272,6 @@ def numbered_streams(rows: Frame) -> tuple[list[tuple[int, int, int]], Rows]:
     contexts, context = distinct_pairs(rows.ints("pid"), rows.ints("context"))
     streams, codes = distinct_pairs(context.astype(np.int64), rows.ints("stream"))
     return [(*contexts[place], number) for place, number in streams], codes
-
-
-def _names(work: Work) -> Labels:
-    """The names of all operations."""
-    graphs = Labels.constant("CUDA graph", work.graphs.rows)
-    names = (work.kernels["name"], work.operations["operation"], graphs)
-    return Frame.concatenate([Frame({"name": column}) for column in names]).labels("name").merged()
 
 
 def _first(launch: Ints, place: Rows, names: Labels) -> Mask:
@@ -291,16 +292,3 @@ def calls_with_mpi(calls: Frame, mpi: Frame) -> Frame:
     none = constant(0, mpi.rows)
     mpi = Frame({**mpi, "correlation_id": none, "event_class": none})
     return Frame.concatenate([api_calls(calls), mpi.select(CALL_COLUMNS)]).ordered()
-
-
-def _followed_until(work: Work, high: int) -> int:
-    """Until when each device has begun one more operation after a moment, in ns."""
-    start, pid, device = (
-        np.concatenate([frame.ints(name) for frame in work])
-        for name in ("start_ns", "pid", "device")
-    )
-    after = start >= high
-    places, place = distinct_pairs(pid[after], device[after])
-    following = np.full(len(places), np.iinfo(np.int64).max)
-    np.minimum.at(following, place, start[after])
-    return int(following.max(initial=high))

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.work_graph.edges import BLOCKED, MET
+from nsightpy.analysis.work_graph.edges import BLOCKED, MET, typical
 from nsightpy.analysis.work_graph.graph import WorkGraph
+from nsightpy.analysis.work_graph.host_chain import COPY as COPYING, LAUNCH, OTHER
+from nsightpy.analysis.work_graph.launched_work import COMPUTE, COPY, Mask
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, MOST_LATENCY_NS
 from nsightpy.frames import Ints
 
 NEVER = -(2**62)
@@ -71,12 +74,8 @@ def replay(graph: WorkGraph, edits: Iterable[Edit] = ()) -> Replay:
     met = graph.edges.kind[returns] == MET
     weights[returns[met]] = np.rint(weights[returns[met]] * kept[call[met]])
     weights[returns[~met & ~held[call]]] = NEVER
-    return _measured(graph, walked(graph, weights), lasting)
-
-
-def _measured(graph: WorkGraph, times: Ints, lasting: Ints) -> Replay:
-    """How much shorter each block is, for the unit that ends it last; and how long all took."""
-    work = graph.work
+    work, times = graph.work, walked(graph, weights)
+    # how much shorter each block is, for the unit that ends it last; and how long all took
     before, after = _ends(graph, graph.recorded, graph.lasting), _ends(graph, times, lasting)
     if (work.call_low == NO_TIME).any():
         before, after = before - _begins(graph, graph.recorded), after - _begins(graph, times)
@@ -116,3 +115,75 @@ def walked(graph: WorkGraph, weights: Ints) -> Ints:
         time = times[source] + weight
         times[target] = max(times[target], time)
     return np.asarray(times, dtype=np.int64)
+
+
+def like_peers(graph: WorkGraph, unit: int) -> list[Edit]:
+    """A straggler's kernels take what the median of the other units' same kernels takes."""
+    work = graph.work
+    kernels = np.flatnonzero(work.kind == COMPUTE)
+    name, length = work.names.codes[kernels].astype(np.int64), graph.lasting[kernels]
+    own = work.unit[kernels] == unit
+    usual, others = (typical(length, name, rows, length) for rows in (own, ~own))
+    factor = np.minimum(others / np.maximum(usual, 1), 1.0)
+    return [Edit("operation", kernels[own], np.where(np.isin(name, name[~own]), factor, 1.0)[own])]
+
+
+def transfers(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
+    """Moving the data of collectives takes that part of its time; waits for ranks stay.
+
+    What the shortest one takes is latency, which no bandwidth mends. `among` marks operations,
+    where only some of the collectives are meant.
+    """
+    rows = graph.nodes.members[graph.nodes.waits]
+    length = graph.lasting[rows]
+    latency = min(int(length.min(initial=MOST_LATENCY_NS)), MOST_LATENCY_NS)
+    left = np.minimum(length, latency) + np.maximum(length - latency, 0) * factor
+    if among is not None:
+        rows, left, length = rows[among[rows]], left[among[rows]], length[among[rows]]
+    return [Edit("operation", rows, left / np.maximum(length, 1))]
+
+
+def network(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Collectives and MPI calls move their data in that part of the time; waits for ranks stay."""
+    met = np.unique(graph.work.meetings.ints("call"))
+    return [*transfers(graph, factor), Edit("call", met, factor)]
+
+
+def host_gaps(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Long stretches outside of CUDA take that part of their time."""
+    return [Edit("gap", np.flatnonzero(graph.host.increments[::2] >= HOST_GAP_NS), factor)]
+
+
+def launches(graph: WorkGraph, factor: float = 0.0) -> list[Edit]:
+    """Calls that enqueue, and the short gaps before them, take that part of their time."""
+    calls = np.isin(graph.work.chain.kind, (LAUNCH, COPYING, OTHER))
+    calls[graph.work.awaited[0]] = False
+    short = np.flatnonzero(graph.host.increments[::2] < HOST_GAP_NS)
+    return [Edit("call", np.flatnonzero(calls), factor), Edit("gap", short, factor)]
+
+
+def calls_of(graph: WorkGraph, kind: int) -> list[Edit]:
+    """Calls of a kind take no time: allocations."""
+    return [Edit("call", np.flatnonzero(graph.work.chain.kind == kind))]
+
+
+def waits(graph: WorkGraph) -> list[Edit]:
+    """Calls that wait for the GPU return at once, blocking copies among them."""
+    return [Edit("wait", np.unique(graph.work.awaited[0]))]
+
+
+def copies(graph: WorkGraph, factor: float = 0.0, among: Mask | None = None) -> list[Edit]:
+    """Copies take that part of their time, and calls that stage pageable memory for them.
+
+    `among` marks operations where only some are meant.
+    """
+    work, copied = graph.work, graph.work.kind == COPY
+    rows = np.flatnonzero(copied if among is None else copied & among)
+    staged = work.launched_by[rows[work.pageable[rows]]]
+    calls = np.unique(staged[staged >= 0]).astype(np.int64)
+    return [Edit("operation", rows, factor), Edit("call", calls, factor)]
+
+
+def operations(rows: Ints, factor: float) -> list[Edit]:
+    """Some kernels take that part of their time."""
+    return [Edit("operation", rows, factor)]

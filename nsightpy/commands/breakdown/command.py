@@ -25,12 +25,11 @@ from nsightpy.query.device_time import (
     NOT_ATTRIBUTED,
     IdleReport,
     RankedBudget,
-    budget_order,
     idle_report,
     suspect_note,
 )
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.results import Field, Said, Table, Value, View, fields_in, number
+from nsightpy.results import Field, Said, Table, Value, View, fields_in, number, rank_order
 
 BUDGET = (
     Field("window_ns", "time", importance=3),
@@ -174,7 +173,7 @@ def _exposed(idle: IdleReport, row: RankedBudget, communication: tuple[str, ...]
 
 def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:
     placed = [(str(report.path), each) for report, part in parts.results for each in part[0]]
-    placed.sort(key=lambda pair: budget_order(pair[1].row))
+    placed.sort(key=lambda pair: (*rank_order(pair[1].row.rank), *pair[1].row.place))
     waits = _waits(parts, placed)
     rows = [
         budget_row(

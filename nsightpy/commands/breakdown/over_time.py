@@ -110,15 +110,15 @@ def _edges(
     bins: int,
 ) -> Ints | None:
     """The edges of the stretches on the common clock; None without GPU work in scope."""
-    bounds = []
-    for report, extents in placed:
-        for pid, *ends in extents:
-            bounds.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
+    bounds = [
+        clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64))
+        for report, extents in placed
+        for pid, *ends in extents
+    ]
     if not bounds:
         return None
-    low, high = int(min(extent[0] for extent in bounds)), int(max(extent[1] for extent in bounds))
-    low = low if scope.from_ns is None else scope.from_ns
-    high = high if scope.to_ns is None else scope.to_ns
+    low = int(np.min(bounds)) if scope.from_ns is None else scope.from_ns
+    high = int(np.max(bounds)) if scope.to_ns is None else scope.to_ns
     return edges_of(low, max(high, low + 1), bins)
 
 
@@ -143,13 +143,8 @@ def _shares(
         kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
         communicates = is_communication(kernels.labels("name"), communication)
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
-        activity_in = activity(kernels, communicates, operations, graphs).inside(window)
-        sets = (
-            activity_in.busy,
-            activity_in.compute,
-            activity_in.communication,
-            activity_in.memory,
-        )
+        did = activity(kernels, communicates, operations, graphs).inside(window)
+        sets = (did.busy, did.compute, did.communication, did.memory)
         # rows of damaged exports name processes that the report does not
         stretches = edges.get((str(report.path), pid), first)
         if stretches is None:

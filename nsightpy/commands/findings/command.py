@@ -16,7 +16,7 @@ from typing import Annotated
 from nsightpy.analysis.findings.engine import has_edit, judge, with_gains
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.gains import changes_of, what_if as of_changes
-from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.work_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.ranks.thresholds import LARGE_BYTES
 from nsightpy.commands.findings.rank_evidence import with_peers, with_waits

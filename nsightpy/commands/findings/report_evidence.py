@@ -13,33 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import NO_LOG
-from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.copy_evidence import graph_group, with_copies
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
 from nsightpy.analysis.findings.idle_evidence import with_idle, without_causes
-from nsightpy.analysis.findings.kernel_evidence import launching_ns, with_kernels
 from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
+from nsightpy.analysis.findings.work_evidence import (
+    graph_group,
+    launching_ns,
+    with_copies,
+    with_kernels,
+)
 from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.ranks.overlap_cost import overlap_costs
 from nsightpy.analysis.time_budget import TimeBudget
-from nsightpy.analysis.work_graph.host_activity import HostEvents, most_sampled
+from nsightpy.analysis.work_graph.host_activity import most_sampled
 from nsightpy.analysis.work_graph.host_chain import MODULE, kinds_of_calls
-from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
-from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
-from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame
+from nsightpy.analysis.work_graph.launched_work import Work
+from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.names import measured_by_ncu
 from nsightpy.query import Scope
 from nsightpy.query.device_time import (
     SAMPLE_COLUMNS,
+    IdleReport,
     RankedBudget,
-    followed_work,
-    host_events,
-    idle_intervals,
+    idle_report,
     memory_events,
-    rank_budgets,
     short_modules,
 )
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
@@ -87,34 +87,27 @@ def report_evidence(
     `work` has names, kinds of memory and shapes, `ranges` are those of NVTX. The collectives of a
     report that is alone are looked at where nothing hides a material part.
     """
-    communicates = is_communication(work.kernels.labels("name"), communication)
-    followed = followed_work(report, work, communicates) if report.calls.recorded else None
     steady = scope.steady_places(report, work) or {}
     windows = {place: state.window for place, state in steady.items()} or None
-    budgets = rank_budgets(report, scope, work, communication, windows)
-    events = host_events(report, ranges)
-    windows = {row.place: row.budget.window for row in budgets}
-    gaps = {} if followed is None else idle_intervals(followed, windows, events)
-    source = _Source(
-        *(report, scope, work, communicates, followed, gaps, events, steady),
-        traits={
-            "has_ranges": scope.narrow(report, ranges).rows > 0,
-            "traced": report.kind == "torch",
-            "costly": _costly(report, ranges),
-        },
-    )
-    matters = communicates.any() and any(
+    idle = idle_report(report, scope, communication, work, windows, ranges)
+    traits = {
+        "has_ranges": scope.narrow(report, ranges).rows > 0,
+        "traced": report.kind == "torch",
+        "costly": _costly(report, ranges),
+    }
+    source = _Source(report, scope, idle, steady, traits)
+    matters = idle.communicates.any() and any(
         not scope.alone or row.exposed_communication_ns >= LEAST_SHARE * row.window_ns
-        for row in (each.budget for each in budgets)
+        for row in (each.budget for each in idle.budgets)
     )
     clocks = RankPart(tuple(clocks_in(report)), NO_LOG, mpi_log(report))
     part = rank_part(report, scope) if matters else clocks
     return ReportEvidence(
         recorded(report, scope, work=work, is_steady=bool(steady), part=part),
-        {budget.place: _device(source, budget) for budget in budgets},
+        {budget.place: _device(source, budget) for budget in idle.budgets},
         steady,
-        host="" if budgets else _sampled(report),
-        shared=_shared(report, windows),
+        host="" if idle.budgets else _sampled(report),
+        shared=_shared(report, [budget.place for budget in idle.budgets]),
     )
 
 
@@ -146,18 +139,11 @@ def _sampled(report: SystemReport) -> str:
 
 @dataclass(frozen=True)
 class _Source:
-    """One report's work with its calls (None: not recorded), and what its host did beside.
-
-    `traits` are fields of the evidence that are the same of all its devices.
-    """
+    """One report's work and why its devices were idle; `traits` are the same of all of them."""
 
     report: SystemReport
     scope: Scope
-    work: Work
-    communicates: NDArray[np.bool_]
-    followed: LaunchedWork | None
-    gaps: Mapping[tuple[int, int], IdleIntervals]
-    events: Mapping[int, HostEvents]
+    idle: IdleReport
     steady: Mapping[tuple[int, int], SteadyState]
     traits: Mapping[str, Any]
 
@@ -193,11 +179,11 @@ class _Source:
 
 def _device(source: _Source, budget: RankedBudget) -> Evidence:
     """The row of one device."""
-    place, window, launched = budget.place, budget.budget.window, source.followed
-    on_device = source.work.kernels.rows_at(pid=place[0], device=place[1])
-    frames = [frame.at(pid=place[0], device=place[1]) for frame in source.work]
+    place, window, idle = budget.place, budget.budget.window, source.idle
+    on_device = idle.work.kernels.rows_at(pid=place[0], device=place[1])
+    frames = [frame.at(pid=place[0], device=place[1]) for frame in idle.work]
     kernels, operations, graphs = frames
-    apart = source.communicates[on_device]
+    apart = idle.communicates[on_device]
     # by the device alone where processes are not distinguished
     gpu, memory = source.gpus.get(place) or source.gpus.get((0, place[1])) or (Gpu(), 0)
     row = Evidence(
@@ -213,19 +199,17 @@ def _device(source: _Source, budget: RankedBudget) -> Evidence:
     others = union_of([spans_of(operations), spans_of(graphs)])
     row = with_kernels(row, kernels, apart, others)
     row = with_copies(row, operations, spans_of(kernels) | spans_of(graphs))
-    calls = Frame.empty(API_CALLS, ("start_ns", "end_ns", "tid", "name"))
-    if launched is not None:
-        chain = launched.chain
-        calls = chain.frame(chain.notable[chain.pid[chain.notable] == place[0]])
+    chain, gaps = idle.launched.chain, idle.gaps[place]
+    calls = chain.frame(chain.notable[chain.pid[chain.notable] == place[0]])
     row = _with_begin(row, source, frames, place, calls)
-    gaps = source.gaps.get(place)
-    if launched is None or gaps is None:
+    if not source.report.calls.recorded:
         return without_causes(row, window - (spans_of(kernels) | others))
     # rows of the gaps are those of all kernels
-    waits = launching_ns(source.work.kernels, source.communicates | ~on_device, gaps)
+    waits = launching_ns(idle.work.kernels, idle.communicates | ~on_device, gaps)
     short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)
-    row = with_idle(row.having({"short": short}), launched, gaps, calls, source.events[place[0]])
-    launch = launched.launch[: len(on_device)][on_device]
+    row = row.having({"short": short})
+    row = with_idle(row, idle.launched, gaps, calls, idle.events[place[0]])
+    launch = idle.launched.launch[: len(on_device)][on_device]
     lacking = int(np.count_nonzero(launch == NO_TIME))
     same_call = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
     also = f"{lacking:,} of {len(launch):,} kernels have no recorded launch" if lacking else ""
@@ -264,14 +248,13 @@ def _with_begin(
     `calls` are the notable ones of its process.
     """
     first, last = bounds_of(frames) or (0, 0)
-    steady, launched, queued, called = source.steady.get(place), source.followed, 0, None
-    if launched is not None:
-        # work that was launched before the capture is done first
-        first_rows = (launched.place == launched.places.index(place)) & (launched.start == first)
-        by = launched.launched_by[first_rows & (launched.launched_by >= 0)]
-        queued = max(first - int(launched.chain.end[by].min(initial=first)), 0)
-        begins = launched.chain.start[launched.chain.pid == place[0]]
-        called = int(begins.min()) if len(begins) else None
+    steady, launched = source.steady.get(place), source.idle.launched
+    # work that was launched before the capture is done first
+    first_rows = (launched.place == launched.places.index(place)) & (launched.start == first)
+    by = launched.launched_by[first_rows & (launched.launched_by >= 0)]
+    queued = max(first - int(launched.chain.end[by].min(initial=first)), 0)
+    begins = launched.chain.start[launched.chain.pid == place[0]]
+    called = int(begins.min()) if len(begins) else None
     lead = None if called is None else max(first - queued - called, 0)
     whole = max(last - first, row.window_ns)
     return row.having(

@@ -12,8 +12,7 @@ from nsightpy.analysis.findings.gains import Replayable
 from nsightpy.analysis.selection.headroom import LOOSE, Match, StepParts, match, unlike
 from nsightpy.analysis.selection.launch_places import Variant, shaped, variant_of
 from nsightpy.analysis.tally import merge
-from nsightpy.analysis.work_graph.edits import operations
-from nsightpy.analysis.work_graph.replay import Edit
+from nsightpy.analysis.work_graph.replay import Edit, operations
 from nsightpy.results import Field, Table, Value
 from nsightpy.results.rooflines import Roof, RooflineLaunch, RooflineVariant
 
@@ -142,15 +141,12 @@ def gains(
     parts: Sequence[StepParts], measured: Sequence[RooflineVariant], clock_hz: int
 ) -> list[Kernel]:
     """The variants of all reports with their measurements, largest gain first."""
-    statistics = merge([part.times for part in parts]).statistics()
     kernels = []
-    medians = zip(statistics.instances.tolist(), statistics.median.tolist(), strict=True)
-    for key, (instances, median) in zip(statistics.keys, medians, strict=True):
-        variant = variant_of(key)
-        covered, disjoint = (
-            sum(times.get(variant, 0) for times in of_parts)
-            for of_parts in ([p.variants for p in parts], [p.disjoint for p in parts])
-        )
+    statistics = merge([part.times for part in parts]).statistics()
+    for *key, instances, median in statistics.rows("instances", "median"):
+        variant = variant_of(tuple(key))
+        covered = sum(part.variants.get(variant, 0) for part in parts)
+        disjoint = sum(part.disjoint.get(variant, 0) for part in parts)
         matched = match(variant, measured)
         kernel = Kernel(variant, covered, disjoint, instances, median, matched)
         if kernel.typical is not None and matched is not None and matched.way != LOOSE:
@@ -158,11 +154,9 @@ def gains(
             kernel = replace(kernel, reason=unlike(median, kernel.ncu_ns or 0, *clocks))
         kernels.append(kernel)
 
-    def order(kernel: Kernel) -> tuple[object, ...]:
-        unmatched = kernel.match is None
-        return (-(kernel.gain_ns or 0), unmatched, -kernel.covered_ns, kernel.variant.order)
-
-    return sorted(kernels, key=order)
+    return sorted(
+        kernels, key=lambda k: (-(k.gain_ns or 0), k.match is None, -k.covered_ns, k.variant.order)
+    )
 
 
 def replayed_gains(

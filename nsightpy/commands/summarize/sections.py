@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import doubtful_names, is_communication, operation_of
 from nsightpy.analysis.findings.evidence import JobEvidence
-from nsightpy.analysis.findings.kernel_evidence import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.work_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS

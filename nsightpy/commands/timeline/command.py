@@ -232,12 +232,12 @@ def _marks(
 
 def _path(replayed: Replayed, *, owners: Sequence[Owner]) -> list[Mark]:
     """The critical path of the steady state, or of the drawn window; nothing without one."""
-    graph, path, alignment = replayed.graph, replayed.path, replayed.alignment
-    if graph is None or path is None:
+    found, path, alignment = replayed.found, replayed.path, replayed.alignment
+    if found is None or path is None:
         return []
     later = alignment.base_ns - CommonClock.of(alignment).zero_ns if alignment is not None else 0
-    moved = [(unit, start + later, end + later) for unit, start, end in legs(graph, path)]
-    return path_marks(owners, graph.work.units, moved, replayed.path_text or "")
+    moved = [(unit, start + later, end + later) for unit, start, end in legs(found.graph, path)]
+    return path_marks(owners, found.graph.work.units, moved, replayed.path_text or "")
 
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:

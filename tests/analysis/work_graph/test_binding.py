@@ -14,6 +14,7 @@ from nsightpy.analysis.work_graph.critical_path import critical_path, trust_of
 from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.host_activity import HostEvents
 from nsightpy.analysis.work_graph.idle_intervals import IdleIntervals
+from nsightpy.analysis.work_graph.job_work import job_work
 from nsightpy.analysis.work_graph.launched_work import WorkFrames, launched_work
 from nsightpy.analysis.work_graph.replay import replay
 from tests.support.work_programs import SPANS, frames_of, table
@@ -129,12 +130,12 @@ def test_nothing_is_known_without_a_launch() -> None:
 
 
 def test_a_graph_without_calls_or_without_work_says_that_nothing_is_known() -> None:
-    made = WorkGraph.of([part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])])
+    made = WorkGraph.of(job_work([part([], [Op(0, 10 * US), Op(5 * MS, 10 * US)])]))
     path = critical_path(made)
     assert path.totals["unexplained"] == 5 * MS - 10 * US
     assert trust_of(made, path).reason == "unlaunched"
     for calls in ([], [Call(0, 10 * US, "cudaStreamSynchronize")]):
-        nothing = WorkGraph.of([part(calls, [])])
+        nothing = WorkGraph.of(job_work([part(calls, [])]))
         assert critical_path(nothing).length_ns == replay(nothing).gain_ns == 0
 
 
@@ -195,6 +196,6 @@ def test_causes_add_up_to_the_idle_time(
         assert found.length.sum() == sum(found.totals.values()) == (window - busy).total
         np.testing.assert_array_equal(found.times.sum(axis=1), found.length)
         assert (found.times >= 0).all()
-        assert 0 <= found.run_ahead_lost_ns <= found.totals["launch-bound"]
+        assert 0 <= found.run_ahead_lost[1].sum() <= found.totals["launch-bound"]
         assert ((found.opened <= found.begun) & (found.begun <= found.done)).all()
         assert (found.done <= found.closed).all()

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from nsightpy.analysis.work_graph import edits
+from nsightpy.analysis.work_graph import replay as edits
 from nsightpy.analysis.work_graph.critical_path import chosen, critical_path, trust_of
 from nsightpy.analysis.work_graph.edges import ORIGIN
 from nsightpy.analysis.work_graph.graph import WorkGraph
@@ -43,7 +43,7 @@ def graph_of(programs: list[list[Step]], ranks: list[Recorded]) -> WorkGraph:
     for unit in range(len(work.units)):
         rows = np.flatnonzero((work.unit == unit) & (work.kind == COMMUNICATION))
         instance[rows] = np.arange(len(rows))
-    return WorkGraph.of_work(replace(work, instance=instance))
+    return WorkGraph.of(replace(work, instance=instance))
 
 
 def alone(program: list[Step], *stretches: tuple[int, int]) -> WorkGraph:
@@ -53,7 +53,7 @@ def alone(program: list[Step], *stretches: tuple[int, int]) -> WorkGraph:
     parts = [
         part_of(rank, program, "rank0", window, block=block) for block, window in enumerate(windows)
     ]
-    return WorkGraph.of(parts)
+    return WorkGraph.of(job_work(parts))
 
 
 def finished(ranks: list[Recorded]) -> int:
@@ -254,7 +254,7 @@ def test_a_process_may_have_any_number(pid: int) -> None:
         part.each(lambda frame: Frame({**frame, "pid": constant(pid, frame.rows)}))
         for part in parts
     ]
-    graph, other = WorkGraph.of(parts), WorkGraph.of(renamed)
+    graph, other = WorkGraph.of(job_work(parts)), WorkGraph.of(job_work(renamed))
     assert job_work(renamed).units == (("rank0", pid, 0), ("rank1", pid, 0))
     np.testing.assert_array_equal(replay(other).times, replay(graph).times)
     assert (

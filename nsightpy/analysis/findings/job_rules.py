@@ -1,15 +1,129 @@
-"""Rules on the captures themselves: what they do not say, and whether figures may be quoted."""
+"""Rules on ranks and devices that cost each other time, and on what the captures do not say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nsightpy.analysis.findings.evidence import JobEvidence
-from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, next_command, percent_text
-from nsightpy.analysis.findings.thresholds import HEALTHY_SHARE, LEAST_SHARE, NEAR_CAPACITY
+from nsightpy.analysis.findings import thresholds as limits
+from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
+from nsightpy.analysis.findings.gains import straggler
+from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command, percent_text
+from nsightpy.analysis.work_graph import replay
 from nsightpy.results import Finding, notes
 from nsightpy.units import format_bytes, listed
+
+
+def _shown_by(_: Evidence, job: JobEvidence) -> str:
+    in_mpi = any(row.caused("exposed-communication") for row in job.used)
+    collectives = any(row["collectives"].count for row in job.used)
+    return "collectives" if collectives else "gaps" if in_mpi else "breakdown"
+
+
+RANK_RULES = (
+    Rule(
+        "straggler",
+        "straggler",
+        text=(
+            "the other ranks wait for {name}, which comes last to {group.name} of the collectives "
+            "in which ranks wait: up to {loss}<group.also|; {group.also}>"
+        ),
+        next="ranks",
+        passed="no rank keeps the others waiting",
+        edit=straggler,
+    ),
+    Rule(
+        "straggler",
+        "late rank",
+        text=(
+            "the other ranks wait for {name}, which came late {group.count:times}, not as a rule: "
+            "up to {loss}<group.also|; {group.also}>"
+        ),
+        next="ranks",
+        of="late",
+        variant=True,
+    ),
+    Rule(
+        "imbalance",
+        "unbalanced devices",
+        text="{name} computes {group.name}",
+        next="breakdown",
+        passed="devices compute about as long",
+        of="uneven",
+        least=limits.MUST_SHARE,
+    ),
+    Rule(
+        "imbalance",
+        "devices wait for each other",
+        text=(
+            "device {device} had nothing to do while its process waited for other devices of it: "
+            "{loss}; they run at once where work is launched on all before one is waited for, and "
+            "handed on in smaller parts"
+        ),
+        next="breakdown",
+        least=limits.MUST_SHARE,
+        variant=True,
+    ),
+)
+COLLECTIVE_RULES = (
+    Rule(
+        "slow-link",
+        "communication slow for its link",
+        text="{group.name}: up to {loss}<group.also|; {group.also}>",
+        next="collectives",
+        ns=lambda row: min(row["slow-link"].alone_ns, row.budget.exposed_communication_ns),
+        edit=lambda _, work: replay.network(work.graph),
+    ),
+    Rule(
+        "exposed-communication",
+        "communication exposed",
+        text=(
+            "<mpi|the launching thread waited in MPI calls with nothing on the GPU|communication "
+            "ran alone> for {loss}<unbucketed|; {groups[collectives].count:collectives} of "
+            "{groups[collectives].mean_ns:time} on average: one for many tensors (a bucket) costs "
+            "less than one for each>"
+        ),
+        next=_shown_by,
+        passed="communication is hidden",
+        when={
+            "mpi": lambda row: (
+                row.caused("exposed-communication") > row.budget.exposed_communication_ns
+            ),
+            # a collective of next to nothing for each of many tensors
+            "unbucketed": lambda row: (
+                row["collectives"].count >= limits.MANY * (row.iterations or 1)
+                and row["collectives"].mean_ns < limits.SHORT_COLLECTIVE_NS
+            ),
+        },
+        edit=lambda _, work: replay.network(work.graph),
+    ),
+    Rule(
+        "overlap-slowdown",
+        "kernels slower beside communication",
+        text=(
+            "kernels take longer beside communication than alone: {loss} in "
+            "{group.count:launches}; most of it {group.name:kernel}, {group.also}; fewer channels "
+            "(NCCL_MAX_NCHANNELS) leave kernels more of the GPU"
+        ),
+        next="breakdown",
+        of="slowed",
+    ),
+    Rule(
+        "slow-collectives",
+        "communication abnormally long",
+        text=(
+            "{group.count:collectives} took {loss_ns:time} longer than the median of their kind, "
+            "{of_window}, waiting for late ranks included; worst: {group.name}"
+        ),
+        next="collectives",
+        passed="no collective takes far longer than its kind",
+        # what compute hides costs nothing
+        matters=lambda row: (
+            row.budget.exposed_communication_ns >= limits.LEAST_SHARE * row.window_ns
+        ),
+    ),
+)
+
 
 # What makes figures wrong, and what is missing.
 LOST = (notes.LOST, notes.LOST_RANGES, notes.FAILED)
@@ -36,7 +150,7 @@ class CaptureRule:
             *(self.name, self.severity, self.text(job)),
             next_command=next_command(job, self.next(job)),
             id=self.id,
-            share=None if wrong else LEAST_SHARE,
+            share=None if wrong else limits.LEAST_SHARE,
         )
 
 
@@ -52,7 +166,7 @@ def _near_capacity(job: JobEvidence) -> str:
     """The device whose memory was nearest to full, where allocations were recorded."""
     rows = [row for row in job.devices if row.peak_bytes and row.memory_bytes]
     fullest = max(rows, key=lambda row: row.peak_bytes / row.memory_bytes, default=None)
-    if fullest is None or fullest.peak_bytes < NEAR_CAPACITY * fullest.memory_bytes:
+    if fullest is None or fullest.peak_bytes < limits.NEAR_CAPACITY * fullest.memory_bytes:
         return ""
     share = percent_text(fullest.peak_bytes / fullest.memory_bytes)
     return (
@@ -118,10 +232,10 @@ def healthy(job: JobEvidence, findings: Sequence[Finding]) -> list[Finding]:
     least = min(job.used, key=lambda row: row.budget.busy_ns / row.window_ns)
     share = least.budget.busy_ns / least.window_ns
     # busy with copies and memory sets is not healthy, nor what worked for a moment
-    if share < HEALTHY_SHARE or any(
+    if share < limits.HEALTHY_SHARE or any(
         row.short
         or row.late_ns > row.window_ns / 2
-        or row.budget.copy_only_ns > (1 - HEALTHY_SHARE) * row.window_ns
+        or row.budget.copy_only_ns > (1 - limits.HEALTHY_SHARE) * row.window_ns
         for row in job.used
     ):
         return []
