@@ -16,7 +16,6 @@ from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steps import iteration_numbers
 from nsightpy.report_sets.opening import AnyPaths, split_by_tool
-from nsightpy.report_sets.rank_set import clock_aligned, ranked
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.notes import Said, texts
 
@@ -105,20 +104,10 @@ def _events(report: SystemReport, scope: Scope, *, name: str) -> Frame:
 
 def _together(parts: Parts[Frame], name: str) -> pd.DataFrame:
     """The rows of all reports on one clock, captures that come twice once."""
-    clocks = list(parts.clock.fits.values())
-    unknown = 0 if name == "cuda_events" else None
-    repeated = parts.ranks.repeated if len(parts.ranks) > 1 else {}
-    frames, lost = [], []
-    for report, rows in parts.results:
-        if report.path in repeated:
-            continue
-        known = ranked(report, rows)
-        if clocks and not any(clock.report == str(report.path) for clock in clocks):
-            lost.append(f"left out, no clock: {report.path}")
-        elif clocks:
-            known = clock_aligned(known, report, clocks, unknown=unknown)
-        frames.append(known)
+    results, lost = parts.placed()
+    clock = parts.clock
+    frames = [clock.frame(report, rows, name) for report, rows in results]
     table = Frame.concatenate(frames).to_pandas()
-    notes: list[Said] = [*parts.clock.notes, *lost, *parts.request.notes]
+    notes: list[Said] = [*clock.notes, *lost, *parts.request.notes]
     table.attrs["notes"] = texts(notes, parts.request.kind)
     return table

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
-from nsightpy.frames import SCHEMAS, Column, Frame, Schema
+from nsightpy.frames import SCHEMAS, Column, Schema
 from nsightpy.output.files import CONTENTS, output_folder
 from nsightpy.output.formats import SCHEMA_VERSION
 from nsightpy.output.frame_files import FORMATS, write_frames
 from nsightpy.query import Common, Option, Question, Request, Scope, SystemReport, answer
 from nsightpy.query.command import command
 from nsightpy.report_sets.opening import Paths
-from nsightpy.report_sets.rank_set import ProcessClock, clock_aligned, ranked
 from nsightpy.results import Field, Row, Table
 from nsightpy.results.notes import texts
 
@@ -51,25 +49,21 @@ def export(
     request = Request.of(reports, **common)
     with output_folder(Path(output), force=force) as folder:
         parts = answer(request, Question(_pids, lambda parts: parts, identified=True, clock=True))
-        clocks = list(parts.clock.fits.values())
-        repeated = parts.ranks.repeated if len(parts.ranks) > 1 else {}
-        notes = list(parts.clock.notes)
+        results, lost = parts.placed()
+        clock, scope = parts.clock, request.scope
+        notes = [*clock.notes, *lost]
         rows: list[Row] = []
-        for number, (report, _) in enumerate(parts.results):
-            if report.path in repeated:
-                continue
-            if clocks and not any(clock.report == str(report.path) for clock in clocks):
-                notes.append(f"left out, no clock: {report.path}")
-                continue
+        for number, (report, _) in enumerate(results):
             # without what file systems or globs may take for something else
             plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", report.path.stem)[:80] or "report"
             for name in SCHEMAS:
                 file = f"{name}/{number:04d}-{plain}.{file_format}"
-                frames = _frames(report, name, request.scope, clocks)
+                parts_in_scope = (scope.narrow_any(report, part) for part in report.parts(name))
+                frames = (clock.frame(report, part, name) for part in parts_in_scope)
                 if count := write_frames(frames, folder / file, file_format):
                     rows.append((name, count, file, str(report.path)))
             report.close()
-        if request.scope.is_narrowed:
+        if scope.is_narrowed:
             notes.append("Frames about the capture itself are exported whole.")
         total = sum(int(row[1] or 0) for row in rows)
         written = f"{total:,} rows in {len(rows):,} files are written."
@@ -92,18 +86,6 @@ def export(
 
 def _pids(report: SystemReport, _: Scope) -> list[int]:
     return report.pids
-
-
-def _frames(
-    report: SystemReport, name: str, scope: Scope, clocks: Sequence[ProcessClock]
-) -> Iterator[Frame]:
-    """The rows in scope of a frame of a report, those of a large one in parts."""
-    for frame in report.parts(name):
-        narrowed = ranked(report, scope.narrow_any(report, frame))
-        if clocks:
-            unknown = 0 if name == "cuda_events" else None
-            narrowed = clock_aligned(narrowed, report, clocks, unknown=unknown)
-        yield narrowed
 
 
 def _described(schema: Schema) -> dict[str, Any]:

@@ -77,6 +77,15 @@ class Parts(Generic[T]):
 
         return common_clock(self.ranks)
 
+    def placed(self) -> tuple[list[tuple[SystemReport, T]], list[str]]:
+        """The results of reports that the common clock places, of captures that come twice once;
+        what is said of those that it does not."""
+        from nsightpy.query.rank_alignment import once
+
+        clock, results = self.clock, once(self.ranks, self.results)
+        lost = [f"left out, no clock: {r.path}" for r, _ in results if not clock.places(r)]
+        return [each for each in results if clock.places(each[0])], lost
+
 
 def answers(request: Request, questions: Sequence[Question[Any]]) -> list[Any]:
     """What each question says: its answer, or the error that left it without one.

@@ -21,9 +21,9 @@ from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS
 from nsightpy.analysis.work_graph.job_work import MEETING_COLUMNS
-from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
+from nsightpy.frames import COLLECTIVES, CUDA_EVENTS, Frame, Ints, Labels, distinct
 from nsightpy.query.scope import Scope
-from nsightpy.report_sets.rank_set import RankSet, zero_of
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value, rank_order
 from nsightpy.units import group_text
@@ -31,6 +31,8 @@ from nsightpy.units import group_text
 T = TypeVar("T")
 # A drift is some parts per million: each round leaves a millionth of the error before.
 ROUNDS = 3
+MOMENTS = ("start_ns", "end_ns", "time_ns")
+UNKNOWN_RANK = -1
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,35 @@ class CommonClock:
     def of(cls, alignment: Alignment) -> CommonClock:
         """The clock of the first of all ranks that an alignment holds."""
         fits = {(fit.report, fit.pid): fit for fit in alignment.fits}
-        return cls(fits, zero_of(alignment.fits) if fits else 0, tuple(alignment.notes))
+        begin = np.zeros(1, dtype=np.int64)
+        zero = int(alignment.fits[0].to_aligned(begin)[0]) if fits else 0
+        return cls(fits, zero, tuple(alignment.notes))
+
+    def places(self, report: SystemReport) -> bool:
+        """Whether a report's own time can be told in that of all; without any fits each has its."""
+        return not self.fits or any(path == str(report.path) for path, _ in self.fits)
+
+    def frame(self, report: SystemReport, rows: Frame, name: str) -> Frame:
+        """Rows of a report's frame of that name, their times on this clock; rank (-1 where unknown)
+        and report come first.
+
+        Processes share the clock of their capture: what has none of its own, and what is of no
+        process (samples of a GPU, of a network), takes the report's first.
+        """
+        path = str(report.path)
+        columns = dict(_with_rank(report, rows))
+        pids = [pid for fitted, pid in self.fits if fitted == path]
+        for moment in MOMENTS if pids else ():
+            if moment in rows:
+                times = rows.ints(moment)
+                moved = self.aligned(path, pids[0], times)
+                for pid in pids[1:] if "pid" in rows else ():
+                    own = np.flatnonzero(rows.ints("pid") == pid)
+                    moved[own] = self.aligned(path, pid, times[own])
+                # an event without a time has 0
+                known = times != 0 if name == CUDA_EVENTS.name else True
+                columns[moment] = np.where(known, moved, times)
+        return Frame(columns)
 
     def aligned(self, report: str, pid: int, times: Ints) -> Ints:
         """Times of a report on the common clock."""
@@ -211,3 +241,18 @@ def common_clock(ranks: RankSet) -> CommonClock:
     """The common clock of a rank set; each report's own where there is but one, or no one job."""
     alone = len(ranks) < 2 or not ranks.one_job
     return CommonClock() if alone else CommonClock.of(alignment_of(ranks))
+
+
+def _with_rank(report: SystemReport, frame: Frame) -> Frame:
+    """Rows of a report's frame, before them rank and report.
+
+    What belongs to no process is of the report's rank, where it has only one.
+    """
+    pids = frame.ints("pid") if "pid" in frame else np.zeros(frame.rows, dtype=np.int64)
+    ranks = [report.rank_of(pid)[0] for pid in report.pids]
+    whole = ranks[0] if len(ranks) == 1 else None
+    values, codes = distinct(pids)
+    ranks = [report.rank_of(pid)[0] if pid else whole for pid in values.tolist()]
+    numbers = np.asarray([UNKNOWN_RANK if r is None else r for r in ranks], dtype=np.int64)
+    path = Labels.constant(str(report.path), frame.rows)
+    return Frame({"rank": numbers[codes], "report": path, **frame})

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import nsightpy
+from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.job import Job
-from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.query.rank_alignment import MOMENTS, CommonClock, alignment_of
 from nsightpy.report_sets.opening import open_ranks
-from nsightpy.report_sets.rank_set import MOMENTS, clock_aligned
 from nsightpy.reports import system
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.store.cache import session_folder
@@ -127,28 +128,18 @@ def test_a_capture_that_comes_twice_counts_once(tmp_path: Path) -> None:
     assert any("repeats the capture" in note for note in twice.attrs["notes"])
 
 
-@dataclass
-class Fast:
-    """A clock that runs so many ns ahead."""
-
-    report: str
-    pid: int
-    ahead_ns: int
-
-    def to_aligned(self, times: Ints) -> Ints:
-        return times - self.ahead_ns
-
-
 def test_processes_without_a_clock_and_unknown_times() -> None:
     def column(*numbers: int) -> Ints:
         return np.asarray(numbers, dtype=np.int64)
 
-    frame = Frame({"time_ns": column(0, 100, 200, 300), "pid": column(7, 7, 8, 9)})
-    clocks = [Fast("first", 1, 0), Fast("second", 7, 10), Fast("second", 8, 20)]
-    moved = clock_aligned(frame, NsysReport("second"), clocks, unknown=0)
-    assert moved.ints("time_ns").tolist() == [0, 90, 180, 290]
-    assert clock_aligned(frame, NsysReport("second"), clocks).ints("time_ns").tolist()[0] == -10
-    assert clock_aligned(frame, NsysReport("third"), clocks).rows == 0
+    rows = Frame({"time_ns": column(0, 100, 200, 300), "pid": column(7, 7, 8, 9)})
+    ahead = {("first", 1): 0, ("second", 7): 10, ("second", 8): 20}
+    clock = CommonClock({whose: ClockFit(*whose, None, ns) for whose, ns in ahead.items()})
+    second: Any = SimpleNamespace(path=Path("second"), pids=[], rank_of=lambda _: (None, ""))
+    assert clock.frame(second, rows, "cuda_events").ints("time_ns").tolist() == [0, 90, 180, 290]
+    assert clock.frame(second, rows, "gpu_metrics").ints("time_ns").tolist()[0] == -10
+    assert clock.places(second)
+    assert not clock.places(NsysReport("third"))
 
 
 def test_tables_are_joined_by_key_and_read_by_column(job: Job) -> None:
