@@ -21,17 +21,13 @@ def edges_of(low: int, high: int, bins: int) -> Ints:
     return np.asarray([low + (high - low) * k // bins for k in range(bins + 1)], dtype=np.int64)
 
 
-def covered(spans: Spans, edges: Ints) -> Ints:
-    """How much of each stretch lies in the set, in ns: exact."""
-    return np.diff(measure_before(spans, edges))
-
-
 def shares(spans: Spans, window: Spans, edges: Ints) -> Floats:
     """The share of the known time (`window`) of each stretch in which a set was: 0 to 1.
 
     The set must lie inside the window.
     """
-    return _ratio(covered(spans, edges).astype(np.float64), covered(window, edges))
+    part, whole = (np.diff(measure_before(each, edges)) for each in (spans, window))
+    return _ratio(part.astype(np.float64), whole)
 
 
 def sample_means(times: Ints, values: Floats, edges: Ints) -> Floats:
@@ -53,20 +49,14 @@ def mean_rates(starts: Ints, ends: Ints, values: Floats, edges: Ints) -> Floats:
 
     Intervals are ascending and do not overlap.
     """
-    known = np.diff(_before(starts, ends, np.ones(len(values)), edges))
-    return _ratio(np.diff(_before(starts, ends, values, edges)), known)
-
-
-def _before(starts: Ints, ends: Ints, values: Floats, times: Ints) -> Floats:
-    """The integral of the values up to each time."""
-    if len(starts) == 0:
-        return np.zeros(len(times))
-    lengths = ends - starts
-    whole = np.concatenate([[0.0], np.cumsum(values * lengths)])
-    index = np.searchsorted(starts, times, side="right")
+    if not len(starts):
+        return np.full(len(edges) - 1, np.nan)
+    index = np.searchsorted(starts, edges, side="right")
     last = np.maximum(index - 1, 0)
-    beyond = np.maximum(ends[last] - times, 0) * values[last]
-    return np.asarray(np.where(index > 0, whole[index] - beyond, 0.0), dtype=np.float64)
+    whole = np.append(0.0, np.cumsum(values * (ends - starts)))
+    beyond = np.maximum(ends[last] - edges, 0) * values[last]
+    before = np.where(index > 0, whole[index] - beyond, 0.0)
+    return _ratio(np.diff(before), np.diff(measure_before(Spans(starts, ends), edges)))
 
 
 def _ratio(part: Floats, whole: Ints | Floats) -> Floats:

@@ -80,6 +80,4 @@ def operation_of(name: str) -> str:
     From NCCL 2.19 on the name says only collective and data width, so nothing more is read.
     """
     match = _OPERATION.search(name)
-    if match:
-        return match[1]
-    return function_name(name)
+    return match[1] if match else function_name(name)

@@ -34,11 +34,7 @@ class Spans:
 
     def holds(self, times: Ints) -> NDArray[np.bool_]:
         """Mask of the moments (ns) that lie in the set, starts included, ends not."""
-        place = np.searchsorted(self.starts, times, side="right") - 1
-        if len(self) == 0:
-            return np.zeros(len(times), dtype=np.bool_)
-        within: NDArray[np.bool_] = (place >= 0) & (times < self.ends[np.maximum(place, 0)])
-        return within
+        return owners(self.starts, self.ends, times) >= 0
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -56,10 +52,26 @@ class Spans:
         return union_of((self, other))
 
     def __and__(self, other: Spans) -> Spans:
-        return intersection(self, other)
+        if len(self) == 0 or len(other) == 0:
+            return NOTHING
+        for single, several in ((self, other), (other, self)):
+            if len(single) == 1:
+                return clip(several, int(single.starts[0]), int(single.ends[0]))
+        low = np.searchsorted(other.ends, self.starts, side="right")
+        overlaps = np.searchsorted(other.starts, self.ends, side="left") - low
+        left, right = np.repeat(np.arange(len(self)), overlaps), consecutive(low, overlaps)
+        return Spans(
+            np.maximum(self.starts[left], other.starts[right]),
+            np.minimum(self.ends[left], other.ends[right]),
+        )
 
     def __sub__(self, other: Spans) -> Spans:
-        return difference(self, other)
+        if len(self) == 0 or len(other) == 0:
+            return self
+        if len(self) < len(other):
+            rows = touched(self, other.starts, other.ends)
+            other = Spans(other.starts[rows], other.ends[rows])
+        return self & complement(other, int(self.starts[0]), int(self.ends[-1]))
 
 
 NOTHING = Spans(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -96,32 +108,6 @@ def union_of(sets: Iterable[Spans]) -> Spans:
     )
 
 
-def intersection(a: Spans, b: Spans) -> Spans:
-    """The points in both sets."""
-    if len(a) == 0 or len(b) == 0:
-        return NOTHING
-    for single, several in ((a, b), (b, a)):
-        if len(single) == 1:
-            return clip(several, int(single.starts[0]), int(single.ends[0]))
-    low = np.searchsorted(b.ends, a.starts, side="right")
-    high = np.searchsorted(b.starts, a.ends, side="left")
-    overlaps = high - low
-    left, right = np.repeat(np.arange(len(a)), overlaps), consecutive(low, overlaps)
-    return Spans(
-        np.maximum(a.starts[left], b.starts[right]), np.minimum(a.ends[left], b.ends[right])
-    )
-
-
-def difference(a: Spans, b: Spans) -> Spans:
-    """The points of a that are not in b."""
-    if len(a) == 0 or len(b) == 0:
-        return a
-    if len(a) < len(b):
-        rows = touched(a, b.starts, b.ends)
-        b = Spans(b.starts[rows], b.ends[rows])
-    return intersection(a, complement(b, int(a.starts[0]), int(a.ends[-1])))
-
-
 def complement(a: Spans, start: int, end: int) -> Spans:
     """The gaps: the points of [start, end) that are not in the set."""
     inside = clip(a, start, end)
@@ -137,14 +123,7 @@ def clip(a: Spans, start: int, end: int) -> Spans:
     high = np.searchsorted(a.starts, end, side="left")
     if low >= high or start >= end:
         return NOTHING
-    starts, ends = a.starts[low:high], a.ends[low:high]
-    if starts[0] < start:
-        starts = starts.copy()
-        starts[0] = start
-    if ends[-1] > end:
-        ends = ends.copy()
-        ends[-1] = end
-    return Spans(starts, ends)
+    return Spans(np.maximum(a.starts[low:high], start), np.minimum(a.ends[low:high], end))
 
 
 def overlap_total(a: Spans, b: Spans) -> int:
@@ -164,11 +143,9 @@ def measure_before(a: Spans, times: Ints) -> Ints:
         inside: Ints = np.clip(times, a.starts[0], a.ends[0])
         inside -= a.starts[0]
         return inside
-    lengths = a.ends - a.starts
-    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    before = np.append(0, np.cumsum(a.ends - a.starts))
     index = np.searchsorted(a.starts, times, side="right")
-    last = np.maximum(index - 1, 0)
-    beyond = np.maximum(a.ends[last] - times, 0)
+    beyond = np.maximum(a.ends[np.maximum(index - 1, 0)] - times, 0)
     return np.where(index > 0, before[index] - beyond, 0)
 
 
@@ -196,20 +173,20 @@ def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:
     return inside
 
 
-@dataclass(frozen=True, slots=True)
-class Concurrency:
-    """How many intervals are open: `counts[i]` of them from `times[i]` until `times[i + 1]`."""
-
-    times: Ints
-    counts: Ints
-
-    @property
-    def peak(self) -> int:
-        return int(self.counts.max()) if len(self.counts) else 0
+def owners(starts: Ints, ends: Ints, times: Ints) -> Ints:
+    """Which of ascending, disjoint intervals each moment lies in; -1 for none."""
+    if not len(starts):
+        return np.full(len(times), -1, dtype=np.int64)
+    place = np.searchsorted(starts, times, side="right") - 1
+    owner: Ints = np.where((place >= 0) & (times < ends[np.maximum(place, 0)]), place, -1)
+    return owner
 
 
-def concurrency(starts: Ints, ends: Ints) -> Concurrency:
-    """The number of open intervals over time; an end and a start at one moment do not overlap."""
+def concurrency(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Ascending times, and how many intervals are open from each until the next.
+
+    An end and a start at one moment do not overlap.
+    """
     solid = ends > starts
     starts, ends = starts[solid], ends[solid]
     edges = np.concatenate([2 * ends, 2 * starts + 1])
@@ -218,4 +195,4 @@ def concurrency(starts: Ints, ends: Ints) -> Concurrency:
     open_after = np.cumsum(np.where(edges & 1, 1, -1))
     last: NDArray[np.bool_] = np.ones(len(times), dtype=np.bool_)
     last[:-1] = times[1:] != times[:-1]
-    return Concurrency(times[last], open_after[last].astype(np.int64))
+    return times[last], open_after[last].astype(np.int64)

@@ -6,14 +6,11 @@ both ends - call start. A kernel and a call belong together when process and cor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 LAUNCH_CLASSES = (0, 1)
@@ -45,11 +42,6 @@ def api_calls(calls: Frame) -> Frame:
     return (calls if is_call.all() else calls.take(is_call)).ordered()
 
 
-def graph_calls(calls: Frame) -> Frame:
-    """The calls that launch CUDA graphs."""
-    return calls.take(calls.labels("name").where(lambda name: GRAPH_LAUNCH in name))
-
-
 def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> NDArray[Number]:
     """A column of calls for each operation, from `launch_rows`; `missing` without one."""
     unknown = rows == NO_LAUNCH
@@ -65,11 +57,6 @@ def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> 
 def launch_starts(work: Frame, calls: Frame) -> Ints:
     """When the call that launched each operation began, ns; NO_TIME where none was recorded."""
     return of_calls(calls.ints("start_ns"), launch_rows(work, calls), NO_TIME)
-
-
-def launch_lengths(work: Frame, calls: Frame) -> Ints:
-    """How long the call took that launched each operation, ns; 0 where none was recorded."""
-    return of_calls(calls.ints("end_ns") - calls.ints("start_ns"), launch_rows(work, calls), 0)
 
 
 def matched(
@@ -97,50 +84,24 @@ def _matched(keys: Ints, values: NDArray[Number], wanted: Ints, missing: int) ->
     return np.where((keys[row] == wanted) & (wanted > 0), values[row], values.dtype.type(missing))
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchStatistics:
-    """Phases of the launches of one kernel by one API function, medians in ns."""
+def launch_phases(kernels: Frame, calls: Frame) -> Frame:
+    """Kernels with the calls that launched them, by the start of the call; others are left out.
 
-    key: Key
-    api: str
-    count: int
-    queued_count: int
-    api_med_ns: float
-    queue_med_ns: float | None
-    kernel_med_ns: float
-    total_med_ns: float
-    queue_max_ns: int | None
-    kernel_total_ns: int
-
-
-def launch_statistics(kernels: Frame, calls: Frame, by: tuple[str, ...]) -> list[LaunchStatistics]:
-    """Launch phases per group of kernels (columns `by`) and API function; launched kernels only."""
+    `total`, `api`, `queue`: how long all of it, the call and the wait for the GPU took, ns; the
+    queue is below 0 where the kernel began before the call returned, `queued` is -1 then.
+    """
     rows = launch_rows(kernels, calls)
-    launched = kernels.take(rows != NO_LAUNCH)
-    call = calls.take(rows[rows != NO_LAUNCH])
-    start, end = launched.ints("start_ns"), launched.ints("end_ns")
-    called, returned = call.ints("start_ns"), call.ints("end_ns")
-    phases = (returned - called, start - returned, end - start, np.maximum(returned, end) - called)
-    groups = group_by(Frame({**{n: launched[n] for n in by}, "api": call["name"]}), (*by, "api"))
-    order = np.argsort(groups.codes, kind="stable")
-    present, bounds = np.unique(groups.codes[order], return_index=True)
-    statistics = []
-    for code, of_group in zip(present.tolist(), np.split(order, bounds[1:]), strict=False):
-        api, queue, kernel, total = (phase[of_group] for phase in phases)
-        queued = queue[queue > 0]
-        *key, name = groups.keys[code]
-        statistics.append(
-            LaunchStatistics(
-                tuple(key),
-                str(name),
-                len(api),
-                len(queued),
-                float(np.median(api)),
-                float(np.median(queued)) if len(queued) else None,
-                float(np.median(kernel)),
-                float(np.median(total)),
-                int(queued.max()) if len(queued) else None,
-                int(kernel.sum()),
-            )
-        )
-    return statistics
+    launched = np.flatnonzero(rows != NO_LAUNCH)
+    launched = launched[np.argsort(calls.ints("start_ns")[rows[launched]], kind="stable")]
+    kernels, calls = kernels.take(launched), calls.take(rows[launched])
+    begin, back = calls.ints("start_ns"), calls.ints("end_ns")
+    queue = kernels.ints("start_ns") - back
+    phases = {
+        "function": calls["name"],
+        "call_start_ns": begin,
+        "total": np.maximum(back, kernels.ints("end_ns")) - begin,
+        "api": back - begin,
+        "queue": queue,
+        "queued": np.where(queue > 0, queue, -1),
+    }
+    return Frame({**kernels, "tid": calls["tid"], **phases})

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Key, Statistics, Tally, tally
@@ -94,14 +96,16 @@ class Ranking:
     keys: Sequence[Key]
     measures: Mapping[str, Statistics]
 
-    def part(self, name: str) -> list[Value]:
-        """A part of the key, row by row."""
-        place = self.names.index(name)
-        return [key[place] for key in self.keys]
+    def values(self, source: str) -> list[Any]:
+        """A part of the key, or a figure, row by row; None where nothing is known of it.
 
-    def figure(self, name: str, of: str = "duration") -> list[int | float | None]:
-        """A figure of what was measured, row by row; None where nothing is known of it."""
-        statistics = self.measures[of]
+        A figure is one of Statistics: of durations, or of a measure, as "total of bytes".
+        """
+        if source in self.names:
+            place = self.names.index(source)
+            return [key[place] for key in self.keys]
+        name, _, of = source.partition(" of ")
+        statistics = self.measures[of or "duration"]
         missing = 0 if name == "instances" else None
         figures = dict(zip(statistics.keys, getattr(statistics, name).tolist(), strict=True))
         return [figures.get(key, missing) for key in self.keys]
@@ -115,41 +119,43 @@ class Column:
     values: Callable[[Ranking], Sequence[Value]]
 
 
-def part(name: str, label: str) -> Column:
-    """The column of a part of the key."""
-    return Column(nsys_field(label), lambda ranking: ranking.part(name))
+# What becomes of a value in a cell.
+Form: TypeAlias = Callable[[Any], Value]
 
 
-def figure(label: str, name: str, of: str = "duration") -> Column:
-    """The column of a figure, rounded as nsys rounds it."""
-    field = nsys_field(label)
+def columns(shown: str, forms: Mapping[str, Form] | None = None) -> tuple[Column, ...]:
+    """Columns from LABEL=SOURCE, ...: NVIDIA's names, and what `Ranking.values` are shown there.
 
-    def rounded(value: int | float | None) -> Value:
-        if value is None or field.decimals is None:
-            return value if value is None else int(value)
-        return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
+    Figures are rounded as nsys rounds them, unless `forms` has another form for the label.
+    """
 
-    return Column(field, lambda ranking: list(map(rounded, ranking.figure(name, of))))
+    def column(label: str, source: str) -> Column:
+        field = nsys_field(label)
+        form = (forms or {}).get(label) or partial(_rounded, field)
+        return Column(field, lambda ranking: list(map(form, ranking.values(source))))
+
+    return tuple(column(*text.split("=")) for text in shown.split(", "))
 
 
-def spread(prefix: str = "", unit: str = "ns", of: str = "duration") -> tuple[Column, ...]:
+def _rounded(field: Field, value: Any) -> Value:
+    if value is None or isinstance(value, str):
+        return value
+    if field.decimals is None:
+        return int(value)
+    return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
+
+
+def spread(prefix: str = "", unit: str = "ns", of: str = "duration") -> str:
     """Mean, median, extremes and deviation under the names that nsys gives them."""
-    return tuple(figure(f"{prefix}{word} ({unit})", name, of) for word, name in _SPREAD.items())
+    return ", ".join(f"{prefix}{word} ({unit})={name} of {of}" for word, name in _SPREAD.items())
 
 
-def times(count: str = "Instances") -> tuple[Column, ...]:
+def times(count: str = "Instances") -> str:
     """The eight figures of a ranking by time; `count` is what nsys calls the number of rows."""
-    return (
-        figure("Time (%)", "share"),
-        figure("Total Time (ns)", "total"),
-        figure(count, "instances"),
-        *spread(),
-    )
+    return f"Time (%)=share, Total Time (ns)=total, {count}=instances, {spread()}"
 
 
-KERNELS = (*times(), part("name", "Name"))
-OPERATION = part("name", "Operation")
-SIZES = (figure("Total (MB)", "total", "bytes"), *spread(unit="MB", of="bytes"))
+KERNELS = columns(f"{times()}, Name=name")
 _THROUGHPUT = Field("throughput_gb_per_s", "GB/s", 3, heading="GB/s", importance=6)
 
 
@@ -157,7 +163,7 @@ def _where_known(column: Column) -> Column:
     """The column without values of groups of which not all sizes are known."""
 
     def values(ranking: Ranking) -> list[Value]:
-        sized, every = ranking.figure("instances", "bytes"), ranking.figure("instances")
+        sized, every = ranking.values("instances of bytes"), ranking.values("instances")
         rows = zip(column.values(ranking), sized, every, strict=True)
         return [value if of == count else None for value, of, count in rows]
 
@@ -165,14 +171,14 @@ def _where_known(column: Column) -> Column:
 
 
 def _throughput(ranking: Ranking) -> list[Value]:
-    totals = zip(ranking.figure("total", "bytes"), ranking.figure("total"), strict=True)
+    totals = zip(ranking.values("total of bytes"), ranking.values("total"), strict=True)
     return [round(size / ns, 3) if ns and size is not None else None for size, ns in totals]
 
 
+_SIZES = columns(f"Total (MB)=total of bytes, {spread(unit='MB', of='bytes')}")
 MEMORY = (
-    *times("Count"),
-    OPERATION,
-    *(_where_known(column) for column in (*SIZES, Column(_THROUGHPUT, _throughput))),
+    *columns(f"{times('Count')}, Operation=name"),
+    *map(_where_known, (*_SIZES, Column(_THROUGHPUT, _throughput))),
 )
 
 
@@ -202,7 +208,7 @@ def ranked(
     parts = (*(field.name for field in splits), *names)
     ranking = Ranking(parts, sorted(totals, key=order), measures)
     values = [
-        *(ranking.part(field.name) for field in splits),
+        *(ranking.values(field.name) for field in splits),
         *(column.values(ranking) for column in columns),
     ]
     return Table(command, (*splits, *fields_of(columns)), tuple(zip(*values, strict=True)))

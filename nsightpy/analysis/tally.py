@@ -101,12 +101,45 @@ class Statistics:
         return cls((), no, no, none, none, no, no, none)
 
 
-def tally(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Tally:
+def tally(
+    codes: NDArray[np.int32],
+    values: Ints,
+    keys: Sequence[Key],
+    counts: NDArray[np.integer] | None = None,
+) -> Tally:
     """Tally values by group; codes[i] is the place of row i's group in keys.
 
-    Groups without rows are left out.
+    Each row counts once, or so often as `counts` says. Groups without rows are left out.
     """
-    return _counted(codes, values, None, keys)
+    rows = len(codes)
+    least, most = (int(values.min()), int(values.max())) if rows else (0, 0)
+    if least >= 0 and most < 1 << _VALUE_BITS and len(keys) < 1 << (63 - _VALUE_BITS):
+        # the group above the value, as one number
+        packed = codes.astype(np.int64)
+        packed <<= _VALUE_BITS
+        packed |= values
+        if counts is None:
+            packed.sort()
+        else:
+            order = np.argsort(packed)
+            packed, counts = packed[order], counts[order]
+        starts = _starts(packed[1:] != packed[:-1], rows)
+        packed = packed[starts]
+        codes = (packed >> _VALUE_BITS).astype(np.int32)
+        values = packed & ((1 << _VALUE_BITS) - 1)
+    else:
+        order = np.lexsort((values, codes))
+        codes, values = codes[order], values[order]
+        counts = None if counts is None else counts[order]
+        starts = _starts((codes[1:] != codes[:-1]) | (values[1:] != values[:-1]), rows)
+        codes, values = codes[starts], values[starts]
+    sums = np.diff(starts, append=rows)
+    if counts is not None and rows:
+        sums = np.add.reduceat(counts, starts, dtype=np.int64)
+    bounds = _starts(codes[1:] != codes[:-1], len(codes))
+    small = next((t for t in _COUNTS if sums.max(initial=0) <= np.iinfo(t).max), np.int64)
+    present = tuple(keys[code] for code in codes[bounds].tolist())
+    return Tally(present, np.append(bounds, len(codes)), values, sums.astype(small))
 
 
 def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[float]]:
@@ -135,41 +168,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     ]
     values = np.concatenate([none, *(part.values for part in tallies)])
     counts = np.concatenate([none.astype(np.uint8), *(part.counts for part in tallies)])
-    return _counted(np.concatenate([none, *codes]).astype(np.int32), values, counts, tuple(places))
-
-
-def _counted(
-    codes: NDArray[np.int32], values: Ints, counts: NDArray[np.integer] | None, keys: Sequence[Key]
-) -> Tally:
-    """The tally of rows that count so often, once if nothing is said."""
-    rows, order = len(codes), np.empty(0, dtype=np.int64)
-    least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    if least >= 0 and most < 1 << _VALUE_BITS and len(keys) < 1 << (63 - _VALUE_BITS):
-        # the group above the value, as one number
-        packed = codes.astype(np.int64)
-        packed <<= _VALUE_BITS
-        packed |= values
-        if counts is None:
-            packed.sort()
-        else:
-            order = np.argsort(packed)
-            packed = packed[order]
-        starts = _starts(packed[1:] != packed[:-1], len(packed))
-        packed = packed[starts]
-        codes = (packed >> _VALUE_BITS).astype(np.int32)
-        values = packed & ((1 << _VALUE_BITS) - 1)
-    else:
-        order = np.lexsort((values, codes))
-        codes, values = codes[order], values[order]
-        starts = _starts((codes[1:] != codes[:-1]) | (values[1:] != values[:-1]), len(codes))
-        codes, values = codes[starts], values[starts]
-    sums = np.diff(starts, append=rows)
-    if counts is not None and len(starts):
-        sums = np.add.reduceat(counts[order], starts, dtype=np.int64)
-    bounds = _starts(codes[1:] != codes[:-1], len(codes))
-    small = next((t for t in _COUNTS if sums.max(initial=0) <= np.iinfo(t).max), np.int64)
-    present = tuple(keys[code] for code in codes[bounds].tolist())
-    return Tally(present, np.append(bounds, len(codes)), values, sums.astype(small))
+    return tally(np.concatenate([none, *codes]).astype(np.int32), values, tuple(places), counts)
 
 
 def _starts(changes: NDArray[np.bool_], rows: int) -> Ints:

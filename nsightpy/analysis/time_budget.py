@@ -96,10 +96,7 @@ class TimeBudget:
 
 
 def activity(
-    kernels: Frame,
-    communication: NDArray[np.bool_],
-    operations: Frame,
-    graphs: Frame,
+    kernels: Frame, communication: NDArray[np.bool_], operations: Frame, graphs: Frame
 ) -> Activity:
     """The activity of one device from its kernels (and which are communication), copies, graphs."""
     starts, ends = kernels.ints("start_ns"), kernels.ints("end_ns")

@@ -19,8 +19,7 @@ _CUDA = LIBRARIES["cuda"]
 def api(
     *,
     library: Annotated[
-        str,
-        Option("Whose calls; osrt is the operating system's.", choices=tuple(LIBRARIES)),
+        str, Option("Whose calls; osrt is the operating system's.", choices=tuple(LIBRARIES))
     ] = "cuda",
     by: Annotated[str | Iterable[str], Option("Split by rank, process.", "LIST")] = "",
 ) -> Question[Table]:

@@ -19,9 +19,10 @@ from nsightpy.analysis.graphs.replays import (
     replays_as_a_whole,
     replays_of_nodes,
 )
-from nsightpy.analysis.launches import graph_calls, launch_lengths
+from nsightpy.analysis.launches import GRAPH_LAUNCH, launch_rows, of_calls
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import range_calls
+from nsightpy.analysis.ranking import durations
 from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
@@ -120,7 +121,7 @@ def graphs(
 
 def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
     calls = report.frame("api_calls", CALL_COLUMNS)
-    launching = graph_calls(calls)
+    launching = calls.take(calls.labels("name").where(lambda name: GRAPH_LAUNCH in name))
     narrowed = {name: _narrowed(report, scope, name) for name in (*_WORK, "graph_launches")}
     work = Frame.concatenate([narrowed[name] for name in _WORK])
     nodes, operations = replays_of_nodes(work, launching)
@@ -134,7 +135,7 @@ def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
         rows = [*shown(nodes, launching, ranges), *shown(whole, launching, ranges)]
     eager = np.ones(work.rows, dtype=np.bool_)
     eager[operations.rows] = False
-    lengths = launch_lengths(work.take(eager), calls)
+    lengths = of_calls(durations(calls), launch_rows(work.take(eager), calls), 0)
     return (
         list(rows),
         (int(launch_ns(nodes, launching).sum()), len(operations.rows)),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
-from nsightpy.analysis.ranking import times
+from nsightpy.analysis.ranking import columns, times
 from nsightpy.commands.stats.operations import KERNELS
 from nsightpy.query import (
     NAME_COLUMNS,
@@ -26,7 +26,7 @@ from nsightpy.results import Table, number
 
 _SPLITS = ("rank", "device", "process", "stream", "grid", "block", "category", "line")
 CATEGORY = ("category",)
-_IN_CATEGORIES = replace(KERNELS, keys=(), columns=times(), identity=())
+_IN_CATEGORIES = replace(KERNELS, keys=(), columns=columns(times()), identity=())
 
 
 @command(

@@ -9,15 +9,12 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.intervals import concurrency
-from nsightpy.analysis.launches import (
-    NO_LAUNCH,
-    NO_TIME,
-    LaunchStatistics,
-    launch_rows,
-    launch_statistics,
-)
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.ranking import Ranking, tallies
+from nsightpy.analysis.tally import Tally
 from nsightpy.analysis.work_graph.idle_intervals import Cause
-from nsightpy.frames import Frame, Ints
+from nsightpy.commands.stats.launches import launched_kernels
+from nsightpy.frames import Ints
 from nsightpy.query import (
     NAME_COLUMNS,
     NameStyle,
@@ -60,7 +57,12 @@ QUEUES = (
     Field("launch_bound_ns", "time", heading="launch-bound", importance=5),
     Field("launch_bound_kernels", heading="launch-bound kernels", importance=9),
 )
-_SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
+# What kernels are grouped by and measured, and what PHASES show of that behind the rank.
+_KEYS, _MEASURES = ("pid", "device", "name", "function"), ("duration", "api", "queued", "total")
+_SHOWN = (
+    *("device", "function", "instances", "instances of queued", "median of api"),
+    *("median of queued", "median", "median of total", "maximum of queued", "name"),
+)
 # Process and row without rank of each stream, in the report's own time; how many operations have no
 # known launch; whether calls were recorded, where there is any work.
 _Queues: TypeAlias = tuple[list[tuple[int, Row]], int, bool]
@@ -91,31 +93,26 @@ def launches(
     """
     if by == "stream":
         return Question(_queues, _queue_table, identified=True, clock=True)
-    work = partial(_statistics, label=NAME_COLUMNS[name])
+    work = partial(_tallies, label=NAME_COLUMNS[name])
     return Question(work, _phase_table, identified=True)
 
 
-def _statistics(
-    report: SystemReport, scope: Scope, *, label: str
-) -> tuple[list[LaunchStatistics], int]:
-    """The phases by process, device, name and API function; how many kernels have no known call."""
-    kernels = scope.read(report, "kernels", (*_SPAN, "device", label))
-    calls = report.frame("api_calls", (*_SPAN, "name", "event_class"))
-    keyed = Frame({**kernels, "label": kernels[label]})
-    unmatched = int(np.count_nonzero(launch_rows(kernels, calls) == NO_LAUNCH))
-    return launch_statistics(keyed, calls, ("pid", "device", "label")), unmatched
+def _tallies(report: SystemReport, scope: Scope, *, label: str) -> tuple[list[Tally], int]:
+    """The phases of each group of kernels; how many kernels have no known call."""
+    kernels = launched_kernels(report, scope, label)
+    unmatched = scope.read(report, "kernels").rows - kernels.rows
+    return tallies(kernels, _KEYS, _MEASURES), unmatched
 
 
-def _phase_table(parts: Parts[tuple[list[LaunchStatistics], int]]) -> Table:
-    rows = []
-    for report, (statistics, _) in parts.results:
-        for phases in statistics:
-            pid, device, label = phases.key
-            rank = report.rank_of(pid if isinstance(pid, int) else 0)[0]
-            medians = (phases.api_med_ns, phases.queue_med_ns, phases.kernel_med_ns)
-            about = (rank, device, phases.api, phases.count, phases.queued_count, *medians)
-            row: Row = (*about, phases.total_med_ns, phases.queue_max_ns, label)
-            rows.append((phases.kernel_total_ns, row))
+def _phase_table(parts: Parts[tuple[list[Tally], int]]) -> Table:
+    rows: list[tuple[int, Row]] = []
+    for report, (phases, _) in parts.results:
+        statistics = [phase.statistics() for phase in phases]
+        measures = dict(zip(_MEASURES, statistics, strict=True))
+        ranking = Ranking(_KEYS, statistics[0].keys, measures)
+        columns = map(ranking.values, ("total", "pid", *_SHOWN))
+        for total, pid, *row in zip(*columns, strict=True):
+            rows.append((total, (report.rank_of(pid)[0], *row)))
     rows.sort(key=lambda row: (-row[0], *((v is not None, str(v)) for v in row[1])))
     unmatched = sum(missing for _, missing in parts.values)
     note = without_launch_call(f"{unmatched:,} kernels", "left out")
@@ -146,12 +143,12 @@ def _queue(launch: Ints, start: Ints, end: Ints) -> Row:
 
     Its length: +1 when the launching call begins, -1 when the operation begins to run.
     """
-    length, low, high = concurrency(launch, start), int(launch.min()), int(end.max())
-    lasted, waited, window = np.diff(length.times), length.counts[:-1], high - low
-    peak = int(length.times[np.argmax(length.counts)]) if len(length.times) else low
+    (times, waiting), low = concurrency(launch, start), int(launch.min())
+    lasted, waited, window = np.diff(times), waiting[:-1], int(end.max()) - low
+    peak = int(times[np.argmax(waiting)]) if len(times) else low
     mean = float((waited * lasted).sum() / window) if window else 0.0
     empty = (window - int(lasted[waited > 0].sum())) / window if window else None
-    return len(launch), window, mean, length.peak, peak, empty
+    return len(launch), window, mean, int(waiting.max(initial=0)), peak, empty
 
 
 def _launch_bound(idle: IdleReport) -> Ints:

@@ -10,10 +10,10 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.intervals import difference, spans_of, union, union_of
+from nsightpy.analysis.intervals import spans_of, union, union_of
 from nsightpy.analysis.memory.copies import believable
-from nsightpy.analysis.ranking import Column, Ranking
-from nsightpy.analysis.tally import Key, Tally, summed, tally
+from nsightpy.analysis.ranking import Column
+from nsightpy.analysis.tally import Key, Tally, tally
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.stats.operations import OPERATIONS, events
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
@@ -27,7 +27,7 @@ _SPLIT = replace(
     OPERATIONS,
     columns=(
         *OPERATIONS.columns,
-        Column(_EXPOSED, partial(Ranking.figure, name="total", of="exposed")),
+        Column(_EXPOSED, lambda ranking: ranking.values("total of exposed")),
     ),
     measures=(*OPERATIONS.measures, "exposed"),
 )
@@ -35,11 +35,7 @@ _SPLIT = replace(
 _Part: TypeAlias = tuple[list[Tally], int]
 
 
-@command(
-    *OPERATIONS.fields,
-    more=(*map(split_field, _SPLITS), _EXPOSED),
-    keys=OPERATIONS.identity,
-)
+@command(*OPERATIONS.fields, more=(*map(split_field, _SPLITS), _EXPOSED), keys=OPERATIONS.identity)
 def memory(
     *,
     by: Annotated[
@@ -87,7 +83,7 @@ def _exposed(report: SystemReport, scope: Scope, splits: Sequence[str]) -> Tally
     operations = events(
         report, scope, "name", name="memory_operations", splits=(*splits, "process", "device")
     )
-    exposed: list[dict[Key, tuple[int]]] = []
+    found: list[tuple[Key, int]] = []
     for pid, device in places_of(operations):
         kernels = union_of(spans_of(frame.at(pid=pid, device=device)) for frame in everything)
         on_device = operations.take(operations.rows_at(pid=pid, device=device))
@@ -95,7 +91,6 @@ def _exposed(report: SystemReport, scope: Scope, splits: Sequence[str]) -> Tally
         for code, key in enumerate(groups.keys):
             rows = groups.codes == code
             ran = union(on_device.ints("start_ns")[rows], on_device.ints("end_ns")[rows])
-            exposed.append({key: (difference(ran, kernels).total,)})
-    totals = summed(exposed)
-    values = np.asarray([total for (total,) in totals.values()], dtype=np.int64)
-    return tally(np.arange(len(totals), dtype=np.int32), values, tuple(totals))
+            found.append((key, (ran - kernels).total))
+    totals = np.asarray([total for _, total in found], dtype=np.int64)
+    return tally(np.arange(len(found), dtype=np.int32), totals, [key for key, _ in found])

@@ -9,7 +9,7 @@ from nsightpy.analysis.launches import GRAPH_LAUNCH, NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.membership import NO_THREAD, waiting_threads
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.operators.device_time import OPERATOR_COLUMNS
+from nsightpy.analysis.operators.device_time import FUNCTION_COLUMNS, OPERATOR_COLUMNS
 from nsightpy.analysis.operators.source_lines import python_lines, range_lines
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.capture_advice import Recording
@@ -29,12 +29,11 @@ LINES = Recording(
 _CALLS = (*CALL_COLUMNS, "name", "event_class")
 _KERNELS = ("start_ns", "end_ns", "pid", "correlation_id", "name")
 _OPERATORS = (*OPERATOR_COLUMNS, "sequence", "direction")
-_FUNCTIONS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
 def source_of_lines(report: SystemReport) -> str:
     """Where the lines of a report come from, one of SOURCES; empty where there are none."""
-    if report.frame("python_functions", _FUNCTIONS).rows:
+    if report.frame("python_functions", FUNCTION_COLUMNS).rows:
         return "python"
     return "ranges" if report.frame("nvtx_ranges", RANGE_COLUMNS).rows else ""
 
@@ -73,7 +72,7 @@ def launching_lines(report: SystemReport, kernels: Frame) -> Labels:
 
 def _lines(report: SystemReport, calls: Frame) -> Labels:
     if source_of_lines(report) == "python":
-        functions = report.frame("python_functions", _FUNCTIONS)
+        functions = report.frame("python_functions", FUNCTION_COLUMNS)
         return python_lines(functions, report.frame("operators", _OPERATORS), calls)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = ranges.take(~ranges.labels("domain").where(LIBRARY_DOMAINS.__contains__))

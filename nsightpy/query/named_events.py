@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.intervals import difference, spans_of, union_of
+from nsightpy.analysis.intervals import spans_of, union_of
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.membership import alike, named
 from nsightpy.analysis.nvtx.projection import (
@@ -113,7 +113,7 @@ def _idle(report: SystemReport, scope: Scope, _: str | None) -> Frame:
     work, found = read_work(report, scope), []
     for row in rank_budgets(report, scope, work):
         ran = union_of(spans_of(frame.at(pid=row.pid, device=row.device)) for frame in work)
-        idle = difference(row.budget.window, ran)
+        idle = row.budget.window - ran
         names = Labels.constant(IDLE, len(idle))
         found.append((idle.starts, idle.ends, row.pid, row.device, names))
     return _events(found)

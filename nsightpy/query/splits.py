@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -36,14 +36,6 @@ def in_processes(splits: tuple[str, ...]) -> tuple[str, ...]:
     return ("process", *splits)
 
 
-def distinct_parts(reports: Collection[str]) -> int:
-    """How many of the last parts of their paths tell reports apart; 0 where there is one."""
-    if len(reports) < 2:
-        return 0
-    bare = {Path(report).with_suffix("").parts for report in reports}
-    return next(n for n in count(1) if len({parts[-n:] for parts in bare}) == len(bare))
-
-
 def split_field(split: str) -> Field:
     """The column under which a split's values are printed."""
     return Field(split, "text" if split in _TEXTS else "id", own=split == "category")
@@ -65,7 +57,12 @@ class Shown:
     def of(cls, splits: tuple[str, ...], reports: Collection[str]) -> Shown:
         """The keys that the splits of these reports (paths) have."""
         divided = in_processes(splits)
-        return cls(divided, divided if len(reports) > 1 else splits, distinct_parts(reports))
+        if len(reports) < 2:
+            return cls(divided, splits, 0)
+        bare = {Path(report).with_suffix("").parts for report in reports}
+        # as many of the last parts of their paths as tell reports apart
+        parts = next(n for n in count(1) if len({each[-n:] for each in bare}) == len(bare))
+        return cls(divided, divided, parts)
 
     @property
     def fields(self) -> list[Field]:
@@ -89,10 +86,9 @@ class Shown:
 
     def merged(self, tallies: Iterable[tuple[SystemReport, Tally]]) -> Tally:
         """One tally of those of several reports."""
-        return merge([self._tally(tally, report) for report, tally in tallies])
-
-    def _tally(self, tally: Tally, report: SystemReport) -> Tally:
-        keys = tuple(self.key(key, report) for key in tally.keys)
-        if keys == tally.keys:
-            return tally
-        return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])
+        return merge(
+            [
+                replace(tally, keys=tuple(self.key(key, report) for key in tally.keys))
+                for report, tally in tallies
+            ]
+        )

@@ -32,8 +32,10 @@ COMPARE_FIELDS = (
     Field("p_value", "ratio", 4),
     Field("matched_by", "text", own=True),
 )
-
-
+# What a row of it has no column for.
+_DETAILS = (
+    *("before_count", "after_count", "delta_from_count_ns", "delta_from_duration_ns", "change"),
+)
 # How far one launch that ncu measured lies from the median of its kernel and grid: 12 % at most in
 # captures of ncu that repeat launches (24 of a stencil on six V100, GEMM on A10G and A100).
 LAUNCH_SPREAD = 0.15
@@ -232,15 +234,11 @@ def _details(quantity: ComparedQuantity) -> dict[str, Any]:
         "section": quantity.section,
         "before_runs_ns": quantity.before_runs,
         "after_runs_ns": quantity.after_runs,
-        "before_count": quantity.before_count,
-        "after_count": quantity.after_count,
-        "delta_from_count_ns": quantity.delta_from_count_ns,
-        "delta_from_duration_ns": quantity.delta_from_duration_ns,
-        "change": quantity.change,
+        **{name: getattr(quantity, name) for name in _DETAILS},
         "before_names": [quantity.before_name] if has_name and quantity.verdict != NEW else [],
         "after_names": [quantity.name] if has_name and quantity.verdict != GONE else [],
         "figures": [
-            {"name": name, "before": before, "after": after}
-            for name, before, after in quantity.figures
+            dict(zip(("name", "before", "after"), figure, strict=True))
+            for figure in quantity.figures
         ],
     }

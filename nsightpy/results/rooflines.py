@@ -209,10 +209,14 @@ class RooflineVariant:
         return self.launches[0]
 
     @property
+    def times(self) -> list[int]:
+        """The durations that are known, in ns."""
+        return [launch.duration_ns for launch in self.launches if launch.duration_ns is not None]
+
+    @property
     def total_ns(self) -> int | None:
         """Time of all launches; None where no duration is known."""
-        times = [launch.duration_ns for launch in self.launches if launch.duration_ns is not None]
-        return sum(times) if times else None
+        return sum(self.times) if self.times else None
 
     @property
     def typical(self) -> RooflineLaunch:

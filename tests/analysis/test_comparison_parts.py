@@ -8,13 +8,12 @@ from hypothesis.extra import numpy as arrays
 
 from nsightpy.analysis.comparison.compare import split_change
 from nsightpy.analysis.comparison.device_units import (
-    owners,
     some_units,
     unit_times,
     unit_works,
 )
 from nsightpy.analysis.comparison.sides import reconciled
-from nsightpy.analysis.intervals import Spans, complement, union, union_of
+from nsightpy.analysis.intervals import Spans, complement, owners, union, union_of
 from nsightpy.analysis.time_budget import Activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, IdleIntervals
 from nsightpy.frames import Labels

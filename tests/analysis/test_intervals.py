@@ -12,8 +12,6 @@ from nsightpy.analysis.intervals import (
     clip,
     complement,
     concurrency,
-    difference,
-    intersection,
     measure_before,
     measure_inside,
     overlap_total,
@@ -62,8 +60,8 @@ def test_set_operations_are_those_of_point_sets(a: Pairs, b: Pairs, offset: int)
     inside, outside = points(a), points(b)
     assert left == normal_form(inside, offset)
     assert left | right == normal_form(inside | outside, offset)
-    assert intersection(left, right) == normal_form(inside & outside, offset)
-    assert difference(left, right) == normal_form(inside - outside, offset)
+    assert left & right == normal_form(inside & outside, offset)
+    assert left - right == normal_form(inside - outside, offset)
     assert left.total == len(inside)
     assert overlap_total(left, right) == len(inside & outside)
 
@@ -105,12 +103,12 @@ def test_measure_inside(intervals: Pairs, others: Pairs, offset: int) -> None:
 @properties
 @given(pairs, st.sampled_from(OFFSETS[:-1]))
 def test_concurrency_counts_open_intervals(intervals: Pairs, offset: int) -> None:
-    found = concurrency(*columns(intervals, offset))
+    times, counts = concurrency(*columns(intervals, offset))
     depth = Counter(point for start, end in intervals for point in range(start, end))
-    assert found.peak == max(depth.values(), default=0)
+    assert counts.max(initial=0) == max(depth.values(), default=0)
     # the step function itself: strictly later times, and the count from each until the next
-    assert (np.diff(found.times) > 0).all()
-    for time, count in zip(found.times.tolist(), found.counts.tolist(), strict=True):
+    assert (np.diff(times) > 0).all()
+    for time, count in zip(times.tolist(), counts.tolist(), strict=True):
         assert count == depth[time - offset]
 
 

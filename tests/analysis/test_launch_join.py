@@ -1,6 +1,5 @@
 """Kernels joined to the calls that launched them, by process and correlation id."""
 
-import statistics
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
+    launch_phases,
     launch_rows,
-    launch_statistics,
     matched,
 )
 from nsightpy.frames import Frame, Labels
@@ -73,7 +72,8 @@ def timed(rows: list[tuple[int, int, int, int]], **names: list[str]) -> Frame:
     """Rows of pid, correlation id, start, end, and label columns."""
     made = columns(rows, "pid", "correlation_id", "start_ns", "end_ns")
     labels = {name: Labels.of(values) for name, values in names.items()}
-    return Frame({**made, **labels, "event_class": ints([0] * len(rows))})
+    none = ints([0] * len(rows))
+    return Frame({**made, **labels, "event_class": none, "tid": none})
 
 
 launches = st.lists(
@@ -90,35 +90,21 @@ launches = st.lists(
 
 @settings(max_examples=80, deadline=None)
 @given(launches)
-def test_phases_per_group_are_those_of_the_definitions(
-    rows: list[tuple[int, int, int, int, str]],
-) -> None:
+def test_phases_are_those_of_the_definitions(rows: list[tuple[int, int, int, int, str]]) -> None:
     """Calls of process 1 only; call i runs from 10 i for 2 i ns."""
     calls = timed([(1, i, 10 * i, 12 * i) for i in (1, 2, 3)], name=["a", "b", "a"])
     kernels = timed(
         [(pid, number, start, start + length) for pid, number, start, length, _ in rows],
         label=[label for *_, label in rows],
     )
-    groups: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
+    expected = []
     for pid, number, start, length, label in rows:
         if pid == 1 and number <= 3:
             began, returned = 10 * number, 12 * number
-            phases = (
-                returned - began,
-                start - returned,
-                length,
-                max(returned, start + length) - began,
-            )
-            groups.setdefault((label, "_aba"[number]), []).append(phases)
-    found = launch_statistics(kernels, calls, ("label",))
-    assert {(str(one.key[0]), one.api) for one in found} == set(groups)
-    for one in found:
-        api, queue, length, total = zip(*groups[str(one.key[0]), one.api], strict=True)
-        waits = [wait for wait in queue if wait > 0]
-        assert (one.count, one.queued_count) == (len(api), len(waits))
-        assert one.api_med_ns == statistics.median(api)
-        assert one.kernel_med_ns == statistics.median(length)
-        assert one.total_med_ns == statistics.median(total)
-        assert one.kernel_total_ns == sum(length)
-        assert one.queue_med_ns == (statistics.median(waits) if waits else None)
-        assert one.queue_max_ns == max(waits, default=None)
+            queue, end = start - returned, max(returned, start + length)
+            phases = (returned - began, queue, queue if queue > 0 else -1, end - began)
+            expected.append((began, label, "_aba"[number], *phases))
+    wanted = ("call_start_ns", "label", "function", "api", "queue", "queued", "total")
+    found = list(launch_phases(kernels, calls).tuples(*wanted))
+    assert [row[0] for row in found] == sorted(row[0] for row in found)
+    assert sorted(found) == sorted(expected)

@@ -12,7 +12,7 @@ import pytest
 from simulator import PRESETS, Export
 
 import nsightpy
-from nsightpy.analysis.intervals import Spans, difference, spans_of, union
+from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.results import Table, Value, number
 from tests.support.reports import ROOT, ask
@@ -70,7 +70,7 @@ def exposed(path: Path) -> Spans:
     kernels = report.frame("kernels")
     communicates = kernels.labels("name").where(lambda name: name.startswith("nccl"))
     others = spans_of(kernels.take(~communicates)) | spans_of(report.frame("memory_operations"))
-    return difference(spans_of(kernels.take(communicates)), others)
+    return spans_of(kernels.take(communicates)) - others
 
 
 def waits(truth: dict[str, Any], rank: int) -> Spans:

@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 from simulator import PRESETS, Export
 
 import nsightpy
-from nsightpy.analysis.binned import covered, edges_of, mean_rates, sample_means
-from nsightpy.analysis.intervals import union
+from nsightpy.analysis.binned import edges_of, mean_rates, sample_means
+from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.commands.breakdown.over_time import by_device
 from nsightpy.render.plots.breakdown_plot import utilization_figure
 from tests.support.reports import ask
@@ -30,7 +30,7 @@ def test_what_lies_in_each_stretch_is_counted_once_and_whole(
     ends = starts + np.asarray([length for _, length in intervals], dtype=np.int64)
     edges = edges_of(low, low + length, bins)
     assert (edges[0], edges[-1], len(edges)) == (low, low + length, min(bins, length) + 1)
-    found = covered(union(starts, ends), edges)
+    found = np.diff(measure_before(union(starts, ends), edges))
     for place, (first, last) in enumerate(pairwise(edges.tolist())):
         moments = np.arange(first, last)
         inside = (starts[:, None] <= moments) & (moments < ends[:, None])

@@ -239,15 +239,15 @@ def test_the_place_is_the_first_frame_of_the_users_code_else_outside_torch(
     files: list[str], by: str, expected: str
 ) -> None:
     frames = stack_frames(files, ["f"] * len(files), 7, [0] * len(files))
-    assert places(frames, by).names == (expected,)
+    assert places(frames, by).values == (expected,)
 
 
 def test_stacks_of_cpp_name_what_asked_the_allocator_and_files_are_told_apart() -> None:
     names = ["torch::unwind::unwind()", "c10::cuda::malloc()", "at::native::add(at::Tensor)"]
     cpp = stack_frames(["??", "", "??"], names, 0, [0, 0, 0])
-    assert places(cpp).names == ("at::native::add(at::Tensor)",)
+    assert places(cpp).values == ("at::native::add(at::Tensor)",)
     files = ["/a/x/model.py", "/b/x/model.py", "/b/y/model.py"]
-    found = places(stack_frames(files, ["f"] * 3, 0, [0, 1, 2]), "file").names
+    found = places(stack_frames(files, ["f"] * 3, 0, [0, 1, 2]), "file").values
     assert set(found) == {"a/x/model.py", "b/x/model.py", "y/model.py"}
 
 

@@ -142,18 +142,15 @@ def _judged(
     quantity: ComparedQuantity, before: Sample, after: Sample, limits: Limits
 ) -> ComparedQuantity:
     """The same with its interval, which holds what is said of it, and the verdict on that."""
-    interval = change_interval(before, after)
-    first, change = quantity.before_ns or 0, quantity.delta_ns
+    interval, ratio = change_interval(before, after), quantity.ratio
+    first, low, high, needed = quantity.before_ns or 0, None, None, None
     verdict = verdict_of(first, interval, limits, quantity.p_value)
-    quantity = replace(quantity, verdict=verdict, ratio_low=None, ratio_high=None, runs_needed=None)
-    ratio = quantity.ratio
-    if ratio is not None and interval and interval.low is not None and interval.high is not None:
-        low, high = min(interval.low, ratio), max(interval.high, ratio)
-        quantity = replace(quantity, ratio_low=low, ratio_high=high)
-    if verdict != CANNOT_TELL:
-        return quantity
-    fewest = min(len(before.runs), len(after.runs))
-    return replace(quantity, runs_needed=runs_needed(first, change, interval, fewest, limits))
+    if ratio is not None and interval is not None and interval.ratios is not None:
+        low, high = min(interval.ratios[0], ratio), max(interval.ratios[1], ratio)
+    if verdict == CANNOT_TELL:
+        fewest = min(len(before.runs), len(after.runs))
+        needed = runs_needed(first, quantity.delta_ns, interval, fewest, limits)
+    return replace(quantity, verdict=verdict, ratio_low=low, ratio_high=high, runs_needed=needed)
 
 
 def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:

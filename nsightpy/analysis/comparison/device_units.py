@@ -68,15 +68,6 @@ def some_units(count: int) -> Ints:
     return np.unique(np.linspace(0, count - 1, min(count, MOST_SAMPLES)).round().astype(np.int64))
 
 
-def owners(start: Ints, end: Ints, times: Ints) -> Ints:
-    """The unit [start, end) in which each moment lies; -1 for none. Units ascend."""
-    if not len(start):
-        return np.full(len(times), -1, dtype=np.int64)
-    unit = np.searchsorted(start, times, side="right") - 1
-    owner: Ints = np.where((unit >= 0) & (times < end[np.maximum(unit, 0)]), unit, -1)
-    return owner
-
-
 def unit_works(names: Labels, owner: Ints, lengths: Ints, units: int) -> UnitWorks:
     """Launches and times of names, each row in the unit `owner` (-1: none), `lengths` in ns."""
     inside = owner >= 0

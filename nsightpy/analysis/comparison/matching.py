@@ -11,7 +11,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from nsightpy.analysis.comparison.thresholds import SAME_LAUNCHES
 from nsightpy.names import function_name
@@ -85,13 +84,11 @@ def _surroundings(
     return {name: frozenset(edges) for name, edges in around.items()}
 
 
-@lru_cache(maxsize=4096)
 def without_numbers(name: str) -> str:
     """The name with every number replaced: tiles, versions, counters of compilers."""
     return _NUMBER.sub("#", name)
 
 
-@lru_cache(maxsize=4096)
 def program_of(name: str) -> str:
     """The function of a name and what its arguments compute: functors, but no types and numbers."""
     words = {word.strip("_") for word in _WORD.findall(without_numbers(name))}

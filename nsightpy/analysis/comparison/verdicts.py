@@ -51,8 +51,7 @@ class Interval:
 
     least_ns: float
     most_ns: float
-    low: float | None = None
-    high: float | None = None
+    ratios: tuple[float, float] | None = None
 
 
 def covers_runs(before: int, after: int) -> bool:
@@ -80,10 +79,12 @@ def change_interval(before: Sample, after: Sample) -> Interval | None:
 
 
 def _interval(below: Floats, above: Floats, tails: tuple[float, float]) -> Interval:
+    ratios = None
+    if (below > 0).all():
+        low, high = np.quantile(above / below, tails).tolist()
+        ratios = low, high
     least, most = np.quantile(above - below, tails).tolist()
-    if not (below > 0).all():
-        return Interval(least, most)
-    return Interval(least, most, *np.quantile(above / below, tails).tolist())
+    return Interval(least, most, ratios)
 
 
 def _drawn_medians(sample: Sample, whole: bool, random: np.random.Generator) -> Floats:

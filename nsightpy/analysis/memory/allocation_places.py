@@ -7,7 +7,6 @@ frames before it are the allocator, torch's own modules and libraries, which all
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,20 +34,8 @@ _MACHINERY = re.compile(
 USER, LIBRARY, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(6)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationPlaces:
-    """The place of each stack: `codes[stack]` is an index of `names`."""
-
-    codes: Ints
-    names: tuple[str, ...]
-
-    def of(self, stacks: Ints) -> Ints:
-        """The place of each stack number; -1 stays -1."""
-        return np.append(self.codes, -1)[stacks]
-
-
-def places(frames: Frame, by: str = "place") -> AllocationPlaces:
-    """The places of all stacks (columns stack, function, file, line; stacks count from 0).
+def places(frames: Frame, by: str = "place") -> Labels:
+    """The place of each stack (columns stack, function, file, line; stacks count from 0).
 
     by: "place" is file:line function, "function" file function, "file" the file, "stack" every
     Python frame outside torch from the innermost out.
@@ -71,7 +58,7 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
         np.stack(wanted).astype(np.int64), axis=1, return_index=True, return_inverse=True
     )
     names = [_name(frames, files, int(first[row]), by) for row in rows.tolist()]
-    return _merged(codes.reshape(-1).astype(np.int64), names)
+    return Labels.of(names).take(codes.reshape(-1))
 
 
 def kind_of_file(file: str) -> int:
@@ -84,7 +71,7 @@ def kind_of_file(file: str) -> int:
     return _GENERATED_CODE if _GENERATED.match(plain) else _CPP
 
 
-def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> AllocationPlaces:
+def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> Labels:
     """The frames of a stack that are as good as its best one, innermost first; libraries' too."""
     stack = frames.ints("stack")
     level = np.maximum(kind, LIBRARY)
@@ -93,14 +80,7 @@ def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> A
     joined: dict[int, list[str]] = {}
     for number, text in zip(stack[kept].tolist(), texts, strict=True):
         joined.setdefault(number, []).append(text)
-    names = [" < ".join(joined[number]) for number in range(len(first))]
-    return _merged(np.arange(len(first), dtype=np.int64), names)
-
-
-def _merged(codes: Ints, names: list[str]) -> AllocationPlaces:
-    """Places of equal names become one."""
-    labels = Labels.of(names)
-    return AllocationPlaces(labels.codes.astype(np.int64)[codes], labels.values)
+    return Labels.of(" < ".join(joined[number]) for number in range(len(first)))
 
 
 def _name(frames: Frame, files: list[str], row: int, by: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.memory.recorded import Recorded
+from nsightpy.analysis.memory.allocations import Allocations
 from nsightpy.frames import Frame, Ints
 from nsightpy.results.series import MemoryGrowth, MemorySeries
 
@@ -16,7 +15,7 @@ STRETCHES, PLACES = 1200, 8
 
 
 def over_time(
-    recorded: Recorded,
+    recorded: Allocations,
     codes: Ints,
     names: Sequence[str],
     within: tuple[int, int],
@@ -31,8 +30,8 @@ def over_time(
     """
     live = recorded.live
     states = _highest(live, *within)
-    clock = bool(recorded.events) and bool((recorded.times >= 0).all())
-    order = np.arange(recorded.events + 1, dtype=np.int64)
+    clock = bool(recorded.moments) and bool((recorded.times >= 0).all())
+    order = np.arange(recorded.moments + 1, dtype=np.int64)
     times = np.append(recorded.times[:1], recorded.times) if clock else order
     by_place = _by_place(recorded, states, codes, len(names))
     most = by_place.max(axis=1, initial=0)
@@ -68,7 +67,7 @@ def _highest(live: Ints, first: int, last: int) -> Ints:
     )
 
 
-def _by_place(recorded: Recorded, states: Ints, rows: Ints, count: int) -> Ints:
+def _by_place(recorded: Allocations, states: Ints, rows: Ints, count: int) -> Ints:
     """Live bytes of each place at each of the states: what came minus what went, summed up."""
     width = len(states) + 1
     change = np.zeros(count * width, dtype=np.int64)
@@ -83,17 +82,8 @@ _PROFILER_STEP = re.compile(r"ProfilerStep#?\*?\d*")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotIterations:
-    """Stretches of time, `start[i]` to `end[i]` in ns, and what they were known by."""
-
-    source: str
-    start: Ints
-    end: Ints
-
-
-def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
-    """The iterations that a snapshot has (schema snapshot_ranges).
+def snapshot_iterations(ranges: Frame) -> tuple[str, Ints, Ints]:
+    """What the iterations of a snapshot (schema snapshot_ranges) are known by; their starts, ends.
 
     The profiler's steps, else the time from one optimizer step's end to the next one's end: the
     first of them has no beginning, and is left out.
@@ -104,25 +94,24 @@ def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
     rows = np.flatnonzero(names.where(_PROFILER_STEP.fullmatch) & closed)
     if len(rows):
         rows = rows[np.argsort(start[rows], kind="stable")]
-        return SnapshotIterations("ProfilerStep", start[rows], end[rows])
+        return "ProfilerStep", start[rows], end[rows]
     for name in names.values:
         if _OPTIMIZER_STEP.match(name):
             ends = np.sort(end[names.equals([name]) & closed])
-            return SnapshotIterations(name.replace("#", " of ", 1), ends[:-1], ends[1:])
-    empty = np.empty(0, dtype=np.int64)
-    return SnapshotIterations("", empty, empty)
+            return name.replace("#", " of ", 1), ends[:-1], ends[1:]
+    return "", start[:0], end[:0]
 
 
 def left_behind(
-    recorded: Recorded, spans: SnapshotIterations, codes: Ints, names: Sequence[str]
+    recorded: Allocations, starts: Ints, ends: Ints, codes: Ints, names: Sequence[str]
 ) -> list[MemoryGrowth]:
     """What every iteration leaves, of those that the events cover from their start.
 
     codes: the place of each allocation in `names`.
     """
     growth = []
-    for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
-        if not recorded.events or start < recorded.times[0]:
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if not recorded.moments or start < recorded.times[0]:
             continue
         first, last = recorded.states(start, end)
         live = recorded.live[first : last + 1]

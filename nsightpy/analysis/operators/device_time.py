@@ -34,6 +34,7 @@ NONE = -1
 OPERATOR_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "depth", "parent")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
 WORK_COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id")
+FUNCTION_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.roofline.readings import Rate, Readings, readings
@@ -71,11 +71,10 @@ def launch_rooflines(
 ) -> list[RooflineLaunch]:
     """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
     titles, gains = stored_titles(rules), estimates(rules)
-    rooflines = (
-        _launch(launches, row, each, titles, clock)
-        for row, each in enumerate(readings(launches, metrics))
-    )
-    return [replace(launch, rules=gains.get(launch.launch, ())) for launch in rooflines]
+    return [
+        _launch(launches, row, each, clock, titles.get(number), gains.get(number, ()))
+        for row, (number, each) in enumerate(readings(launches, metrics))
+    ]
 
 
 def stored_titles(rules: Frame) -> dict[int, str]:
@@ -114,21 +113,23 @@ def points(works: Sequence[Rate], levels: Sequence[Rate]) -> tuple[Point, ...]:
 
 
 def _launch(
-    launches: Frame, row: int, r: Readings, titles: Mapping[int, str], clock: str | float
+    launches: Frame,
+    row: int,
+    r: Readings,
+    clock: str | float,
+    title: str | None,
+    gains: tuple[RuleEstimate, ...],
 ) -> RooflineLaunch:
-    number = int(launches.ints("launch")[row])
-    title = titles.get(number)
     machine, factor = _machine(launches, row, r, clock)
     works = [*scalar_work(r, factor), *tensor_work(r, factor)]
     levels = traffic(r, factor)
     measured = speed_of_light(r)
     speed = measured if measured.classification else replace(measured, classification=title)
     active = max((n for name, n in r.numbers.items() if ACTIVE.fullmatch(name)), default=None)
-    has_tensor = any(work.of not in SCALAR for work in works)
-    uncounted = bool(active) and not has_tensor
+    uncounted = bool(active) and all(work.of in SCALAR for work in works)
     device = int(launches.ints("device")[row])
     return RooflineLaunch(
-        launch=number,
+        launch=int(launches.ints("launch")[row]),
         name=launches.labels("name")[row],
         base_name=launches.labels("base_name")[row],
         mangled_name=launches.labels("mangled_name")[row],
@@ -142,6 +143,7 @@ def _launch(
         missing=_missing(r, works, levels, uncounted, speed.classification is None),
         remarks=_remarks(works, levels, title, measured.classification),
         tensor_pct=active if uncounted else None,
+        rules=gains,
     )
 
 
@@ -179,10 +181,7 @@ def _missing(
 
 
 def _remarks(
-    works: Sequence[Rate],
-    levels: Sequence[Rate],
-    title: str | None,
-    classification: str | None,
+    works: Sequence[Rate], levels: Sequence[Rate], title: str | None, classification: str | None
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
     remarks = [work.remark for work in works if work.remark]

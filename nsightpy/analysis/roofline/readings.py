@@ -90,8 +90,8 @@ class Readings:
         return f"l1tex__lsu_writeback_active_mem_{suffix}"
 
 
-def readings(launches: Frame, metrics: Frame) -> Iterator[Readings]:
-    """The readings of each launch, in the order of the launches."""
+def readings(launches: Frame, metrics: Frame) -> Iterator[tuple[int, Readings]]:
+    """The number and the readings of each launch, in the order of the launches."""
     numbers: dict[int, dict[str, float]] = {}
     texts: dict[int, dict[str, str]] = {}
     for launch, name, value, text in metrics.tuples("launch", "metric", "value", "text"):
@@ -101,9 +101,6 @@ def readings(launches: Frame, metrics: Frame) -> Iterator[Readings]:
             numbers.setdefault(launch, {})[name] = value
     about = ("launch", "duration_ns", "compute_major", "compute_minor")
     for launch, duration, *capability in launches.tuples(*about):
-        yield Readings(
-            numbers.get(launch, {}),
-            texts.get(launch, {}),
-            duration if duration > 0 else None,
-            (capability[0], capability[1]),
-        )
+        known = duration if duration > 0 else None
+        measured = numbers.get(launch, {}), texts.get(launch, {})
+        yield launch, Readings(*measured, known, (capability[0], capability[1]))

@@ -59,14 +59,14 @@ def speed_of_light(readings: Readings) -> SpeedOfLight:
     waves = readings.get("launch__waves_per_multiprocessor")
     # what keeps more blocks from an SM: the smallest of the limits, all of them on ties
     limits = [(readings.get(f"launch__occupancy_limit_{n}"), word) for n, word in _LIMITS.items()]
-    least = min((limit for limit, _ in limits if limit is not None), default=None)
+    least = min((limit for limit, _ in limits if limit is not None), default=-1.0)
     return SpeedOfLight(
         compute_pct=compute,
         memory_pct=memory,
         waves=waves,
         theoretical_occupancy_pct=readings.get("sm__maximum_warps_per_active_cycle_pct"),
         achieved_occupancy_pct=readings.get("sm__warps_active.avg.pct_of_peak_sustained_active"),
-        limiters=tuple(word for limit, word in limits if limit is not None and limit == least),
+        limiters=tuple(word for limit, word in limits if limit == least),
         stalls=_stalls(readings),
         latency_cycles=readings.get("smsp__average_warp_latency_per_inst_issued.ratio"),
         busiest=_busiest(readings),

@@ -49,7 +49,7 @@ _LESS_TRAFFIC = "Try moving less data, and in whole sectors."
 def verdict(variant: RooflineVariant) -> str:
     """One to three sentences about the launch of median duration, and how far the others are."""
     launch = variant.typical
-    times = [each.duration_ns for each in variant.launches if each.duration_ns]
+    times = list(filter(None, variant.times))
     spread = ""
     if times and max(times) >= SPREAD * min(times):
         low, high = format_time(min(times)), format_time(max(times))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
-from nsightpy.analysis.selection.thresholds import COVERAGE
+from nsightpy.analysis.selection.thresholds import COVERAGE, MOST_CHOSEN
 
 # Passes over a kernel per set, as seen on GPUs from Volta to Hopper; newer chips and tools differ.
 PASSES = {"basic": 9, "default": 9, "detailed": 25, "roofline": 30, "full": 45}
@@ -29,7 +29,7 @@ class KernelChoice:
     sample: Sample
     instances: int
     total_ns: int
-    from_graph: bool = False
+    from_graph: bool
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Selection:
     `not_wanted`: variants that the coverage asks for, beyond what people run.
     """
 
-    choices: tuple[KernelChoice, ...]
+    choices: Sequence[KernelChoice]
     whole_ns: int
     variants: int
-    unreachable: tuple[Variant, ...] = ()
+    unreachable: Sequence[Variant] = ()
     not_wanted: int = 0
 
     def share(self, part_ns: int) -> float:
@@ -53,43 +53,39 @@ class Selection:
 
 
 def choose_kernels(
-    offered: Iterable[Portion],
-    *,
-    coverage: float = COVERAGE,
-    top: int | None = None,
-    most: int | None = None,
+    offered: Iterable[Portion], *, coverage: float | None = None, top: int | None = None
 ) -> Selection:
     """The fewest variants that cover that share of the time, or the top N.
 
-    `most` bounds what the coverage asks for; what took no time is never chosen. Every variant is
-    profiled in one process: as few processes as possible, those with the most chosen time first,
-    lower ranks before higher ones.
+    By default the usual share, in no more runs than people start. What took no time is never
+    chosen. Every variant is profiled in one process: as few processes as possible, those with the
+    most chosen time first, lower ranks before higher ones.
     """
     parts: dict[Variant, list[Portion]] = defaultdict(list)
     for portion in offered:
         parts[portion.variant].append(portion)
     totals = {variant: sum(p.total_ns for p in held) for variant, held in parts.items()}
     ranked = sorted(parts, key=lambda variant: (-totals[variant], variant.order))
-    whole, positive = sum(totals.values()), sum(total > 0 for total in totals.values())
-    covered = [0, *accumulate(totals[variant] for variant in ranked[:positive])]
-    enough = min(bisect_left(covered, coverage * whole) if top is None else top, positive)
-    kept = enough if most is None else min(enough, most)
-    wanted = ranked[:kept]
+    taking_time = [variant for variant in ranked if totals[variant] > 0]
+    needed = taking_time[:top]
+    if top is None:
+        covered = [0, *accumulate(totals[variant] for variant in taking_time)]
+        needed = needed[: bisect_left(covered, (coverage or COVERAGE) * covered[-1])]
+    wanted = needed[:MOST_CHOSEN] if top is None and coverage is None else needed
     homes = _homes({v: [p for p in parts[v] if p.sample] for v in wanted}, totals)
-    choices = tuple(
-        KernelChoice(
-            variant,
-            home,
-            home.sample,
-            sum(portion.instances for portion in parts[variant]),
-            totals[variant],
-            any(portion.from_graph for portion in parts[variant]),
+    choices, lost = [], []
+    for variant in wanted:
+        home, held = homes.get(variant), parts[variant]
+        if home is None or home.sample is None:
+            lost.append(variant)
+            continue
+        instances = sum(portion.instances for portion in held)
+        in_graph = any(portion.from_graph for portion in held)
+        choices.append(
+            KernelChoice(variant, home, home.sample, instances, totals[variant], in_graph)
         )
-        for variant in wanted
-        if (home := homes.get(variant)) is not None and home.sample is not None
-    )
-    lost = tuple(variant for variant in wanted if variant not in homes)
-    return Selection(choices, whole, len(ranked), lost, enough - kept)
+    whole = sum(totals.values())
+    return Selection(choices, whole, len(ranked), lost, len(needed) - len(wanted))
 
 
 def _homes(

@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.intervals import Spans, difference, union, union_of
+from nsightpy.analysis.intervals import Spans, union, union_of
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import VARIANT, Extent, Variant, shaped, variant_of
 from nsightpy.analysis.selection.thresholds import APART, CLOCKS_APART, UNEXPLAINED
@@ -78,7 +78,7 @@ def step_parts(
         taken: list[Spans] = []
         for _, _, number in far:
             if number in spans:
-                apart = difference(spans[number], union_of(taken))
+                apart = spans[number] - union_of(taken)
                 disjoint[variants[number]] = disjoint.get(variants[number], 0) + apart.total
                 taken.append(spans[number])
     return StepParts(times, covered, disjoint, step)

@@ -12,7 +12,6 @@ from nsightpy.analysis.intervals import (
     Spans,
     clip,
     complement,
-    difference,
     measure_before,
     union,
     union_of,
@@ -112,7 +111,7 @@ def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
     sets = {category: _spans(lanes, category, grid) for category in _DEVICE}
     busy = union_of(sets.values())
     work = union_of((sets[COMPUTE], sets[GRAPH]))
-    exposed = difference(sets[COMMUNICATION], union_of((work, sets[COPY])))
+    exposed = sets[COMMUNICATION] - union_of((work, sets[COPY]))
     ranges: list[Band] = []
     left_out = 0
     if stacked:
@@ -142,7 +141,7 @@ def _stacked_bands(
     lanes: list[Lane], grid: _Grid, work: Spans, exposed: Spans, kernels: Spans
 ) -> list[Band]:
     """Compute, then communication on its own, then copies on their own: together at most 1."""
-    copies = difference(_spans(lanes, COPY, grid), kernels)
+    copies = _spans(lanes, COPY, grid) - kernels
     starts, ends = _times(lanes)
     peak = grid.peak(starts, ends)
     sets = ((COMPUTE, work), (COMMUNICATION, exposed), (COPY, copies))
@@ -172,7 +171,7 @@ def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
     if category == COMMUNICATION:
         names = Labels(names.codes, tuple(map(operation_of, names.values)))
     boxes = _boxes(*_times(wide), names, grid)
-    rest = difference(spans, union(boxes.starts, boxes.ends))
+    rest = spans - union(boxes.starts, boxes.ends)
     return Band(CATEGORIES[category], grid.shares(rest), boxes, len(starts), peak)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis.communication import doubtful_names, is_communication
-from nsightpy.analysis.intervals import NOTHING, Spans, difference
+from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget, activity
@@ -168,7 +168,7 @@ def _exposed(idle: IdleReport, row: RankedBudget, communication: tuple[str, ...]
     kernels, operations, graphs = (f.at(pid=row.pid, device=row.device) for f in idle.work)
     communicates = is_communication(kernels.labels("name"), communication)
     did = activity(kernels, communicates, operations, graphs).inside(row.budget.window)
-    return difference(did.communication, did.compute | did.memory)
+    return did.communication - (did.compute | did.memory)
 
 
 def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:

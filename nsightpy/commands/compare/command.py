@@ -25,14 +25,7 @@ from nsightpy.query import Common, Option, Request, answer
 from nsightpy.query.command import command
 from nsightpy.readers.references import read_baseline
 from nsightpy.results import Table
-from nsightpy.results.comparison import (
-    COMPARE_FIELDS,
-    GONE,
-    NEW,
-    ComparedSide,
-    Comparison,
-    Limits,
-)
+from nsightpy.results.comparison import COMPARE_FIELDS, GONE, NEW, ComparedSide, Comparison, Limits
 from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.results.run_summary import RunSummary
 from nsightpy.units import format_time, parse_time_ns
@@ -118,14 +111,16 @@ def compare(
     if noise:
         return _noise(second.runs, limits)
     if not first.runs:
-        return _one_side(second)
+        notes = tuple(dict.fromkeys(note for run in second.runs for note in run.notes))
+        empty = Comparison("compare", COMPARE_FIELDS, (), inputs=second.names, notes=notes)
+        return replace(empty, after=second, unit=unit_of(second.runs), spread="nothing")
     result = compare_sides(first, second, limits)
     _require_common(result)
     if not baseline:
         same = set.intersection(*({Path(run.name).resolve() for run in side} for side in opened))
         itself = "is on both sides: a run is the same as itself."
-        notes = (f"{path.name} {itself}" for path in sorted(same))
-        result = replace(result, notes=(*notes, *promises(opened[0][0], result), *result.notes))
+        doubled = (f"{path.name} {itself}" for path in sorted(same))
+        result = replace(result, notes=(*doubled, *promises(opened[0][0], result), *result.notes))
     if any(limit is not None for limit in (gate, gate_ns, gate_on)):
         result = gated(result, limits, gate_on, strict)
     return result.cut(top) if top else result
@@ -176,13 +171,6 @@ def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
             raise OutputError(path, "is one of the reports", "give another file.")
     with output_file(path, force=overwrite) as file:
         file.write(baseline_bytes(runs))
-
-
-def _one_side(side: ComparedSide) -> Comparison:
-    """What one side alone gives: its runs, compared with nothing."""
-    notes = tuple(dict.fromkeys(note for run in side.runs for note in run.notes))
-    empty = Comparison("compare", COMPARE_FIELDS, (), inputs=side.names, notes=notes)
-    return replace(empty, after=side, unit=unit_of(side.runs), spread="nothing")
 
 
 def _noise(runs: Sequence[RunSummary], limits: Limits) -> Comparison:

@@ -7,15 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.comparison.device_units import (
-    UnitWorks,
-    mean_works,
-    owners,
-    some_units,
-    unit_works,
-)
+from nsightpy.analysis.comparison.device_units import UnitWorks, mean_works, some_units, unit_works
 from nsightpy.analysis.comparison.sides import reconciled, whole_parts
 from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED
+from nsightpy.analysis.intervals import owners
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.comparison.device_units import UnitWorks, owners, unit_times, unit_works
+from nsightpy.analysis.comparison.device_units import UnitWorks, unit_times, unit_works
 from nsightpy.analysis.comparison.matching import without_numbers
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, owners
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import MOST, REPEATS
 from nsightpy.analysis.launches import NO_TIME

@@ -12,7 +12,7 @@ import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.memory.allocation_places import BY
-from nsightpy.analysis.memory.allocations import NEVER, Holder, holders, usages
+from nsightpy.analysis.memory.allocations import Holder, holders, usages
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, innermost, nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE
@@ -25,17 +25,8 @@ from nsightpy.commands.memory_usage.table import (
     usage_table,
 )
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.query import (
-    Common,
-    Option,
-    Parts,
-    Question,
-    Scope,
-    SystemReport,
-    Top,
-    answer,
-)
+from nsightpy.frames import Frame, Ints, Labels, last_before
+from nsightpy.query import Common, Option, Parts, Question, Scope, SystemReport, Top, answer
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
@@ -58,8 +49,7 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 @command(
     layouts=(FIELDS, DIFFERENCE_FIELDS),
     view=View(
-        once=("peak_bytes", "peak_ns", "left_bytes"),
-        groups=("report", "rank", "device", "memory"),
+        once=("peak_bytes", "peak_ns", "left_bytes"), groups=("report", "rank", "device", "memory")
     ),
     picture="nsightpy.render.plots.memory_plot:memory_figure",
 )
@@ -143,25 +133,28 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
     names = allocators(report, events)
     devices, unknown = [], 0
     for pid, device, memory, rows, used in usages(events):
-        unknown += 0 if used.older() else used.unknown_frees
-        by = Labels.of(names[row] for row in rows[used.rows].tolist())
-        live = np.isin(np.arange(len(used.rows)), used.at_peak)
+        older, peak = used.source < 0, int(np.argmax(used.live))
+        live = [used.alive(state) for state in (peak, used.moments)]
+        by = Labels.of(names[row] for row in rows[used.source[~older]].tolist())
+        at_peak, at_end = (alive[~older] for alive in live)
         codes = by.codes.astype(np.int64)
-        held = holders(codes, by.values, used.bytes, live, used.freed == NEVER)
-        if used.older():
-            at_peak, at_end = used.older(used.peak_ns or 0), used.older(NEVER - 1)
-            held.append(Holder(BEFORE, at_peak, None, None, None, at_end))
+        held = holders(codes, by.values, used.bytes[~older], at_peak, at_end)
+        if used.bytes[older].sum():
+            before, after = (int(used.bytes[older & alive].sum()) for alive in live)
+            held.append(Holder(BEFORE, before, None, None, None, after))
+        else:
+            unknown += used.unknown_frees
         first = max(held, key=lambda holder: holder.at_peak_bytes, default=None)
         series = MemorySeries(
             used.times.tolist(),
-            used.live.tolist(),
+            used.live[1:].tolist(),
             report.rank_of(pid)[0],
             device,
             memory,
             "" if first is None else str(first.name or ""),
-            used.reserved.tolist(),
+            used.reserved[1:].tolist(),
         )
-        figures = (used.peak_bytes, used.peak_ns, used.left_bytes)
+        figures = (int(used.live[peak]), used.time_of(peak), int(used.live[-1]))
         devices.append(DeviceMemory(*figures, held, series))
     return devices, unknown
 
@@ -217,13 +210,9 @@ def _names_around(frame: Frame, moments: Frame) -> list[str]:
 
 def _in_progress(events: Frame, calls: Frame) -> Ints:
     """The last call of the process that began before each event and had not ended."""
-    open_calls = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
-    for pid in np.unique(events.ints("pid")).tolist():
-        of_process = np.flatnonzero(calls.ints("pid") == pid)
-        rows = np.flatnonzero(events.ints("pid") == pid)
-        time = events.ints("start_ns")[rows]
-        at = np.searchsorted(calls.ints("start_ns")[of_process], time, side="right") - 1
-        rows, time, call = rows[at >= 0], time[at >= 0], of_process[at[at >= 0]]
-        fits = calls.ints("end_ns")[call] >= time
-        open_calls[rows[fits]] = call[fits]
-    return open_calls
+    start, pid, time = calls.ints("start_ns"), calls.ints("pid"), events.ints("start_ns")
+    order = np.lexsort((start, pid))
+    begun = last_before((pid[order], start[order]), (events.ints("pid"), time))
+    call = np.append(order, NO_LAUNCH)[begun]
+    ended = np.append(calls.ints("end_ns"), 0)[call] < time
+    return np.where(ended, NO_LAUNCH, call)

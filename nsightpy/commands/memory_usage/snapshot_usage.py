@@ -7,20 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from nsightpy.analysis.memory.allocation_places import AllocationPlaces, places
-from nsightpy.analysis.memory.allocations import holders
+from nsightpy.analysis.memory.allocation_places import places
+from nsightpy.analysis.memory.allocations import BEFORE, Allocations, holders, recorded
 from nsightpy.analysis.memory.over_time import left_behind, over_time, snapshot_iterations
-from nsightpy.analysis.memory.recorded import (
-    BEFORE,
-    OutOfMemory,
-    Recorded,
-    Reserve,
-    out_of_memory,
-    recorded,
-    reserve,
-)
 from nsightpy.commands.memory_usage.table import DeviceMemory
 from nsightpy.errors import MissingDataError
+from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.results import Said
@@ -30,6 +22,7 @@ from nsightpy.units import counted, format_bytes, format_time
 ANY_DEVICE = -1
 EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
 MOST_FAILURES = 3
+OOM = "oom"
 _FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
 
 
@@ -47,7 +40,7 @@ def memory_of(
 
 
 def _of_device(
-    snapshot: MemorySnapshot, device: int, stacks: AllocationPlaces, scope: Scope
+    snapshot: MemorySnapshot, device: int, stacks: Labels, scope: Scope
 ) -> tuple[DeviceMemory, list[str]]:
     """The memory of one device in the stretch of time, and what has to be text about it."""
     events, segments, blocks = (snapshot.frame(name).at(device=device) for name in _FRAMES)
@@ -56,9 +49,9 @@ def _of_device(
     if scope.is_timed and not timed:
         problem = "has no times that --from and --to could be measured by"
         raise MissingDataError(snapshot.path, problem, "leave them out.")
-    codes, names = stacks.of(recording.stack), (*stacks.names, EARLIER, NO_STACK)
-    missing = len(stacks.names) + (recording.start != BEFORE)
-    codes = np.where(codes >= 0, codes, missing)
+    names = (*stacks.values, EARLIER, NO_STACK)
+    missing = len(stacks.values) + (recording.start != BEFORE)
+    codes = np.where(recording.source >= 0, np.append(stacks.codes, 0)[recording.source], missing)
     first, last = recording.states(scope.from_ns, scope.to_ns)
     live = recording.live[first : last + 1]
     peak = first + int(np.argmax(live))  # the first state where most was live
@@ -66,26 +59,28 @@ def _of_device(
     at_peak, at_end = (recording.alive(state)[rows] for state in (peak, last))
     held = holders(codes[rows], names, recording.bytes[rows], at_peak, at_end)
     ranges = snapshot.frame("snapshot_ranges")
-    spans = snapshot_iterations(ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE))))
+    ranges = ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE)))
+    source, starts, ends = snapshot_iterations(ranges)
     growth = [
         replace(each, rank=snapshot.rank, device=device)
-        for each in (left_behind(recording, spans, codes, names) if timed else ())
+        for each in (left_behind(recording, starts, ends, codes, names) if timed else ())
         if _within(each.start_ns, scope) and _within(each.end_ns, scope)
     ]
-    failures = [each for each in out_of_memory(events, recording) if _within(each.start_ns, scope)]
+    failed = np.flatnonzero(events.labels("action").equals([OOM])).tolist()
+    failures = [row for row in failed if _within(recording.time_of(row + 1), scope)]
     drawn = over_time(recording, codes, names, (first, last), (EARLIER, NO_STACK), OTHERS)
     series = replace(
         drawn,
         rank=snapshot.rank,
         device=device,
         peak_by=str(held[0].name or "") if held else "",
-        iterations_ns=np.union1d(spans.start, spans.end).tolist() if drawn.clock else (),
-        failures_ns=[each.start_ns for each in failures if each.start_ns is not None],
+        iterations_ns=np.union1d(starts, ends).tolist() if drawn.clock else (),
+        failures_ns=[time for time in recording.times[failures].tolist() if time >= 0],
     )
     notes = [
-        *_reserve_notes(reserve(segments, blocks), recording, peak),
-        *_failure_notes(failures),
-        *_growth_notes(growth, spans.source),
+        *_reserve_notes(segments, blocks, recording, peak),
+        *_failure_notes(events, failures, recording),
+        *_growth_notes(growth, source),
     ]
     peak_ns = recording.time_of(peak)
     memory = DeviceMemory(int(live.max()), peak_ns, int(live[-1]), held, series, growth)
@@ -97,33 +92,41 @@ def _within(time: int | None, scope: Scope) -> bool:
     return time is None or ((low is None or time >= low) and (high is None or time <= high))
 
 
-def _reserve_notes(state: Reserve, recording: Recorded, peak: int) -> list[str]:
-    """Reserved against allocated memory; what follows the name of the device."""
-    if not state.reserved:
+def _reserve_notes(segments: Frame, blocks: Frame, recording: Allocations, peak: int) -> list[str]:
+    """Reserved against allocated memory; what follows the name of the device.
+
+    Unused is what was neither asked for nor what the allocator rounds that up by; a new allocation
+    larger than the largest unused piece needs new memory.
+    """
+    reserved = int(segments.ints("bytes").sum())
+    if not reserved:
         return []
+    active = blocks.labels("state").where(lambda state: state.startswith("active"))
+    size, requested = blocks.ints("bytes"), int(blocks.ints("requested_bytes")[active].sum())
+    free, unused = size[~active], reserved - int(size[active].sum())
     text = (
-        f" at the dump: {format_bytes(state.reserved)} reserved, "
-        f"{format_bytes(state.requested)} allocated; {format_bytes(state.unused)} "
-        f"({100 * state.unused / state.reserved:.0f} %) reserved and unused"
+        f" at the dump: {format_bytes(reserved)} reserved, {format_bytes(requested)} allocated; "
+        f"{format_bytes(unused)} ({100 * unused / reserved:.0f} %) reserved and unused"
     )
-    if state.free_pieces:
-        pieces = counted(state.free_pieces, "piece")
-        text += f" in {pieces}, the largest {format_bytes(state.largest_free)}"
-    if recording.events:
+    if len(free):
+        text += f" in {counted(len(free), 'piece')}, the largest {format_bytes(int(free.max()))}"
+    if recording.moments:
         text += f". At the peak {format_bytes(int(recording.reserved[peak]))} were reserved"
     return [text]
 
 
-def _failure_notes(failures: Sequence[OutOfMemory]) -> list[str]:
+def _failure_notes(events: Frame, failures: Sequence[int], recording: Allocations) -> list[str]:
+    """On the events that are allocations that failed: what was asked for, and what there was."""
     notes = []
-    for failure in failures[:MOST_FAILURES]:
-        when = "" if failure.start_ns is None else f" at {format_time(failure.start_ns)}"
-        free = failure.device_free
-        left = "" if free is None else f"; the device had {format_bytes(free)} free"
-        unused = format_bytes(failure.reserved - failure.live)
+    for row in failures[:MOST_FAILURES]:
+        time, free = recording.time_of(row + 1), int(events.ints("device_free_bytes")[row])
+        when = "" if time is None else f" at {format_time(time)}"
+        left = f"; the device had {format_bytes(free)} free" if free >= 0 else ""
+        asked, live = int(events.ints("bytes")[row]), int(recording.live[row])
         notes.append(
-            f" ran out of memory{when}: {format_bytes(failure.asked)} were asked for with "
-            f"{format_bytes(failure.live)} allocated and {unused} reserved and unused{left}"
+            f" ran out of memory{when}: {format_bytes(asked)} were asked for with "
+            f"{format_bytes(live)} allocated and "
+            f"{format_bytes(int(recording.reserved[row]) - live)} reserved and unused{left}"
         )
     if len(failures) > MOST_FAILURES:
         notes.append(f" ran out of memory {len(failures):,} times in all")

@@ -12,6 +12,7 @@ from nsightpy.analysis.grouping import group_sums
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import (
     CALL_COLUMNS,
+    FUNCTION_COLUMNS,
     OPERATOR_COLUMNS,
     WORK_COLUMNS,
     module_calls,
@@ -19,12 +20,7 @@ from nsightpy.analysis.operators.device_time import (
     path_around,
     with_callees,
 )
-from nsightpy.analysis.operators.flop import (
-    operator_flop,
-    peak_flop_per_s,
-    step_flop,
-    step_notes,
-)
+from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s, step_flop, step_notes
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import summed
 from nsightpy.commands.operators.modules import (
@@ -41,13 +37,7 @@ from nsightpy.query.splits import Shown, in_processes, parse_splits, split_field
 from nsightpy.results import Field, Note, Row, Table
 from nsightpy.results.keys import MODULE, OPERATOR, row_keys
 
-_SPLITS = {
-    "shape": "shapes",
-    "thread": "tid",
-    "rank": "pid",
-    "process": "pid",
-    "module": "module",
-}
+_SPLITS = {"shape": "shapes", "thread": "tid", "rank": "pid", "process": "pid", "module": "module"}
 FIELDS = (
     Field("operator", "name", importance=1),
     Field("calls", importance=2),
@@ -67,7 +57,6 @@ GPU_FRAMES = ("kernels", "memory_operations")
 # seconds that they take at the peak.
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FLOP = ("counted", "flop", "ideal_s")
-_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _MORE = ("name", "shapes", "types", "inputs")
 NO_SHAPES = Note(
     "The trace holds no shapes of inputs: rows are not split.",
@@ -135,7 +124,7 @@ def operators(
 def _sums(report: SystemReport, scope: Scope, *, splits: Sequence[str]) -> DeviceSums:
     frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
     if "module" in splits:
-        functions = report.frame("python_functions", _FUNCTION)
+        functions = report.frame("python_functions", FUNCTION_COLUMNS)
         frame = Frame({**frame, "module": path_around(module_calls(functions), frame)})
     calls = report.frame("api_calls", CALL_COLUMNS)
     devices = Scope(devices=scope.devices)

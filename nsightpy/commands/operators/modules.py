@@ -13,6 +13,7 @@ from nsightpy.analysis.nvtx.membership import NO_THREAD, as_launched_by, inside,
 from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first, nest
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import (
+    FUNCTION_COLUMNS,
     OPERATOR_COLUMNS,
     WORK_COLUMNS,
     OperatorTimes,
@@ -44,7 +45,6 @@ FIELDS = (
     Field("domain", "text"),
 )
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self", "attributed")
-_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _BACKWARD = ("sequence", "direction")
 
 
@@ -95,7 +95,7 @@ def _sums(report: SystemReport, scope: Scope) -> DeviceSums:
 
 def _of_trace(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, OperatorTimes, Ints]:
     """The module calls of a trace, their times, and what autograd's thread launched for each."""
-    tree = module_calls(report.frame("python_functions", _FUNCTION))
+    tree = module_calls(report.frame("python_functions", FUNCTION_COLUMNS))
     operators = report.frame("operators", (*OPERATOR_COLUMNS, *_BACKWARD))
     calls = report.frame("api_calls", CALL_COLUMNS)
     times = operator_times(tree, calls, work)
@@ -115,28 +115,29 @@ def _of_ranges(report: SystemReport, work: Sequence[Frame]) -> tuple[Frame, Oper
     if "event_class" not in calls:  # then all of them may launch
         calls = Frame({**calls, "event_class": constant(LAUNCH_CLASSES[0], calls.rows)})
     waiting = waiting_threads(calls, ranges)
-    times = _by_domain(tree, calls, work)
-    attributed = _by_domain(tree, as_launched_by(calls, waiting), work).device_self
+    times = operator_times(tree, calls, ())
+    own, attributed = (
+        _device_self(tree, each, work) for each in (calls, as_launched_by(calls, waiting))
+    )
+    total = with_callees(own, tree.ints("parent"), tree.ints("depth"))
     outside = calls.take((waiting == NO_THREAD) & ~inside(calls, tree))
     beyond = operations.take(launch_rows(operations, outside) != NO_LAUNCH)
     unlaunched = operations.take(launch_rows(operations, calls) == NO_LAUNCH)
     outside_ns, unlaunched_ns = (int(durations(rows).sum()) for rows in (beyond, unlaunched))
-    whole = replace(times, outside_ns=outside_ns, unlaunched_ns=unlaunched_ns)
+    whole = OperatorTimes(times.host_total, times.host_self, total, own, unlaunched_ns, outside_ns)
     return tree, whole, attributed
 
 
-def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTimes:
-    """The times of ranges; those of one domain do not take from those of another."""
-    host = durations(tree)
-    host_self, total, device_self = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
+def _device_self(tree: Frame, calls: Frame, work: Sequence[Frame]) -> Ints:
+    """The own device times of ranges; those of one domain do not take from those of another."""
+    device_self = np.zeros(tree.rows, dtype=np.int64)
     domains = tree.labels("domain").merged()
     for code in range(len(domains.values)):
         rows = np.flatnonzero(domains.codes == code)
         part = tree.take(rows)
-        times = operator_times(Frame({**part, "parent": nest(part).parent}), calls, work)
-        host_self[rows], total[rows] = times.host_self, times.device_total
-        device_self[rows] = times.device_self
-    return OperatorTimes(host, host_self, total, device_self)
+        part = Frame({**part, "parent": nest(part).parent})
+        device_self[rows] = operator_times(part, calls, work).device_self
+    return device_self
 
 
 def _rows(parts: Sequence[DeviceSums], depth: int | None) -> list[Row]:

@@ -100,13 +100,14 @@ def roofline(
     work = partial(_read, clock=parse_clock(clock), devices=devices, nvtx=common.get("nvtx"))
     parts = opened.map(work).values
     every = of_kernels([launch for part, _ in parts for launch in part], kernel_name, launch_id)
-    kept = _longest(every, by, top)
-    groups, all_groups = variants(kept), variants(every)
-    counted = [each.typical for each in all_groups] if by == "variant" else every
+    all_groups = variants(every)
     if by == "variant":
+        groups, counted = all_groups[:top], [each.typical for each in all_groups]
+        kept = every if top is None else [each for group in groups for each in group.launches]
         extra, rows = SPREAD, variant_rows(groups, name)
     else:
-        extra = ORIGIN if len(opened) > 1 else ()
+        kept, counted = _longest(every, top), every
+        groups, extra = variants(kept), ORIGIN if len(opened) > 1 else ()
         rows = launch_rows(kept, name, extra)
     table = Roofline(
         "roofline",
@@ -222,15 +223,10 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
     return kept
 
 
-def _longest(
-    launches: list[RooflineLaunch], by: str | None, top: int | None
-) -> list[RooflineLaunch]:
-    """All launches; the longest, in the order of the reports, or those of the first variants."""
-    if top is None:
-        return launches
-    if by == "variant":
-        return [launch for variant in variants(launches)[:top] for launch in variant.launches]
-    longest = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
+def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLaunch]:
+    """The longest launches, in the order of the reports."""
+    times = [-(launch.duration_ns or 0) for launch in launches]
+    longest = sorted(range(len(launches)), key=times.__getitem__)[:top]
     return [launches[number] for number in sorted(longest)]
 
 
@@ -264,7 +260,8 @@ def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     if kinds == {PROFILED}:
         return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
     which = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
-    text = (
-        f"Peaks of the SMs and L1 are at {which} of {shown}, those of L2 and DRAM at the profile's"
+    note = (
+        f"Peaks of the SMs and L1 are at {which} of {shown}, those of L2 and DRAM at the profile's "
+        "clocks; what was achieved is as profiled."
     )
-    return [f"{text} clocks; what was achieved is as profiled."]
+    return [note]

@@ -68,8 +68,7 @@ def variant_rows(
 ) -> Iterator[Row]:
     """Rows of FIELDS and SPREAD: the launch of median duration, and how far the others are."""
     for variant in variants:
-        times = [each.duration_ns for each in variant.launches if each.duration_ns is not None]
-        extremes = (min(times, default=None), max(times, default=None))
+        extremes = (min(variant.times, default=None), max(variant.times, default=None))
         counted = (len(variant.launches), variant.total_ns, *extremes)
         for point in points(variant.typical) or (None,):
             spread = variant.spread(point.precision, point.level) if point else None

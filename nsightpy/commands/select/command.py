@@ -9,16 +9,8 @@ from functools import partial
 from typing import Annotated
 
 from nsightpy.analysis.selection.coverage import Selection, choose_kernels
-from nsightpy.analysis.selection.thresholds import COVERAGE, MOST_CHOSEN
 from nsightpy.commands.select.offers import Offers, offers_of
-from nsightpy.commands.select.plan import (
-    FIELDS,
-    Plan,
-    plan_notes,
-    rows_of,
-    starts,
-    starts_a_job,
-)
+from nsightpy.commands.select.plan import FIELDS, Plan, plan_notes, rows_of, starts, starts_a_job
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command.runs import APPLICATION, Options
 from nsightpy.ncu_command.scripts import Job
@@ -114,12 +106,7 @@ def _plan(
     if not offered:
         nothing = Note("There are no kernels to choose from.", _way_out(parts.values))
         return Plan("select", FIELDS, (), notes=(nothing,), options=options)
-    selection = choose_kernels(
-        offered,
-        coverage=coverage or COVERAGE,
-        top=top,
-        most=MOST_CHOSEN if coverage is None and top is None else None,
-    )
+    selection = choose_kernels(offered, coverage=coverage, top=top)
     options = replace(
         options,
         nvtx=tuple(dict.fromkeys(value for part in parts.values for value in part.nvtx)),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsightpy.analysis.ranking import figure, part, spread
+from nsightpy.analysis.ranking import columns, spread
 from nsightpy.commands.stats.operations import events
 from nsightpy.commands.stats.reports import Listing, Reports, Sum, by_time, known, numbered_by
 from nsightpy.frames import Frame, Labels, constant
@@ -93,11 +93,9 @@ REPORTS: Reports = {
     "mpi_msg_size_sum": Sum(
         _messages,
         tuple(_NAMES),
-        (
-            figure("Total Message Volume (bytes)", "total", "bytes"),
-            figure("Instances", "instances", "bytes"),
-            *spread(unit="bytes", of="bytes"),
-            *(part(name, label) for name, label in _NAMES.items()),
+        columns(
+            "Total Message Volume (bytes)=total of bytes, Instances=instances of bytes, "
+            f"{spread(unit='bytes', of='bytes')}, Source=source, Name=name"
         ),
         records=_MPI,
         measures=("bytes",),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.ranking import figure, part, spread
+from nsightpy.analysis.launches import launch_phases
+from nsightpy.analysis.ranking import columns, spread
 from nsightpy.commands.stats.operations import kernel_names, named
 from nsightpy.commands.stats.reports import Listing, Reports, Sum, known, named_by
 from nsightpy.frames import Frame, Labels
@@ -21,38 +19,16 @@ _KERNELS = ("pid", "device", "correlation_id", *(f"{s}_{axis}" for s in _SHAPES 
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
 
 
-def _launches(report: SystemReport, scope: Scope, label: str) -> Frame:
-    """Kernels with the calls that launched them, by their start; others are left out.
-
-    `total`, `api`, `queue`: how long all of it, the call and the wait for the GPU took; the queue
-    is below 0 where the kernel began before the call returned.
-    """
+def launched_kernels(report: SystemReport, scope: Scope, label: str) -> Frame:
+    """The kernels in scope of which the launch is known, and its phases."""
     kernels = named(scope.read(report, "kernels", (*_KERNELS, *kernel_names(label))), label)
-    calls = report.frame("api_calls", _CALLS)
-    rows = launch_rows(kernels, calls)
-    launched = np.flatnonzero(rows != NO_LAUNCH)
-    launched = launched[np.argsort(calls.ints("start_ns")[rows[launched]], kind="stable")]
-    kernels, calls = kernels.take(launched), calls.take(rows[launched])
-    begin, back = calls.ints("start_ns"), calls.ints("end_ns")
-    queue = kernels.ints("start_ns") - back
-    return Frame(
-        {
-            **kernels,
-            "tid": calls["tid"],
-            "function": calls["name"],
-            "call_start_ns": begin,
-            "total": np.maximum(back, kernels.ints("end_ns")) - begin,
-            "api": back - begin,
-            "queue": queue,
-            "queued": np.where(queue > 0, queue, -1),
-            # numbers of processes and devices are of one report
-            "report": Labels.constant(str(report.path), kernels.rows),
-        }
-    )
+    phases = launch_phases(kernels, report.frame("api_calls", _CALLS))
+    # numbers of processes and devices are of one report
+    return Frame({**phases, "report": Labels.constant(str(report.path), phases.rows)})
 
 
 def _listed(report: SystemReport, scope: Scope, label: str) -> Iterator[Frame]:
-    frame = _launches(report, scope, label)
+    frame = launched_kernels(report, scope, label)
     returned = frame.ints("call_start_ns") + frame.ints("api")
     queue_start = known(returned, frame.ints("queue") >= 0)
 
@@ -72,20 +48,12 @@ def _unlaunched(parts: Parts[Any]) -> list[str]:
 
 REPORTS: Reports = {
     "cuda_kern_exec_sum": Sum(
-        _launches,
+        launched_kernels,
         ("pid", "tid", "device", "function", "name", "report"),
-        (
-            part("pid", "PID"),
-            part("tid", "TID"),
-            part("device", "DevId"),
-            figure("Count", "instances"),
-            figure("QCount", "instances", "queued"),
-            *spread("T", of="total"),
-            *spread("A", of="api"),
-            *spread("Q", of="queued"),
-            *spread("K"),
-            part("function", "API Name"),
-            part("name", "Kernel Name"),
+        columns(
+            "PID=pid, TID=tid, DevId=device, Count=instances, QCount=instances of queued, "
+            f"{spread('T', of='total')}, {spread('A', of='api')}, {spread('Q', of='queued')}, "
+            f"{spread('K')}, API Name=function, Kernel Name=name"
         ),
         measures=("total", "api", "queued", "duration"),
         identity=row_keys(KERNEL, "Kernel Name"),

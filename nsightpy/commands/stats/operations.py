@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from nsightpy.analysis import ranking
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.memory.copies import host_memory
-from nsightpy.analysis.ranking import OPERATION, SIZES, durations, figure
+from nsightpy.analysis.ranking import columns, durations, spread
 from nsightpy.commands.stats.reports import (
     Listing,
     Reports,
@@ -200,10 +201,14 @@ _MEMORY = partial(events, name="memory_operations")
 
 
 def _calls(
-    records: str, name: str = "library_calls", library: str = "", count: str = "Num Calls"
+    records: str,
+    name: str = "library_calls",
+    library: str = "",
+    count: str = "Num Calls",
+    **about: Any,
 ) -> Sum:
     work = partial(events, name=name, library=library)
-    return by_time(work, count, records=f"-t {records}", on_host=True)
+    return by_time(work, count, records=f"-t {records}", on_host=True, **about)
 
 
 # What `kernels`, `memory` and `api` rank.
@@ -233,7 +238,10 @@ REPORTS: Reports = {
     "cuda_gpu_mem_size_sum": Sum(
         _MEMORY,
         ("name",),
-        (SIZES[0], figure("Count", "instances", "bytes"), *SIZES[1:], OPERATION),
+        columns(
+            "Total (MB)=total of bytes, Count=instances of bytes, "
+            f"{spread(unit='MB', of='bytes')}, Operation=name"
+        ),
         measures=("bytes",),
         identity=OPERATIONS.identity,
     ),
@@ -249,12 +257,8 @@ REPORTS: Reports = {
     "openacc_sum": _calls("openacc", library="OpenACC", count="Count"),
     "openmp_sum": _calls("openmp", library="OpenMP", count="Count"),
     "syscall_sum": _calls("syscall", library="syscall"),
-    "nvvideo_api_sum": by_time(
-        partial(events, name="library_calls", library="NvVideo"),
-        "Num Calls",
-        {"library": "Event Type", "name": "Name"},
-        records="-t nvvideo",
-        on_host=True,
+    "nvvideo_api_sum": _calls(
+        "nvvideo", library="NvVideo", keys={"library": "Event Type", "name": "Name"}
     ),
     "cuda_gpu_trace": Listing(
         _operations,

@@ -17,14 +17,13 @@ from nsightpy.analysis.nvtx.projection import (
     launched,
     project,
 )
-from nsightpy.analysis.ranking import Column, Ranking, durations, figure, nsys_field, part, spread
+from nsightpy.analysis.ranking import columns, durations, spread
 from nsightpy.commands.stats.operations import kernel_names, named
 from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time, named_by
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
 from nsightpy.query.capture_advice import CUDA_NVTX
-from nsightpy.results import Value
 from nsightpy.results.keys import KERNEL, row_keys
 
 START_END = "StartEnd"
@@ -139,13 +138,8 @@ def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
         yield Frame({**batch, "stack": Labels(np.arange(batch.rows, dtype=np.int32), stacks)})
 
 
-def _average(label: str, measure: str) -> Column:
-    """The mean of a number, ties to even."""
-
-    def means(ranking: Ranking) -> list[Value]:
-        return [round(float(value or 0), 1) for value in ranking.figure("mean", measure)]
-
-    return Column(nsys_field(f"Avg {label}"), means)
+def _to_even(mean: float | None) -> float:
+    return round(float(mean or 0), 1)
 
 
 def _by_time(records: str = CUDA_NVTX, style: str = "") -> Sum:
@@ -162,16 +156,9 @@ REPORTS: Reports = {
     "nvtx_kern_sum": Sum(
         _by_kernel,
         ("range", "style", "pid", "tid", "kernel"),
-        (
-            part("range", "NVTX Range"),
-            part("style", "Style"),
-            part("pid", "PID"),
-            part("tid", "TID"),
-            figure("NVTX Inst", "instances", "first"),
-            figure("Kern Inst", "instances"),
-            figure("Total Time (ns)", "total"),
-            *spread(),
-            part("kernel", "Kernel Name"),
+        columns(
+            "NVTX Range=range, Style=style, PID=pid, TID=tid, NVTX Inst=instances of first, "
+            f"Kern Inst=instances, Total Time (ns)=total, {spread()}, Kernel Name=kernel"
         ),
         records=CUDA_NVTX,
         measures=("duration", "first"),
@@ -180,17 +167,13 @@ REPORTS: Reports = {
     "nvtx_gpu_proj_sum": Sum(
         _projected,
         ("name", "style"),
-        (
-            part("name", "Range"),
-            part("style", "Style"),
-            figure("Total Proj Time (ns)", "total", "projected"),
-            figure("Total Range Time (ns)", "total"),
-            figure("Range Instances", "instances"),
-            *spread("Proj ", of="projected"),
-            figure("Total GPU Ops", "total", "operations"),
-            _average("GPU Ops", "operations"),
-            _average("Range Lvl", "level"),
-            _average("Num Child", "children"),
+        columns(
+            "Range=name, Style=style, Total Proj Time (ns)=total of projected, "
+            "Total Range Time (ns)=total, Range Instances=instances, "
+            f"{spread('Proj ', of='projected')}, Total GPU Ops=total of operations, "
+            "Avg GPU Ops=mean of operations, Avg Range Lvl=mean of level, "
+            "Avg Num Child=mean of children",
+            dict.fromkeys(("Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"), _to_even),
         ),
         records=CUDA_NVTX,
         measures=("projected", "duration", "operations", "level", "children"),

@@ -16,10 +16,10 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.ranking import (
     MEGA,
     Column,
+    columns,
     durations,
     fields_of,
     nsys_field,
-    part,
     ranked,
     tallies,
     times,
@@ -120,8 +120,8 @@ def by_time(
     **about: Any,
 ) -> Sum:
     """A sum by time: the eight figures, then the parts of the key under these names."""
-    parts = (part(name, label) for name, label in keys.items())
-    return Sum(events, tuple(keys), (*times(count), *parts), **about)
+    shown = [times(count), *(f"{label}={name}" for name, label in keys.items())]
+    return Sum(events, tuple(keys), columns(", ".join(shown)), **about)
 
 
 def _tallies(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.ranking import MEGA, Column, Ranking, durations, figure, nsys_field, part
+from nsightpy.analysis.ranking import MEGA, Column, Ranking, columns, durations, nsys_field
 from nsightpy.commands.stats.reports import Reports, Sum
 from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.query import Scope, SystemReport
@@ -55,7 +55,7 @@ def _instructions(report: SystemReport, scope: Scope, _: str) -> Frame:
 
 def _rate(ranking: Ranking) -> list[Value]:
     """MB/s of migrations, where a size is known."""
-    totals = [ranking.figure("total", of) for of in ("moved", "length", *_MIGRATIONS)]
+    totals = [ranking.values(f"total of {name}") for name in ("moved", "length", *_MIGRATIONS)]
     return [
         round_half_up(moved * 1e9 / length / MEGA, 3)
         if moved is not None and length and sizes != [None, None]
@@ -64,21 +64,9 @@ def _rate(ranking: Ranking) -> list[Value]:
     ]
 
 
-def _address(label: str, name: str, of: str = "") -> Column:
-    """Addresses as nsys writes them, None where not known; above 2^63 they are negative.
-
-    Those of a key, or a statistic of a measure.
-    """
-
-    def shown(ranking: Ranking) -> list[Value]:
-        values = ranking.figure(name, of) if of else ranking.part(name)
-        return [f"0x{int(each) & 2**64 - 1:X}" if each else None for each in values]
-
-    return Column(nsys_field(label), shown)
-
-
-def _sizes(before: str = "") -> tuple[Column, ...]:
-    return tuple(figure(f"{before}{way} Migration Size (MB)", "total", way) for way in _MIGRATIONS)
+def _address(address: int | None) -> Value:
+    """An address as nsys writes it, None where not known; above 2^63 they are negative."""
+    return f"0x{int(address) & 2**64 - 1:X}" if address else None
 
 
 _BOTH = f"{_CPU} --cuda-um-gpu-page-faults=true"
@@ -87,11 +75,14 @@ REPORTS: Reports = {
         _pages,
         ("address", "pid", "report"),
         (
-            _address("Virtual Address", "address"),
-            *_sizes(),
-            *(figure(f"{side} Page Faults", "total", side) for side in _SIDES),
+            *columns(
+                "Virtual Address=address, HtoD Migration Size (MB)=total of HtoD, "
+                "DtoH Migration Size (MB)=total of DtoH, CPU Page Faults=total of CPU, "
+                "GPU Page Faults=total of GPU",
+                {"Virtual Address": _address},
+            ),
             Column(nsys_field("Migration Throughput (MB/s)"), _rate),
-            part("pid", "PID"),
+            *columns("PID=pid"),
         ),
         records=_BOTH,
         measures=_MEASURES,
@@ -99,13 +90,12 @@ REPORTS: Reports = {
     "um_total_sum": Sum(
         _pages,
         (),
-        (
-            *_sizes("Total "),
-            # in NVIDIA's words
-            figure("Total CPU Page Faults", "total", "CPU"),
-            figure("Total GPU PageFaults", "total", "GPU"),
-            _address("Minimum Virtual Address", "minimum", of="placed"),
-            _address("Maximum Virtual Address", "maximum", of="placed"),
+        columns(
+            "Total HtoD Migration Size (MB)=total of HtoD, "
+            "Total DtoH Migration Size (MB)=total of DtoH, Total CPU Page Faults=total of CPU, "
+            "Total GPU PageFaults=total of GPU, Minimum Virtual Address=minimum of placed, "
+            "Maximum Virtual Address=maximum of placed",
+            dict.fromkeys(("Minimum Virtual Address", "Maximum Virtual Address"), _address),
         ),
         records=_BOTH,
         measures=("placed", *_MIGRATIONS, *_SIDES),
@@ -113,9 +103,9 @@ REPORTS: Reports = {
     "um_cpu_page_faults_sum": Sum(
         _instructions,
         ("instruction",),
-        (
-            figure("CPU Page Faults", "total", "faults"),
-            _address("CPU Instruction Address", "instruction"),
+        columns(
+            "CPU Page Faults=total of faults, CPU Instruction Address=instruction",
+            {"CPU Instruction Address": _address},
         ),
         records=_CPU,
         measures=("faults",),

@@ -131,7 +131,7 @@ def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Coun
         return
     for pid, device, memory, _, used in usages(memory_events(report, scope)):
         label = f"{memory} memory, live".lstrip()
-        yield pid, device, Counter(label, BYTES, *_changes(used.times, used.live))
+        yield pid, device, Counter(label, BYTES, *_changes(used.times, used.live[1:]))
 
 
 def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
