@@ -178,3 +178,25 @@ def test_every_package_is_on_the_page() -> None:
     page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     packages = {package_of(path) for path in FILES} - {"__init__", "__main__"}
     assert [package for package in sorted(packages) if package not in page] == []
+
+
+def test_tests_lie_as_the_packages_do() -> None:
+    """What several share lies in tests/support; no test imports another."""
+    tests = ROOT.parent / "tests"
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    folders = {path.parent.name for path in tests.glob("*/test_*.py")}
+    # figures against other tools and simulated truth; the repository itself
+    assert folders - {"agreement", "project"} <= packages
+    assert packages - folders == {"frames", "results", "workers"}, "tested through reports"
+    for path in tests.rglob("*.py"):
+        fixed = path.name in ("__init__.py", "conftest.py") or path.parent.name == "support"
+        assert fixed or path.name.startswith("test_"), path
+        for module in imported_modules(tree_of(path)):
+            assert not module.startswith("tests.") or module.startswith("tests.support"), path
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, b"\xff" * 100_000])
+def test_ids_of_tests_fit_into_the_environment_of_processes(
+    text: str | bytes, request: pytest.FixtureRequest
+) -> None:
+    assert len(text) > len(request.node.nodeid) + 99_000

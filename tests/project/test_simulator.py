@@ -1,7 +1,8 @@
 """The simulator: the true schema, a truth that is what the files say, and the samples it makes."""
 
+from __future__ import annotations
+
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -13,11 +14,8 @@ import pytest
 from simulator import PRESETS, Export, schema
 from simulator.truth import COMMUNICATION, COMPUTE, GRAPH, MEMORY, budget
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SAMPLES = ROOT / "sample_reports"
-REPORTS = Path(os.environ.get("NSIGHTPY_REPORTS", ROOT.parent / "shared" / "reports")) / "nsys"
-NEWEST = "ddp_2rank_nccl_rtx3090_2026.3.sqlite"
-MIDDLE = "rodinia_rtx3090_2022.4.sqlite"
+from tests.support.full_export import columns
+from tests.support.reports import DDP, NSYS, ROOT, needs_reports, select
 
 # Documented tables that none of the public reports happens to contain.
 DOCUMENTED = {
@@ -35,34 +33,11 @@ DOCUMENTED_COLUMNS = {
     "CUPTI_ACTIVITY_KIND_MEMCPY": {"srcId"},
 }
 
-Layout = dict[str, list[tuple[str, str, bool]]]
 
-needs_reports = pytest.mark.skipif(not REPORTS.is_dir(), reason="the real reports are not here")
-
-
-def layout(path: Path) -> Layout:
-    """Table -> (column, declared type, NOT NULL) in order."""
-    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
-        return {
-            name: [
-                (row[1], row[2], bool(row[3]))
-                for row in connection.execute(f'PRAGMA table_info("{name}")')
-            ]
-            for (name,) in names
-        }
-
-
-def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.text_factory = bytes
-        return connection.execute(sql).fetchall()
-
-
-def ours(generation: str) -> Layout:
+def ours(generation: str) -> dict[str, list[tuple[str, str, bool]]]:
     return {
-        name: [(c.name, c.declared, c.not_null) for c in columns]
-        for name, columns in schema.tables(generation).items()
+        name: [(c.name, c.declared, c.not_null) for c in found]
+        for name, found in schema.tables(generation).items()
     }
 
 
@@ -73,54 +48,44 @@ def ours(generation: str) -> Layout:
 @pytest.mark.parametrize("generation", schema.GENERATIONS)
 def test_every_table_and_column_exists_in_a_real_export(generation: str) -> None:
     real: dict[str, set[str]] = {}
-    for path in REPORTS.glob("*.sqlite"):
-        for name, columns in layout(path).items():
-            real.setdefault(name, set()).update(column for column, _, _ in columns)
-    for name, columns in ours(generation).items():
+    for path in NSYS.glob("*.sqlite"):
+        for name, layout in columns(path).items():
+            real.setdefault(name, set()).update(column for column, _, _ in layout)
+    for name, layout in ours(generation).items():
         if name in DOCUMENTED:
             assert name not in real, f"{name} is real: take it off the list"
             continue
-        invented = {column for column, _, _ in columns} - real.get(name, set())
+        invented = {column for column, _, _ in layout} - real.get(name, set())
         assert invented <= DOCUMENTED_COLUMNS.get(name, set()), name
 
 
 @needs_reports
-def test_newest_generation_is_column_for_column_the_real_one() -> None:
-    real, mine = layout(REPORTS / NEWEST), ours(schema.NEW)
-    shared = set(real) & set(mine)
+def test_generations_are_column_for_column_the_real_ones(tmp_path: Path) -> None:
+    """Those of the middle one with other types; enumerations hold what the real ones do."""
+    newest, middle = columns(NSYS / DDP), columns(NSYS / "rodinia_rtx3090_2022.4.sqlite")
+    new, mid = ours(schema.NEW), ours(schema.MID)
+    shared = set(newest) & set(new)
     assert {f"CUPTI_ACTIVITY_KIND_{k}" for k in ("KERNEL", "RUNTIME", "MEMCPY")} <= shared
     assert {"NVTX_EVENTS", "TARGET_INFO_GPU", "META_DATA_CAPTURE"} <= shared
-    for name in sorted(shared):
-        assert mine[name] == real[name], name
-
-
-@needs_reports
-def test_middle_generation_has_the_columns_of_2022() -> None:
-    real, mine = layout(REPORTS / MIDDLE), ours(schema.MID)
-    for name in sorted(set(real) & set(mine)):
-        assert [c[0] for c in mine[name]] == [c[0] for c in real[name]], name
-
-
-@needs_reports
-def test_enumerations_are_the_real_ones(tmp_path: Path) -> None:
+    assert {name: new[name] for name in shared} == {name: newest[name] for name in shared}
+    for name in set(middle) & set(mid):
+        assert [c[0] for c in mid[name]] == [c[0] for c in middle[name]], name
     made = Export(tmp_path / "a.sqlite").write()
-    for name in schema.tables(schema.NEW):
-        if name.startswith("ENUM_"):
-            every = query(REPORTS / NEWEST, f"SELECT * FROM {name}")
-            assert set(query(made, f"SELECT * FROM {name}")) <= set(every), name
+    for every in (f"SELECT * FROM {name}" for name in new if name.startswith("ENUM_")):
+        assert set(select(made, every)) <= set(select(NSYS / DDP, every)), every
 
 
 def test_oldest_generation_is_declared_int_and_has_no_metadata(tmp_path: Path) -> None:
     export = Export(tmp_path / "old.sqlite", "old")
     export.gpu()
     export.kernel(10, 20, "saxpy", launch=(1, 2))
-    found = layout(export.write())
-    assert {kind for columns in found.values() for _, kind, _ in columns} == {"INT", "TEXT"}
+    found = columns(export.write())
+    assert {kind for layout in found.values() for _, kind, _ in layout} == {"INT", "TEXT"}
     assert not {"META_DATA_EXPORT", "EXPORT_META_DATA", "PROCESSES"} & set(found)
     assert {"TARGET_INFO_CUDA_GPU", "TARGET_INFO_GPU"} <= set(found)
-    columns = [name for name, _, _ in found["CUPTI_ACTIVITY_KIND_KERNEL"]]
-    assert not {"mangledName", "graphNodeId", "greenContextId"} & set(columns)
-    assert "eventClass" not in [c[0] for c in found["CUPTI_ACTIVITY_KIND_RUNTIME"]]
+    kernels = {name for name, _, _ in found["CUPTI_ACTIVITY_KIND_KERNEL"]}
+    assert not {"mangledName", "graphNodeId", "greenContextId"} & kernels
+    assert "eventClass" not in [name for name, _, _ in found["CUPTI_ACTIVITY_KIND_RUNTIME"]]
 
 
 # The builder
@@ -131,7 +96,7 @@ def test_columns_override_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     export.kernel(1, 2, "k", globalPid=None, graphNodeId=9)
     with pytest.raises(ValueError, match="no column colour"):
         export.kernel(1, 2, "k", colour=1)
-    rows = query(export.write(), "SELECT globalPid, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    rows = select(export.write(), "SELECT globalPid, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
     assert rows == [(None, 9)]
 
 
@@ -162,15 +127,14 @@ def test_the_files_say_what_the_truth_says(name: str, tmp_path: Path) -> None:
     assert ranks
     for rank in ranks:
         pid, report = (1 << 48) | (rank["pid"] << 24), tmp_path / rank["report"]
-        rows = query(
+        rows = select(
             report,
             'SELECT s.value, count(*), sum(k."end" - k.start) '
             "FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName "
             f"WHERE k.globalPid = {pid} GROUP BY 1",
         )
-        kernels = {(k["name"].encode(), k["instances"], k["total_ns"]) for k in rank["kernels"]}
-        assert set(rows) == kernels
-        copies = query(
+        assert set(rows) == {(k["name"], k["instances"], k["total_ns"]) for k in rank["kernels"]}
+        copies = select(
             report,
             f"SELECT count(*), sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE globalPid = {pid}",
         )
@@ -187,7 +151,7 @@ def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
     made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     assert sum((tmp_path / name).stat().st_size for name in made) < 4_000_000
     for name in made:
-        old, new = SAMPLES / name, tmp_path / name
+        old, new = ROOT / "sample_reports" / name, tmp_path / name
         if name.suffix == ".sqlite":
             # The layout of pages may differ between SQLite libraries; what is in them may not.
             with closing(sqlite3.connect(old)) as a, closing(sqlite3.connect(new)) as b:

@@ -5,7 +5,6 @@ osrt figures are those of `nsys stats`; MPI tables, libraries and metrics are si
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -17,33 +16,17 @@ from simulator import Export
 from nsightpy.commands.findings.command import findings
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports.opening import open_report
-from tests.support.documents import without_keys
+from tests.support.nsys_stats import printed, tables_of
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, rows_of, select, tables
 
-STATS = sorted(NSYS.glob("*.nsys-stats.txt"))
 SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 
 
-def osrt_sum(text: str) -> list[list[str]]:
-    """The rows that nsys printed under osrt_sum."""
-    section = text.split("(osrt_sum):")[1].split("Processing", maxsplit=1)[0]
-    lines = [line for line in section.splitlines() if re.match(r"\s*[\d.]+ ", line)]
-    return [line.split(None, 8) for line in lines]
-
-
-@needs_reports
-@pytest.mark.parametrize("stats", STATS, ids=lambda path: path.stem)
-def test_os_runtime_figures_are_those_of_nsys(stats: Path) -> None:
-    report = stats.with_name(stats.name.replace(".nsys-stats.txt", ".sqlite"))
-    found = ask("api", report, "--library", "osrt", "--format", "csv").csv
-    wanted = osrt_sum(stats.read_text(encoding="utf-8"))
-    assert found[0] == [
-        *("Time (%)", "Total Time (ns)", "Num Calls", "Avg (ns)", "Med (ns)", "Min (ns)"),
-        *("Max (ns)", "StdDev (ns)", "Name"),
-    ]
-    assert found[1:] == [[field.strip() for field in row] for row in wanted]
-    assert len(wanted) == 13
+@pytest.mark.parametrize("export, stats", printed())
+def test_os_runtime_figures_are_those_of_nsys(export: Path, stats: Path) -> None:
+    found = ask("api", export, "--library", "osrt", "--format", "csv").csv
+    assert found == tables_of(stats)["osrt_sum"]
 
 
 @exports
@@ -58,36 +41,27 @@ def test_every_os_call_is_read(path: Path) -> None:
 
 @needs_reports
 def test_mpi_calls_of_an_old_export_are_its_nvtx_ranges() -> None:
-    frame = open_report(SAXPY).frame("mpi_calls")
-    names, kinds = frame.labels("name"), frame.labels("kind")
-    assert [(names[row], kinds[row]) for row in range(3)] == [
-        ("MPI_Init", "other"),
-        ("MPI_Send", "point-to-point"),
-        ("MPI_Send", "point-to-point"),
-    ]
-    assert frame.rows == 17
+    calls = list(open_report(SAXPY).frame("mpi_calls").tuples("name", "kind"))
+    sent = ("MPI_Send", "point-to-point")
+    assert calls[:3] == [("MPI_Init", "other"), sent, sent]
+    assert len(calls) == 17
     assert {row["rank"] for row in rows_of("api", SAXPY, "--library", "mpi", "--by", "rank")} == {0}
 
 
 @pytest.fixture
 def simulated(tmp_path: Path) -> Path:
-    """Two processes with MPI, library and OS calls; one GPU with two metrics."""
+    """Two processes with MPI, library and OS calls."""
     export = Export(tmp_path / "job.sqlite")
     for number, pid in enumerate((100, 200)):
         process = export.process(pid)
         export.mpi_rank(number, process)
-        for step in range(3):
-            start = 1_000 * step
+        for start in (0, 1_000, 2_000):
             export.mpi_collective(start, start + 200 + 50 * number, "MPI_Allreduce", 4096, process)
             export.library("CUBLAS_EVENTS", start + 300, start + 340, "cublasSgemm_v2", process)
             export.library("CUDNN_EVENTS", start + 350, start + 420, "cudnnSoftmax", process)
             export.library("OSRT_API", start + 500, start + 900, "poll", process)
         export.kernel(100, 200, "k", process=process, launch=(50, 60))
-    for time in range(0, 3_000, 100):
-        export.gpu_metric(time, "SM Active [Throughput %]", time // 100)
-        export.gpu_metric(time, "DRAM Read [Throughput %]", 50, gpu=1)
-    export.write()
-    return tmp_path / "job.sqlite"
+    return export.write()
 
 
 @pytest.mark.parametrize(
@@ -105,9 +79,7 @@ def test_calls_of_libraries(
     found = rows_of("api", simulated, "--library", library, "--by", "rank")
     assert [(r["Name"], r["Num Calls"], r["Total Time (ns)"]) for r in found] == totals
     calls = open_report(simulated).frame("mpi_calls")
-    assert {*zip(calls.labels("kind"), calls.ints("bytes"), calls.ints("peer"), strict=True)} == {
-        ("collective", 4096, -1)
-    }
+    assert {*calls.tuples("kind", "bytes", "peer")} == {("collective", 4096, -1)}
 
 
 def test_context_switches_say_when_a_thread_ran(tmp_path: Path) -> None:
@@ -142,35 +114,25 @@ def test_calls_are_narrowed_to_ranges_and_times(tmp_path: Path) -> None:
         assert row["Num Calls"] == 1
 
 
-def test_metrics_have_their_gpu_and_name(simulated: Path) -> None:
-    frame = open_report(simulated).frame("gpu_metrics")
-    names = frame.labels("metric")
-    assert frame.rows == 60
-    assert np.all(np.diff(frame.ints("time_ns")) >= 0)
-    assert set(zip(frame.ints("gpu_id").tolist(), (names[r] for r in range(60)), strict=True)) == {
-        (0, "SM Active [Throughput %]"),
-        (1, "DRAM Read [Throughput %]"),
-    }
-
-
 def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -> None:
     """Two instances of a range; their kernels run at [500, 800) and [1000, 1200) on GPU 0."""
     export = Export(tmp_path / "job.sqlite")
     export.gpu(0)
-    export.nvtx_push_pop(0, 100, "step")
-    export.nvtx_push_pop(200, 300, "step")
-    export.nvtx_push_pop(400, 420, "nothing launched")
+    for start, end, name in ((0, 100, "step"), (200, 300, "step"), (400, 420, "launched nothing")):
+        export.nvtx_push_pop(start, end, name)
     export.kernel(500, 800, "k", launch=(10, 20))
     export.kernel(1_000, 1_200, "k", launch=(210, 220))
     for time in range(0, 2_000, 100):
         export.gpu_metric(time, "SM Active", time // 100)
         export.gpu_metric(time, "SM Active", 99, gpu=1)
-    export.write()
-    found = rows_of("nvtx", tmp_path / "job.sqlite", "--metrics")
-    whole, step = without_keys(found)
+    whole, step = rows_of("nvtx", export.write(), "--metrics")
     assert (whole["range"], whole["samples"]) == ("(whole capture)", 40)
     figures = [step[name] for name in ("range", "metric", "samples", "mean", "minimum", "maximum")]
     assert figures == ["step", "SM Active", 5, (5 + 6 + 7 + 10 + 11) / 5, 5, 11]
+    frame = open_report(export.path).frame("gpu_metrics")
+    assert frame.rows == 40
+    assert np.all(np.diff(frame.ints("time_ns")) >= 0)
+    assert {*frame.tuples("gpu_id", "metric")} == {(0, "SM Active"), (1, "SM Active")}
 
 
 def test_what_was_not_traced_is_named_with_what_to_do() -> None:

@@ -116,6 +116,5 @@ def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
     assert rows_of("operators", "--by", "module", path)[0]["module"] == "r0"
     assert rows_of("nvtx", "--tree", path)[0]["range"] == "r0"
     many = Labels(np.arange(2_000, dtype=np.int32), tuple(f"{n:099}" for n in range(2_000)))
-    line = Nesting(np.arange(2_000), np.arange(-1, 1_999))
     with pytest.raises(TooMuchError, match="2,000 deep"):
-        paths(many, line)
+        paths(many, Nesting(np.arange(2_000), np.arange(-1, 1_999)))

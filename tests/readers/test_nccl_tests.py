@@ -60,8 +60,5 @@ def test_other_files_are_refused(text: str, wrong: str, tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=wrong) as raised:
         rates_of(tmp_path, text)
     assert "all_reduce_perf" in str(raised.value)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no such file"):
         read_link_rates([tmp_path / "none.txt"], LARGE)

@@ -39,15 +39,18 @@ def tool(path: Path, version: str, banner: str = NSYS_BANNER) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "version"),
+    ("name", "banner", "text", "version"),
     [
-        ("2024.2.3.38-242334140272v0", (2024, 2, 3, 38)),
-        ("2022.4.2.1-df9881f", (2022, 4, 2, 1)),
-        ("2019.5.2", (2019, 5, 2)),
+        ("nsys", NSYS_BANNER, "2024.2.3.38-242334140272v0", (2024, 2, 3, 38)),
+        ("nsys", NSYS_BANNER, "2022.4.2.1-df9881f", (2022, 4, 2, 1)),
+        ("nsys", NSYS_BANNER, "2019.5.2", (2019, 5, 2)),
+        ("ncu", NCU_BANNER, "2024.2.1.0", (2024, 2, 1, 0)),
     ],
 )
-def test_documented_versions(text: str, version: tuple[int, ...], tmp_path: Path) -> None:
-    assert find_tool("nsys", [str(tool(tmp_path / "nsys", text))]).version == version
+def test_documented_versions(
+    name: str, banner: str, text: str, version: tuple[int, ...], tmp_path: Path
+) -> None:
+    assert find_tool(name, [str(tool(tmp_path / name, text, banner))]).version == version
 
 
 def test_the_variable_wins_over_newer_ones_unless_it_is_empty(
@@ -120,7 +123,13 @@ def test_what_hangs_or_cannot_run_is_passed_over(
     assert time.monotonic() - began < 5
 
 
-def test_not_found_says_where_and_what_to_do(tmp_path: Path) -> None:
+def test_not_found_says_where_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Relative folders in PATH are not asked."""
+    tool(tmp_path / "here" / "nsys", "2025.1.1.1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join(["here", "", "."]))
     broken = script(tmp_path / "opt" / "nsys", "exit 1")
     pattern = str(tmp_path / "opt" / "*")
     with pytest.raises(ToolNotFoundError, match="nsys was not found") as caught:
@@ -128,21 +137,6 @@ def test_not_found_says_where_and_what_to_do(tmp_path: Path) -> None:
     message = str(caught.value)
     for part in ("PATH", pattern, str(broken), "Install Nsight Systems, or set NSIGHTPY_NSYS"):
         assert part in message
-
-
-def test_relative_folders_in_path_are_not_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    tool(tmp_path / "here" / "nsys", "2025.1.1.1")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", os.pathsep.join(["here", "", "."]))
-    with pytest.raises(ToolNotFoundError):
-        find_tool("nsys", [])
-
-
-def test_ncu_is_found_by_the_same_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("NSIGHTPY_NCU", str(tool(tmp_path / "ncu", "2024.2.1.0", NCU_BANNER)))
-    assert find_tool("ncu", []).version == (2024, 2, 1, 0)
 
 
 def test_run_tool_does_not_wait_for_who_holds_the_pipe(

@@ -118,6 +118,7 @@ def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
     table = nsightpy.collectives(JOB)
     figure = collectives_figure(table)
     assert {"2 ranks (4 groups)", "ranks 0-3 (4 ranks in a row)"} <= set(words(figure).split("\n"))
+    assert _families([{"group": "0,8,16", "ranks": 3}]) == ["ranks 0,8,16 (3 ranks, 8 apart)"]
     (axes,) = figure.axes
     drawn = {tuple(np.round(np.asarray(points.get_offsets())[0], 6)) for points in axes.collections}
     for row in table.records():
@@ -130,20 +131,15 @@ def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
             assert row["busbw_with_wait_gb_per_s"] == pytest.approx(wanted)
 
 
-def test_groups_of_one_kind_are_counted() -> None:
-    rows = [{"group": group, "ranks": 2} for group in ("0-1", "2-3")]
-    assert _families(rows) == ["2 ranks (2 groups)"] * 2
-    assert _families([{"group": "0,8,16", "ranks": 3}]) == ["ranks 0,8,16 (3 ranks, 8 apart)"]
-
-
 def test_nothing_to_draw_is_refused() -> None:
-    table = nsightpy.collectives(JOB)
-    with pytest.raises(NsightpyError, match="no collectives of known size"):
-        collectives_figure(replace(table, rows=()))
-    with pytest.raises(NsightpyError, match="no devices to draw"):
-        breakdown_figure(Table("breakdown", FIELDS, ()))
-    with pytest.raises(NsightpyError, match="there are no iterations to draw"):
-        iterations_figure(Table("iterations", ITERATION_FIELDS, ()))
+    nothing = replace(nsightpy.collectives(JOB), rows=())
+    for figure, table, said in (
+        (collectives_figure, nothing, "no collectives of known size"),
+        (breakdown_figure, Table("breakdown", FIELDS, ()), "no devices to draw"),
+        (iterations_figure, Table("iterations", ITERATION_FIELDS, ()), "are no iterations to draw"),
+    ):
+        with pytest.raises(NsightpyError, match=said):
+            figure(table)
 
 
 def many_kernels(count: int, folder: Path) -> Roofline:
@@ -206,12 +202,9 @@ def test_what_a_roofline_says(tmp_path: Path) -> None:
 def test_without_flops_there_are_bars_and_what_to_collect() -> None:
     result = nsightpy.roofline(MEASURED)
     assert picture_bytes(roofline_figure(replace(result, variants=(), launches=())), "x.png")
-    bare = [
-        replace(v, launches=tuple(replace(one, points=()) for one in v.launches))
-        for v in result.variants
-    ]
-    launches = tuple(one for v in bare for one in v.launches)
-    figure = roofline_figure(replace(result, variants=tuple(bare), launches=launches))
+    launches = tuple(replace(v.launches[0], points=()) for v in result.variants)
+    bare = tuple(replace(v, launches=(o,)) for v, o in zip(result.variants, launches, strict=True))
+    figure = roofline_figure(replace(result, variants=bare, launches=launches))
     assert len(figure.axes) == 1
     assert "NVIDIA H100 PCIe" in words(figure)
 
@@ -228,10 +221,8 @@ def hostile_roofline(_: Path) -> Figure:
     variant = result.variants[0]
     machine = replace(variant.first.machine, gpu=EVIL)
     launch = replace(variant.first, name=EVIL, machine=machine, tool_version=EVIL)
-    variants = (replace(variant, launches=(launch,)),)
-    return roofline_figure(
-        replace(result, variants=variants, launches=(launch,), inputs=(f"$dir$/{EVIL}",))
-    )
+    evil = {"variants": (replace(variant, launches=(launch,)),), "inputs": (f"$dir$/{EVIL}",)}
+    return roofline_figure(replace(result, launches=(launch,), **evil))
 
 
 @pytest.mark.slow

@@ -18,8 +18,9 @@ from tests.support.reports import ROOT, ask
 from tests.support.timelines import lane_of, timeline_of, written
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
-HOSTILE = "</script><img src=x onerror=document.title='owned'>"
 START, END = 552_000_000, 566_000_000
+VIEW = "[view.start, view.end]"
+HOSTILE = "</script><img src=x onerror=document.title='owned'>"
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
 
 
@@ -32,8 +33,7 @@ def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
 ) -> None:
     clipped: Tally[str] = Tally()
     events: Tally[str] = Tally()
-    tracks = nsightpy.timeline(str(TRAINING), calls=False)
-    for track in tracks:
+    for track in nsightpy.timeline(str(TRAINING), calls=False):
         for lane in track.lanes_of(STREAM):
             inside = np.minimum(lane.ends, END) - np.maximum(lane.starts, START)
             for row in np.flatnonzero((lane.ends > START) & (lane.starts < END)).tolist():
@@ -45,9 +45,7 @@ def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
         " return head.names.map((name, k) => [name, all.time[k], all.count[k]])"
         ".filter((one) => one[2]); })()"
     )
-    assert {name: (ns, count) for name, ns, count in found} == {
-        name: (clipped[name], events[name]) for name in events
-    }
+    assert sorted(found) == sorted([name, ns, events[name]] for name, ns in clipped.items())
     most = chromium.run("$('totals').querySelector('tbody tr').cells[0].title")
     assert most == clipped.most_common(1)[0][0]
     chromium.run(
@@ -70,14 +68,14 @@ def test_dragging_on_the_ruler_chooses_a_stretch_and_esc_drops_it(
 ) -> None:
     chromium.open(training)
     ruler = top_of(chromium) + 8
-    view = chromium.run("[view.start, view.end]")
+    view = chromium.run(VIEW)
     chromium.drag((500, ruler), (700, ruler))
-    assert chromium.run("[view.start, view.end]") == view
+    assert chromium.run(VIEW) == view
     chosen = chromium.run("[state.stretch.start, state.stretch.end]")
     assert chosen == pytest.approx(chromium.run("[timeAt(500), timeAt(700)]"), abs=1)
     assert chromium.run("paneOpen()") == "totals"
     chromium.press("z")
-    assert chromium.run("[view.start, view.end]") == pytest.approx(chosen)
+    assert chromium.run(VIEW) == pytest.approx(chosen)
     chromium.press("Escape")
     assert chromium.run("[state.stretch, $('panel').hidden]") == [None, True]
     chromium.drag((500, ruler + 200), (600, ruler + 300), modifiers=8)
@@ -87,29 +85,23 @@ def test_dragging_on_the_ruler_chooses_a_stretch_and_esc_drops_it(
 def test_from_a_kernel_to_its_launch_and_back(training: Path, chromium: Browser) -> None:
     """The call whose correlation id the kernel has, as the report joins them."""
     report = nsightpy.open_report(TRAINING / "train_rank0.sqlite")
-    kernels, calls = report.frame("kernels"), report.frame("api_calls")
-    started = dict(
-        zip(calls.ints("correlation_id").tolist(), calls.ints("start_ns").tolist(), strict=True)
-    )
+    kernels = list(report.frame("kernels").tuples("start_ns", "stream", "correlation_id"))
+    started = dict(report.frame("api_calls").tuples("correlation_id", "start_ns"))
+    shown = "[state.chosen.lane.kind, state.chosen.lane.start[state.chosen.row]]"
     chromium.open(training)
-    for row in (0, 500, kernels.rows - 1):
-        start, stream = kernels.ints("start_ns")[row], kernels.ints("stream")[row]
+    for start, stream, correlation in (kernels[0], kernels[500], kernels[-1]):
         chromium.run(
             "(() => { const track = state.tracks[0], lane = track.lanes.find((one) =>"
             f" one.label === 'stream {stream}'); choose({{ track, lane,"
             f" row: lane.start.indexOf({start}) }}); }})()"
         )
-        chromium.press("l")
-        call = "state.chosen.lane.start[state.chosen.row]"
-        assert chromium.run("state.chosen.lane.kind") == "calls"
-        assert chromium.run(call) == started[int(kernels.ints("correlation_id")[row])]
-        chromium.press("l")
-        assert chromium.run(call) == start
-        assert chromium.run("state.chosen.lane.kind") == "stream"
+        for expected in (["calls", started[correlation]], ["stream", start]):
+            chromium.press("l")
+            assert chromium.run(shown) == expected
     chromium.press("b")
     ends = chromium.run("[state.chosen, ...state.links].map(({ lane, row }) => lane.start[row])")
-    view = chromium.run("[view.start, view.end]")
-    assert view[0] < min(ends) < max(ends) < view[1]
+    low, high = chromium.run(VIEW)
+    assert low < min(ends) < max(ends) < high
 
 
 def test_hits_are_listed_and_numbered(training: Path, chromium: Browser) -> None:
@@ -138,13 +130,12 @@ def test_the_address_restores_the_view(training: Path, chromium: Browser) -> Non
         " choose({ track: state.tracks[1], lane: state.tracks[1].lanes[2], row: 7 }))"
     )
     settled(chromium, "location.hash.includes('sel=1.2.7')")
-    owner = chromium.run("location.hash")
     facts = "[view.start, view.end, state.stretch, facts().chosen, state.chosen.row]"
-    before = chromium.run(facts)
-    chromium.open(training, owner)
+    address, before = chromium.run("location.hash"), chromium.run(facts)
+    chromium.open(training, address)
     assert chromium.run(facts) == before
     chromium.open(training, "#t=560000000-570000000")
-    assert chromium.run("[view.start, view.end]") == [560_000_000, 570_000_000]
+    assert chromium.run(VIEW) == [560_000_000, 570_000_000]
     # the address is written once the view rests, not at every step
     chromium.run("(window.written = 0, history.replaceState = () => { window.written++; })")
     chromium.run(
@@ -171,7 +162,7 @@ def test_iterations_and_findings_are_marks(training: Path, chromium: Browser) ->
     assert len(listed) == len(findings) + len(marks["iteration"]) + 1
     gap = next(k for k, row in enumerate(findings) if row["id"] == "host-gap")
     chromium.run(f"($('marks-button').click(), $('marks').querySelectorAll('li')[{gap}].click())")
-    low, high = chromium.run("[view.start, view.end]")
+    low, high = chromium.run(VIEW)
     start, length = int(findings[gap]["start_ns"]), int(findings[gap]["duration_ns"])  # type: ignore[arg-type]
     assert low < start < start + length < high
     chromium.press(".")
@@ -203,17 +194,17 @@ def test_two_fingers_zoom_about_what_lies_between_them(training: Path, chromium:
     touch(chromium, "touchEnd", (500, y))
     assert chromium.run("state.chosen") is None  # no finger that is lifted chooses an event
     touch(chromium, "touchEnd")
-    view = chromium.run("[view.start, view.end]")
+    start, end = chromium.run(VIEW)
     touch(chromium, "touchStart", (700, y))
     touch(chromium, "touchMove", (600, y))
     touch(chromium, "touchEnd")
-    moved = chromium.run("[view.start, view.end]")
-    assert moved[1] - moved[0] == pytest.approx(view[1] - view[0])
-    assert moved[0] > view[0]
+    moved = chromium.run(VIEW)
+    assert moved[0] > start
+    assert moved[1] - moved[0] == pytest.approx(end - start)
 
 
-def counted(folder: Path) -> Path:
-    export = Export(folder / "job.sqlite")
+def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Browser) -> None:
+    export = Export(tmp_path / "job.sqlite")
     export.gpu(0)
     for k in range(10):
         export.gpu_metric(1_000 + 1_000 * k, "SM Active [Throughput %]", 10 * k)
@@ -224,31 +215,27 @@ def counted(folder: Path) -> Path:
     export.memory_usage(900, 4_000_000, address=1)
     export.memory_usage(3_000, 1_000_000, address=2)
     export.memory_usage(5_000, 4_000_000, "free", address=1)
-    return export.write()
-
-
-def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Browser) -> None:
     page = tmp_path / "page.html"
-    ask("timeline", counted(tmp_path), "-o", page)
+    ask("timeline", export.write(), "-o", page)
+    said = len(chromium.messages)
     facts = chromium.open(page)
-    memory, dram, sm, queue = range(4)
     assert facts["counters"] == [
         ["Device memory, live", "DRAM Read Bandwidth", "SM Active", "queue: launched, not begun"]
     ]
-
-    def means(counter: int, *times: int) -> list[float]:
+    # of each the mean between times; kernels are launched at 500 and 700, begun at 2000 and 4500
+    for counter, (times, means) in enumerate(
+        [
+            ([1_000, 3_000, 5_000, 9_000], [4_000_000, 5_000_000, 1_000_000]),
+            ([2_500, 3_500], [5]),
+            ([1_000, 2_000, 3_000], [0, 10]),
+            ([500, 700, 2_000, 4_500, 9_000], [1, 2, 1, 0]),
+        ]
+    ):
         points = f"pointsIn(state.tracks[0].counters[{counter}])"
-        sums = chromium.run(f"{list(times)}.map((time) => sumUntil({points}, time))")
-        return (np.diff(sums) / np.diff(times)).tolist()
-
-    assert means(memory, 1_000, 3_000, 5_000, 9_000) == [4_000_000, 5_000_000, 1_000_000]
-    assert means(sm, 1_000, 2_000, 3_000) == [0, 10]
-    assert means(dram, 2_500, 3_500) == [5]
-    # launched at 500 and 700, begun at 2000 and 4500
-    assert means(queue, 500, 700, 2_000, 4_500, 9_000) == [1, 2, 1, 0]
-    highest = "highestIn(pointsIn(state.tracks[0].counters[3]), 0, 9000)"
-    assert chromium.run(highest) == 2
-    assert chromium.messages == []
+        sums = chromium.run(f"{times}.map((time) => sumUntil({points}, time))")
+        assert (np.diff(sums) / np.diff(times)).tolist() == means
+    assert chromium.run(f"highestIn({points}, 0, 9000)") == 2
+    assert chromium.messages[said:] == []
 
 
 def test_hostile_marks_and_counters_stay_text(tmp_path: Path, chromium: Browser) -> None:

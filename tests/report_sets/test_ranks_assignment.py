@@ -26,7 +26,7 @@ def ranks(paths: Path | Sequence[Path], rank_regex: str | None = None) -> Ranks:
 
 
 def test_mpi_beats_nccl_beats_the_environment_beats_the_file_name(tmp_path: Path) -> None:
-    told = {
+    evidence = {
         "mpi": ({1000: 5}, {1000: 6}),
         "named": ({1000: 4}, {1000: 3}),
         "nccl": ({1000: (2, 8)}, {1000: (1, 8)}),
@@ -37,10 +37,10 @@ def test_mpi_beats_nccl_beats_the_environment_beats_the_file_name(tmp_path: Path
     decided += [("environment RANK", 9, 8), ("file name", 20, 21)]
     for source, one, two in decided:
         for place, name in enumerate(names):
-            write(tmp_path / name, **{kind: pair[place] for kind, pair in told.items()})
+            write(tmp_path / name, **{kind: pair[place] for kind, pair in evidence.items()})
         found = ranks(tmp_path)
         assert [found[name][1000] for name in names] == [(one, source), (two, source)]
-        told.pop(next(iter(told), ""), None)  # the strongest that is left
+        evidence.pop(next(iter(evidence), ""), None)  # the strongest that is left
 
 
 @pytest.mark.parametrize("generation", [schema.NEW, schema.MID])  # older ones hold none
@@ -61,45 +61,34 @@ def test_only_rank_keys_of_the_environment_are_read(
     assert NsysReport(path).rank_of(1000) == decided
 
 
-def test_an_outer_launcher_that_calls_all_alike_gives_way_to_the_file_name(tmp_path: Path) -> None:
+def test_an_outer_launcher_that_calls_all_alike_gives_way(tmp_path: Path) -> None:
     """mpirun inside one srun task: every report inherited SLURM_PROCID=0."""
-    for rank in (0, 1, 2):
-        write(tmp_path / f"run_rank{rank}.sqlite", environment={"SLURM_PROCID": "0"})
-    assert {name: found[1000] for name, found in ranks(tmp_path).items()} == {
-        f"run_rank{rank}.sqlite": (rank, "file name") for rank in (0, 1, 2)
+    for stem in ("x_rank1", "x_rank2", "b", "a"):
+        folder = tmp_path / ("named" if "_" in stem else "unnamed")
+        folder.mkdir(exist_ok=True)
+        write(folder / f"{stem}.sqlite", environment={"SLURM_PROCID": "0"})
+    assert ranks(tmp_path / "named") == {
+        f"x_rank{rank}.sqlite": {1000: (rank, "file name")} for rank in (1, 2)
     }
-
-
-def test_without_any_evidence_the_order_of_the_files_is_a_guess(tmp_path: Path) -> None:
-    for name in ("b.sqlite", "a.sqlite"):
-        write(tmp_path / name, environment={"SLURM_PROCID": "0"})
-    guess = "guess: order of files"
-    assert ranks(tmp_path) == {"a.sqlite": {1000: (0, guess)}, "b.sqlite": {1000: (1, guess)}}
-    assert ranks(tmp_path / "a.sqlite") == {"a.sqlite": {1000: (0, "environment SLURM_PROCID")}}
-    assert ranks(write(tmp_path / "a.sqlite")) == {"a.sqlite": {1000: (None, "")}}
+    guess, alone = "guess: order of files", tmp_path / "unnamed" / "a.sqlite"
+    assert ranks(tmp_path / "unnamed") == {
+        "a.sqlite": {1000: (0, guess)},
+        "b.sqlite": {1000: (1, guess)},
+    }
+    assert ranks(alone) == {"a.sqlite": {1000: (0, "environment SLURM_PROCID")}}
+    assert ranks(write(alone)) == {"a.sqlite": {1000: (None, "")}}
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [
-        ("ranks",),
-        ("findings",),
-        ("summarize",),
-        ("kernels", "--by", "rank"),
-        ("kernels", "--rank", "1"),
-    ],
-    ids="".join,
+    "words", ["ranks", "findings", "summarize", "kernels --by rank", "kernels --rank 2"]
 )
-def test_what_shows_ranks_says_that_they_are_a_guess(
-    request_: tuple[str, ...], tmp_path: Path
-) -> None:
-    for number in (2, 10):
+def test_what_shows_ranks_says_that_they_are_a_guess(words: str, tmp_path: Path) -> None:
+    for number in (1, 2, 10):
         write(tmp_path / f"run{number}.sqlite")
-    notes = ask(*request_, tmp_path, "--format", "json").json["notes"]
-    assert any("ranks are a guess, the order of the files" in note for note in notes)
-    regex = ("--rank-regex", r"run(\d+)", *(() if "--rank" not in request_ else ("--rank", "2")))
-    notes = ask(*request_, *regex, tmp_path, "--format", "json").json["notes"]
-    assert not any("ranks are a guess" in note for note in notes)
+    for regex, guessed in ((), True), (("--rank-regex", r"run(\d+)"), False):
+        answer = ask(*words.split(), *regex, tmp_path, "--format", "json").json
+        guess = "ranks are a guess, the order of the files"
+        assert any(guess in note for note in answer["notes"]) == guessed
 
 
 def test_the_users_expression_beats_all_evidence(tmp_path: Path) -> None:
@@ -159,19 +148,15 @@ def test_missing_ranks_are_counted_not_listed(tmp_path: Path) -> None:
     assert f"ranks without a report here: {missing}" in map(str, found.notes)
 
 
-def test_natural_order_is_numeric_and_total() -> None:
+def test_directories_and_globs(tmp_path: Path) -> None:
     wanted = ["2", "10", "a/rank3", "rank", "rank02", "rank2", "rank2b", "rank10"]
     for names in (sorted(wanted), sorted(wanted, reverse=True)):
         assert sorted(names, key=natural) == wanted
-
-
-def test_directories_and_globs(tmp_path: Path) -> None:
     for name in ("run_10.sqlite", "run_2.nsys-rep", "run_2.sqlite", "run_1.db", "x.txt", "y.json"):
         (tmp_path / name).touch()
     reports = ["run_1.db", "run_2.nsys-rep", "run_10.sqlite"]
-    assert [path.name for path in find_reports(tmp_path)] == reports
-    assert [path.name for path in find_reports(tmp_path / "run_*")] == reports
-    assert [path.name for path in find_reports(tmp_path / "run_?.sqlite")] == ["run_2.sqlite"]
+    for pattern, found in (("", reports), ("run_*", reports), ("run_?.sqlite", ["run_2.sqlite"])):
+        assert [path.name for path in find_reports(tmp_path / pattern)] == found
     with pytest.raises(ReportError, match="matches no file"):
         find_reports(tmp_path / "*.none")
     (tmp_path / "[1].sqlite").touch()  # a name that looks like a pattern, but exists

@@ -21,14 +21,14 @@ from nsightpy.errors import UsageError
 from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import dask as dask_workers
-from tests.support.reports import refused
+from tests.support.reports import ROOT, refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
-SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
+SAMPLES = ROOT / "sample_reports"
 NCU_PAGE = SAMPLES / "kernels_h100.ncu.csv"
 SNAPSHOT = SAMPLES / "training_memory.pickle"
 
@@ -44,15 +44,11 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A cluster of two worker processes on this machine; what kills one is not tried again."""
+    sizes = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    folder = str(tmp_path_factory.mktemp("dask"))
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            local_directory=str(tmp_path_factory.mktemp("dask")),
-        ) as cluster,
+        distributed.LocalCluster(**sizes, local_directory=folder) as cluster,
     ):
         yield str(cluster.scheduler_address)
 

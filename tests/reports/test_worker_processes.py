@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -20,10 +20,11 @@ from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import engine
 from nsightpy.workers.outcomes import Done
 from nsightpy.workers.processes import ProcessWorkers
+from tests.support.nsys_stand_in import is_alive
 from tests.support.ranked_reports import write
 from tests.support.reports import ask
 
-HERE = Path(__file__).parent
+pytestmark = pytest.mark.slow
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 
@@ -48,7 +49,6 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_they_answer_as_one_process_does(job: Path, started: list[BaseProcess]) -> None:
     command = ("kernels", job, "--by", "rank", "--format", "csv")
     alone = ask(*command, "--jobs", "1").text
@@ -59,7 +59,6 @@ def test_they_answer_as_one_process_does(job: Path, started: list[BaseProcess]) 
     assert not any(process.is_alive() for process in started)
 
 
-@pytest.mark.slow
 def test_a_script_needs_no_guard(job: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     called = "nsightpy.kernels(sys.argv[1], by='rank', jobs=2)"
@@ -119,7 +118,6 @@ def sleeping(report: NsysReport) -> None:
     time.sleep(60)
 
 
-@pytest.mark.slow
 @POSIX
 def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     job: Path, started: list[BaseProcess]
@@ -135,14 +133,11 @@ def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     assert len(started) == 1
 
 
-@pytest.mark.slow
 @POSIX
 def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProcess]) -> None:
     with ProcessWorkers(2) as workers:
-        outcomes = {
-            report.path.name: outcome
-            for report, outcome in workers.run(killed, open_ranks(job).reports)
-        }
+        ran = workers.run(killed, open_ranks(job).reports)
+        outcomes = {report.path.name: outcome for report, outcome in ran}
     lost = outcomes.pop("rank1.sqlite")
     assert isinstance(lost, ReportError)
     assert "ended unexpectedly" in lost.problem
@@ -151,7 +146,6 @@ def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProces
     assert not any(process.is_alive() for process in started)
 
 
-@pytest.mark.slow
 @POSIX
 def test_what_died_beside_others_is_tried_again_alone(job: Path) -> None:
     mapped = open_ranks(job, jobs=2).map(killed_once)
@@ -159,55 +153,45 @@ def test_what_died_beside_others_is_tried_again_alone(job: Path) -> None:
     assert not mapped.failures
 
 
-@pytest.mark.slow
 def test_what_is_printed_is_no_answer(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(open_ranks(job, jobs=2).map(printing).values) == 3
     assert capfd.readouterr().out == ""
 
 
-@pytest.mark.slow
 def test_readers_share_the_processors(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "processors", lambda: 6)
-    assert open_ranks(job, jobs=2).map(threads_of).values == [3, 3, 3]
-    assert open_ranks(job, jobs=3).map(threads_of).values == [2, 2, 2]
-    assert open_ranks(job, jobs=1).map(threads_of).values == [1, 1, 1]
-    assert open_ranks(job).map(threads_of).values == [None, None, None]
+    for jobs, threads in ((2, 3), (3, 2), (1, 1), (None, None)):
+        assert open_ranks(job, jobs=jobs).map(threads_of).values == [threads] * 3
 
 
-@pytest.fixture
-def reading(job: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A program in a process group of its own whose workers read for long, and their pids."""
+@POSIX
+@pytest.mark.parametrize("interrupted", [True, False], ids=["interrupted", "killed"])
+def test_they_end_with_who_asked(job: Path, *, interrupted: bool) -> None:
+    """A program in a process group of its own whose workers read for long."""
     code = (
         "import sys; from test_worker_processes import *; "
         "open_ranks(sys.argv[1], jobs=2).map(sleeping)"
     )
-    program = subprocess.Popen(
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    with subprocess.Popen(
         [sys.executable, "-c", code, str(job)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        env={**os.environ, "PYTHONPATH": paths},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    until(lambda: len([f for f in job.glob("*.pid") if f.read_text()]) == 2)
-    yield program, [int(file.read_text()) for file in job.glob("*.pid")]
-    program.kill()
-    program.communicate()
-
-
-@pytest.mark.slow
-@POSIX
-@pytest.mark.parametrize("interrupted", [True, False], ids=["interrupted", "killed"])
-def test_they_end_with_who_asked(
-    reading: tuple[subprocess.Popen[str], list[int]], *, interrupted: bool
-) -> None:
-    program, workers = reading
-    if interrupted:
-        os.killpg(program.pid, signal.SIGINT)
-    else:
-        program.kill()
-    _, said = program.communicate(timeout=30)
+    ) as program:
+        try:
+            until(lambda: len([f for f in job.glob("*.pid") if f.read_text()]) == 2)
+            workers = [int(file.read_text()) for file in job.glob("*.pid")]
+            if interrupted:
+                os.killpg(program.pid, signal.SIGINT)
+            else:
+                program.kill()
+            _, said = program.communicate(timeout=30)
+        finally:
+            program.kill()
     assert said.rstrip().endswith("KeyboardInterrupt") == interrupted
-    until(lambda: not any(map(alive, workers)))
+    until(lambda: not any(map(is_alive, workers)))
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -216,13 +200,3 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() - began < 40
         time.sleep(0.05)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"

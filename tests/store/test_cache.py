@@ -62,12 +62,8 @@ def names(cache: Path) -> list[str]:
 def test_folder_and_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache_folder() == cache
     assert cache_limit() == 20 * 2**30
-    for text, size in (
-        ("50G", 50 * 2**30),
-        ("1.5 MiB", 3 * 2**19),
-        ("800kb", 800 * 1024),
-        ("0", 0),
-    ):
+    sizes = {"50G": 50 * 2**30, "1.5 MiB": 3 * 2**19, "800kb": 800 * 1024, "0": 0}
+    for text, size in sizes.items():
         monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", text)
         assert cache_limit() == size
     for text in ("much", "-1", "5X", "G", "nan"):
@@ -171,20 +167,13 @@ def test_clear(cache: Path) -> None:
     assert names(cache) == ["README.txt"]
 
 
-def test_a_released_lock_is_free_and_gone(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    assert not is_locked(path)
-    for _ in range(2):
-        with locked(path):
-            assert is_locked(path)
-        assert not path.exists()
-
-
-def test_who_waits_says_so_once(tmp_path: Path) -> None:
+def test_who_waits_says_so_once_and_a_released_lock_is_gone(tmp_path: Path) -> None:
     path, waits = tmp_path / "lock", list[str]()
+    assert not is_locked(path)
 
     def second() -> None:
         with locked(path, lambda: waits.append("waits")):
+            assert is_locked(path)
             assert waits == ["waits"]
 
     with ThreadPoolExecutor(1) as pool:

@@ -84,10 +84,6 @@ def ask(store: Store, report: Report, frame: str, columns: Sequence[str]) -> obj
     return plain(store.frame(report.source(frame), columns)), set(store.notes)
 
 
-def reopened(store: Store) -> Store:
-    return Store(store.folder)
-
-
 def spoil(folder: Path, what: str, seed: int, foreign: Path) -> None:
     """Damage any file of a store that has some."""
     chance = random.Random(seed)
@@ -126,13 +122,13 @@ def test_answers_are_those_without_a_store(steps: list[object], seed: int) -> No
                 store.close()
                 bare.close()
             elif step == "another process":
-                store, bare = reopened(store), Store(None)
+                store, bare = Store(store.folder), Store(None)
             else:
                 assert isinstance(step, tuple)
                 what, more = step
                 if what in DAMAGES:
                     spoil(Path(folder) / "a.columns", what, more, Path(folder) / "b.columns")
-                    store, bare = reopened(store), Store(None)
+                    store, bare = Store(store.folder), Store(None)
                 else:
                     assert ask(store, report, *step) == ask(bare, report, *step)
         assert store.problem == ""
@@ -140,21 +136,20 @@ def test_answers_are_those_without_a_store(steps: list[object], seed: int) -> No
 
 
 @given(seed=st.integers(0, 100), rows=st.sampled_from((0, 1, 2, 40)))
-def test_rows_are_counted_and_in_order(seed: int, rows: int) -> None:
+def test_rows_are_counted_in_order_and_a_part_is_a_part(seed: int, rows: int) -> None:
     report = Report(seed, rows)
-    found = Store(None).frame(report.source("things"))
     counted = report.raw.take(report.raw.ints("bytes") >= 0)
-    assert plain(found) == plain(counted.ordered("start_ns"))
-    assert plain(Store(None).frame(report.source("small"))) == plain(report.raw.select(SMALL.names))
-
-
-def test_a_part_is_a_part_of_the_whole(tmp_path: Path) -> None:
-    report = Report(1)
-    for store in (Store(None), Store(tmp_path / "a.columns"), Store(tmp_path / "a.columns")):
-        whole = plain(store.frame(report.source("things")))
-        for part in (slice(0), slice(3, 9), slice(-4, None), slice(1000)):
-            found = plain(store.frame(report.source("things"), rows=part))
-            assert found == {name: values[part] for name, values in whole.items()}
+    expected = plain(counted.ordered("start_ns"))
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "a.columns"
+        for store in (Store(None), Store(kept), Store(kept)):
+            assert plain(store.frame(report.source("things"))) == expected
+            assert plain(store.frame(report.source("small"))) == plain(
+                report.raw.select(SMALL.names)
+            )
+            for part in (slice(0), slice(3, 9), slice(-4, None), slice(1000)):
+                found = plain(store.frame(report.source("things"), rows=part))
+                assert found == {name: values[part] for name, values in expected.items()}
 
 
 def test_a_column_is_imported_once(tmp_path: Path) -> None:
@@ -194,13 +189,12 @@ def test_what_the_first_file_said_is_said_again(tmp_path: Path, gone: str, frame
 
 
 def test_a_store_removed_in_use_is_made_again(tmp_path: Path) -> None:
-    report, folder = Report(1), tmp_path / "a.columns"
-    expected = plain(Store(None).frame(report.source("things")))
+    things, folder = Report(1).source("things"), tmp_path / "a.columns"
     store = Store(folder)
-    store.frame(report.source("things"), ["pid"])
+    store.frame(things, ["pid"])
     shutil.rmtree(folder)
-    assert plain(store.frame(report.source("things"))) == expected
-    assert plain(Store(folder).frame(report.source("things"))) == expected
+    for each in (store, Store(folder)):
+        assert plain(each.frame(things)) == plain(Store(None).frame(things))
 
 
 def test_the_report_in_use_is_not_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +222,7 @@ def test_facts_are_made_once_and_their_notes_are_said_again(tmp_path: Path, *, k
         made.append(Report(1).facts())
         return made[-1]
 
-    for again in (store, store, *([reopened(store)] * kept)):
+    for again in (store, store, *([Store(store.folder)] * kept)):
         assert again.facts(Facts, make) == Report(1).facts()
         assert set(again.notes) == {FRAME_NOTE, NAME_NOTE}
     assert len(made) == 1

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,14 +94,21 @@ def test_what_is_no_folder(path: Path, expected: Expected, make: Callable[[Path]
 )
 def test_what_cannot_be_written(
     path: Path,
-    place: object,
+    place: Any,
     name: str,
     number: int,
     expected: Expected,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """What is there already is used; a damaged part of it and what is not costs a note."""
+    answered(path)
     place = pytest.importorskip(place) if isinstance(place, str) else place
     monkeypatch.setattr(place, name, partial(fails, number))
+    assert answered(path) == expected[path]
+    kept = files()
+    next(file for file in kept if file.name.startswith("kernels")).write_bytes(b"")
+    assert_one_note(path, expected, os.strerror(number))
+    shutil.rmtree(cache.cache_folder())
     assert_one_note(path, expected, os.strerror(number))
     assert files() == []
 
@@ -113,51 +120,6 @@ def test_without_mmap(path: Path, expected: Expected, monkeypatch: pytest.Monkey
     for _ in range(2):
         assert answered(path) == expected[path]
     assert files()
-
-
-@pytest.fixture
-def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Mounts a small file system of memory as the cache, and again with other options."""
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(folder))
-
-    def mount(*options: str) -> None:
-        words = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
-        if shutil.which("mount") is None or subprocess.call(words, stderr=subprocess.DEVNULL):
-            pytest.skip("nothing can be mounted here")
-
-    yield mount
-    while folder.is_mount():
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-@reports
-def test_a_full_disk(path: Path, expected: Expected, mounted: Callable[..., None]) -> None:
-    mounted("size=16k")
-    assert_one_note(path, expected, "No space left")
-    for pages in (8, 10, 12, 16, 20):
-        mounted(f"size={4 * pages}k")
-        for command, answer in answered(path).items():
-            assert answer.stdout == expected[path][command].stdout
-            assert answer.everything.count(NOT_KEPT) <= 1
-
-
-def test_what_a_read_only_disk_holds_is_used(
-    expected: Expected, mounted: Callable[..., None]
-) -> None:
-    mounted("size=1m")
-    answered(SAMPLE)
-    mounted("remount", "ro")
-    assert answered(SAMPLE) == expected[SAMPLE]
-    mounted("remount", "rw")
-    damaged = next(file for file in files() if file.name.startswith("kernels"))
-    damaged.write_bytes(b"")
-    mounted("remount", "ro")
-    for command in COMMANDS:
-        answer = ask(command, SAMPLE, "--format", "csv")
-        assert answer.stdout == expected[SAMPLE][command].stdout
-        assert answer.everything.count(NOT_KEPT) == 1
 
 
 # Runs at the start of each process, of workers as well: so much memory is free, and each folder

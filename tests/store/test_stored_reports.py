@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import tempfile
@@ -49,12 +50,21 @@ def pair(request: pytest.FixtureRequest, exports: list[Path]) -> list[Path]:
     return exports if request.param == "export" else TRACES
 
 
-def test_there_is_something_to_keep(pair: list[Path]) -> None:
-    said = everything(pair[0])
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_what_is_kept_says_the_same_and_is_the_users_own(pair: list[Path]) -> None:
+    mask = os.umask(0)
+    try:
+        said = everything(pair[0])
+    finally:
+        os.umask(mask)
     assert len(files()) > 10
     assert said == everything(pair[0]) == everything(pair[0], use_cache=False)
     assert len(stores()) == 1
     assert leftovers() == []
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in files()}
+    assert modes == {0o600}
+    folders = [cache_folder(), *stores()]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
 
 
 questions = st.sampled_from(FRAMES).flatmap(
@@ -82,25 +92,19 @@ def test_rows_do_not_depend_on_what_was_asked_before(
         assert everything(exports[0]) == everything(exports[0], use_cache=False)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_all_is_the_users_own(pair: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    mask = os.umask(0)
-    try:
-        everything(pair[0])
-    finally:
-        os.umask(mask)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in files()}
-    assert modes == {0o600}
-    folders = [cache_folder(), *stores()]
-    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
-
-
-def test_no_secret_is_kept(tmp_path: Path) -> None:
-    path = hostile_report(tmp_path)
+@pytest.mark.parametrize("kind", ["export", "trace"])
+def test_no_secret_is_kept(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{SECRET}_host_41.1.pt.trace.json"
+    if kind == "export":
+        path = hostile_report(tmp_path)
+    else:
+        trace = gzip.decompress(TRACES[0].read_bytes()).decode()
+        named = f'{{"traceName": "/home/{SECRET}", "INFO": {{"user": "{SECRET}"}},'
+        path.write_text(trace.replace("{", named, 1))
     assert SECRET.encode() in path.read_bytes()
     everything(path)
-    held = [file for file in files() if SECRET.encode() in file.read_bytes()]
-    assert held == []
+    assert files()
+    assert [file for file in files() if SECRET.encode() in bytes(file) + file.read_bytes()] == []
 
 
 def test_small_reports_are_not_kept(exports: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

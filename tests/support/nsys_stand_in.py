@@ -48,11 +48,7 @@ class Bench:
         return [arguments for _, arguments in self._logged() if arguments[0] == "export"]
 
     def process_of_last_run(self) -> int:
-        return self.processes()[-1]
-
-    def processes(self) -> list[int]:
-        """The process of each run of nsys so far."""
-        return [process for process, *_ in self._logged()]
+        return self._logged()[-1][0]
 
     def listing(self, folder: Path) -> list[str]:
         """Every file and folder below; one that vanishes meanwhile is passed by."""
@@ -84,6 +80,16 @@ class Bench:
     def _logged(self) -> list[tuple[int, list[str]]]:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [(entry[0], entry[1:]) for entry in map(json.loads, lines)]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
