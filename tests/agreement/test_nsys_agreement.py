@@ -1,7 +1,5 @@
 """Every figure, name and row of NVIDIA's own outputs that lie beside the real reports."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Sequence

@@ -3,15 +3,16 @@
 Alike in every format, and the input stays as it is.
 """
 
-from __future__ import annotations
-
+import shutil
 from pathlib import Path
 
 import pytest
+from check_same_answers import QUESTIONS, differing
 from simulator import Export
 
 from nsightpy.command_table import COMMANDS
-from tests.support.reports import REPORTS, REQUESTS, ROOT, ask, exports, formats_of, told
+from tests.support.full_export import full
+from tests.support.reports import REPORTS, REQUESTS, ROOT, ask, exports, state
 
 pytestmark = pytest.mark.slow
 
@@ -63,31 +64,25 @@ def test_every_command_on_a_report_of_next_to_nothing(recorded: str, tmp_path: P
 
 
 @exports
-def test_every_command_answers_or_says_why_not_and_leaves_the_input_alone(path: Path) -> None:
-    found = told(path)
-    assert {request for request, _ in found.answers} == set(REQUESTS)
-    assert found.after == found.before
-    for (request, form), answer in found.answers.items():
-        assert "Traceback" not in answer.stderr
-        assert b"\x1b" not in answer.everything
-        lines = answer.stderr.splitlines()
-        assert all(line.startswith("note: ") for line in lines), lines
-        if form == "table" and request[0] not in ("summarize", "info"):
-            assert len(answer.text.splitlines()) > 2 or lines, request
-        if form == "table" and request[0] == "summarize":
-            assert max(map(len, answer.text.splitlines())) > 20
-
-
-@exports
-def test_csv_and_json_agree(path: Path) -> None:
-    for request in [one for one in REQUESTS if "csv" in formats_of(one)]:
-        document = told(path).answers[request, "json"].json
+def test_all_formats_say_the_same_and_leave_the_input_alone(path: Path) -> None:
+    before = state(path)
+    for request in REQUESTS:
+        forms = ("csv", "json", "table", "markdown") if len(request) == 1 else ("csv", "json")
+        answers = {form: ask(*request, path, "--format", form) for form in forms}
+        for answer in answers.values():
+            assert b"\x1b" not in answer.everything
+            lines = answer.stderr.splitlines()
+            assert all(line.startswith("note: ") for line in lines), lines
+        if "table" in answers:
+            shown = answers["table"].text.splitlines()
+            assert len(shown) > 2 or answers["table"].stderr or request == ("info",), request
+        document = answers["json"].json
         found = document["findings" if request[0] == "summarize" else "rows"]
-        head, *lines = told(path).answers[request, "csv"].csv
-        assert len(lines) == len(found)
+        head, *lines = answers["csv"].csv
         for line, row in zip(lines, found, strict=True):
             for name, cell in zip(head, line, strict=True):
                 assert same(cell, row[name]), (request, name, cell, row[name])
+    assert state(path) == before
 
 
 def same(cell: str, value: object) -> bool:
@@ -96,3 +91,15 @@ def same(cell: str, value: object) -> bool:
     if isinstance(value, str):
         return cell in (value, f"'{value}")
     return float(cell) == pytest.approx(value, abs=5e-5)
+
+
+@pytest.mark.parametrize("equal", [False, True], ids=["sample", "two equal processes"])
+def test_an_export_written_otherwise_gives_the_same_bytes(equal: bool, tmp_path: Path) -> None:
+    """Whatever the question; of equal processes every row has another of the same time."""
+    path = tmp_path / "a.sqlite"
+    if equal:
+        full(path).write()
+    else:
+        shutil.copy(ROOT / "sample_reports" / "single_process.sqlite", path)
+    assert len(QUESTIONS) > 30
+    assert differing(path, 2) == {}

@@ -5,8 +5,6 @@ an operator that calls nothing but one of its own name as one call, nsightpy as 
 the time in the operators themselves is the same.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,14 +1,10 @@
 """PyTorch traces: every figure equals a plain computation from the JSON, on every real trace."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
-import re
-from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,28 +12,16 @@ import nsightpy
 from nsightpy import frames
 from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.reports.torch import TorchTrace
-from tests.support.plain_trace import (
-    CALLS,
-    GPU,
-    KINETO,
-    TRACES,
-    Event,
-    key_averages,
-    load,
-    of,
-    union,
-)
+from tests.support.plain_trace import CALLS, KINETO, TRACES, Event, load, of
 from tests.support.reports import needs_reports
 from tests.support.trace_events import event
 
 pytestmark = pytest.mark.slow
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """One real trace: read the plain way, and by nsightpy."""
 
-    path: Path
     events: list[Event]
     report: TorchTrace
 
@@ -48,11 +32,7 @@ class Loaded:
     or [pytest.param(None, marks=needs_reports, id="none")],
 )
 def trace(request: pytest.FixtureRequest) -> Loaded:
-    return Loaded(request.param, load(request.param), TorchTrace(request.param, use_cache=False))
-
-
-COMMUNICATION = re.compile("^nccl|multimem_all_reduce")
-TIMES = ("calls", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns")
+    return Loaded(load(request.param), TorchTrace(request.param, use_cache=False))
 
 
 def tracelens(name: str, sheet: str) -> list[dict[str, str]]:
@@ -82,41 +62,11 @@ def test_kernels_and_calls_are_those_of_the_file(trace: Loaded) -> None:
 
 
 def test_every_frame_has_its_columns(trace: Loaded) -> None:
-    report = trace.report
     for schema in (*frames.SCHEMAS.values(), frames.COLLECTIVES):
-        assert tuple(report.frame(schema.name)) == schema.names
-        assert tuple(report.frame(schema.name, schema.names[:2])) == schema.names[:2]
+        for names in (schema.names, schema.names[:2]):
+            assert tuple(trace.report.frame(schema.name, names)) == names
     with pytest.raises(KeyError):
-        report.frame("no_such_frame")
-
-
-def test_busy_time_is_a_union(trace: Loaded) -> None:
-    events = trace.events
-    work = of(events, *GPU)
-    rows = breakdown([trace.report]).records()
-    assert sum(row["busy_ns"] for row in rows) == union(work)
-    if work:
-        (row,) = rows
-        assert row["window_ns"] == max(e.end for e in work) - min(e.start for e in work)
-        assert row["memory_ns"] == union(of(events, "gpu_memcpy", "gpu_memset"))
-        talking = [e for e in of(events, "kernel") if COMMUNICATION.search(e.name)]
-        rest = [e for e in of(events, "kernel") if not COMMUNICATION.search(e.name)]
-        assert row["communication_ns"] == union(talking)
-        assert row["compute_ns"] == union(rest)
-        assert row["exposed_communication_ns"] == union(work) - union(
-            [e for e in work if e not in talking]
-        )
-
-
-def test_operators_are_those_of_key_averages(trace: Loaded) -> None:
-    found = {
-        row["operator"]: tuple(row[name] for name in TIMES)
-        for row in nsightpy.operators([trace.report]).records()
-    }
-    assert found == {
-        name: (s.calls, s.host_total, s.host_self, s.device_total, s.device_self)
-        for name, s in key_averages(trace.events).items()
-    }
+        trace.report.frame("no_such_frame")
 
 
 @pytest.mark.parametrize("name", ["bert_small_h100", "bert_small_mi300_rocm", "vit_h100"])
@@ -154,28 +104,11 @@ def test_budget_agrees_with_tracelens(name: str) -> None:
     assert row["exposed_communication_ns"] == pytest.approx(told["exposed_comm_time"], abs=2)
 
 
-@pytest.mark.parametrize(
-    "name", ["bert_small_h100", "bert_small_mi300_rocm", "vit_h100", "torch_compile_triton"]
-)
-@needs_reports
-def test_kernels_agree_with_tracelens(name: str) -> None:
-    counts: Counter[str] = Counter()
-    times: Counter[str] = Counter()
-    for row in tracelens(name, "kernel_summary"):
-        counts[row["Kernel name"]] += int(row["Kernel duration (µs)_count"])
-        times[row["Kernel name"]] += float(row["Kernel duration (µs)_sum"])
-    for row in nsightpy.kernels(KINETO / f"{name}.json.gz", use_cache=False).records():
-        count, total = row["Instances"], row["Total Time (ns)"]
-        assert count == counts[row["Name"]]
-        assert total == pytest.approx(1000 * times[row["Name"]], abs=1 + count)
-
-
 @needs_reports
 def test_what_a_trace_says_of_itself() -> None:
     report = TorchTrace(KINETO / "rank0_of2_nccl_a100.json.gz", use_cache=False)
-    session = report.session
-    assert (session.start_utc, session.host) == ("2024-05-23T00:15:22.416788Z", "")
-    assert report.pids == [2910249]
+    assert report.session.start_utc == "2024-05-23T00:15:22.416788Z"
+    assert (report.session.host, report.pids) == ("", [2910249])
     assert report.rank_of(2910249) == (0, "distributedInfo")
     collectives = report.frame("collectives").to_pandas()
     assert len(collectives) == 21

@@ -1,7 +1,5 @@
 """The traces of stats against what NVIDIA wrote, and against plain SQL on real exports."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

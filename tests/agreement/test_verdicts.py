@@ -4,8 +4,6 @@ A must is found when a finding of any severity has its id. A warning is right wh
 its id, at any importance; it is wrong when the expert names it as a tempting wrong conclusion.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings as marks of a timeline: their times are kept, whoever they are about."""
 
-from __future__ import annotations
-
 import pytest
 
 from nsightpy.analysis.timeline.marks import finding_marks

@@ -1,13 +1,12 @@
 """Groups of rows: those that there are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from nsightpy.analysis.grouping import group_by, rows_before
 from nsightpy.frames import Frame, Labels, last_before
+from tests.support.frames import frame
 
 
 @pytest.mark.parametrize("numbering", [(0, 1), (1, 0)])
@@ -21,12 +20,6 @@ def test_groups_are_in_the_order_of_their_names(numbering: tuple[int, int]) -> N
     assert groups.codes.tolist() == [0, 1]
 
 
-def test_no_rows_are_no_group() -> None:
-    frame = Frame({"tid": np.empty(0, dtype=np.int64), "name": Labels.constant("", 0)})
-    assert group_by(frame, ("tid", "name")).keys == ()
-    assert group_by(frame, ("name",)).keys == ()
-
-
 table = st.lists(
     st.tuples(
         st.sampled_from(["gemm", "", "softmax", "gem"]),
@@ -35,21 +28,15 @@ table = st.lists(
     ),
     max_size=30,
 )
+COLUMNS = ("name", "device", "label")
 
 
-@given(table, st.lists(st.sampled_from(["name", "device", "api"]), max_size=3, unique=True))
+@given(table, st.lists(st.sampled_from(COLUMNS), max_size=3, unique=True))
 def test_grouping_by_several_columns(rows: list[tuple[str, int, str]], by: list[str]) -> None:
-    frame = Frame(
-        {
-            "name": Labels.of([*(name for name, _, _ in rows), "no row"]).take(
-                np.arange(len(rows))
-            ),
-            "device": np.asarray([device for _, device, _ in rows], dtype=np.int64),
-            "api": Labels.of(api for _, _, api in rows),
-        }
-    )
-    places = [("name", "device", "api").index(column) for column in by]
-    found = group_by(frame, by)
+    # a name without a row is no group
+    whole = frame(COLUMNS, [*rows, ("no row", 3, "c")]).take(np.arange(len(rows)))
+    places = [COLUMNS.index(column) for column in by]
+    found = group_by(whole, by)
     assert [found.keys[code] for code in found.codes] == [
         tuple(row[place] for place in places) for row in rows
     ]
@@ -60,12 +47,8 @@ def test_grouping_by_several_columns(rows: list[tuple[str, int, str]], by: list[
 def test_different_ids_with_one_text_are_one_group() -> None:
     names = Labels(np.array([0, 1, 2, 0], dtype=np.int32), ("gemm", "copy", "gemm"))
     found = group_by(Frame({"name": names, "n": np.array([5, 5, 5, 5])}), ("name", "n"))
-    assert [found.keys[code] for code in found.codes] == [
-        ("gemm", 5),
-        ("copy", 5),
-        ("gemm", 5),
-        ("gemm", 5),
-    ]
+    named = [found.keys[code] for code in found.codes]
+    assert named == [("gemm", 5), ("copy", 5), ("gemm", 5), ("gemm", 5)]
     assert len(found.keys) == 2
 
 

@@ -116,12 +116,7 @@ def test_the_figures_in_plain_sight() -> None:
     busy = spans([(40, 50), (0, 10), (5, 20), (20, 30), (7, 7), (60, 55)])
     assert busy == Spans(np.array([0, 40]), np.array([30, 50]))  # touching ones are one
     assert (len(busy), busy.total) == (2, 40)
-    assert complement(busy, -5, 60) == Spans(np.array([-5, 30, 50]), np.array([0, 40, 60]))
-    assert clip(busy, 25, 45) == Spans(np.array([25, 40]), np.array([30, 45]))
-    assert clip(busy, 30, 40) == NOTHING
-    assert complement(NOTHING, 3, 9) == Spans(np.array([3]), np.array([9]))
-    assert complement(busy, 9, 3) == NOTHING
-    assert union_of([]) == NOTHING
+    assert complement(busy, 9, 3) == union_of([]) == NOTHING
     assert busy != [(0, 30), (40, 50)]
     with pytest.raises(TypeError):
         hash(busy)

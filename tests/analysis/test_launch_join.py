@@ -1,7 +1,5 @@
 """Kernels joined to the calls that launched them, by process and correlation id."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -12,21 +10,13 @@ from nsightpy.analysis.launches import (
     launch_rows,
     matched,
 )
-from nsightpy.frames import Frame, Labels
+from tests.support.frames import frame
 
 Call = tuple[int, int, int]  # pid, correlation id, event class
 Kernel = tuple[int, int]  # pid, correlation id
 # Ids that a lookup table holds, and ids so far apart that it does not.
 DENSE = (0, 1, 2, 3, 7)
 SPARSE = (0, 1, 2, 3_000_000_000, 3_000_000_001, 2**62)
-
-
-def ints(values: list[int]) -> np.ndarray:
-    return np.asarray(values, dtype=np.int64)
-
-
-def columns(rows: Sequence[tuple[int, ...]], *names: str) -> dict[str, np.ndarray]:
-    return {name: ints([row[place] for row in rows]) for place, name in enumerate(names)}
 
 
 def join_cases(ids: tuple[int, ...]) -> st.SearchStrategy[tuple[list[Kernel], list[Call]]]:
@@ -46,8 +36,8 @@ def test_the_join_is_that_of_a_dictionary(case: tuple[list[Kernel], list[Call]])
     for row, (pid, number, kind) in enumerate(calls):
         if kind in (0, 1) and number > 0:
             first.setdefault((pid, number), row)
-    launched = Frame(columns(kernels, "pid", "correlation_id"))
-    found = launch_rows(launched, Frame(columns(calls, "pid", "correlation_id", "event_class")))
+    launched = frame("pid correlation_id", kernels)
+    found = launch_rows(launched, frame("pid correlation_id event_class", calls))
     assert found.tolist() == [first.get(kernel, NO_LAUNCH) for kernel in kernels]
 
 
@@ -63,17 +53,9 @@ def test_values_under_a_process_and_an_id(keys: list[Kernel], wanted: list[Kerne
             first.setdefault(key, 100 + row)
 
     values = 100 + np.arange(len(keys))
-    held, asked = (tuple(columns(rows, "pid", "id").values()) for rows in (keys, wanted))
+    held, asked = (tuple(frame("pid id", rows).values()) for rows in (keys, wanted))
     found = matched(held, values, asked, -7)
     assert found.tolist() == [first.get(key, -7) for key in wanted]
-
-
-def timed(rows: list[tuple[int, int, int, int]], **names: list[str]) -> Frame:
-    """Rows of pid, correlation id, start, end, and label columns."""
-    made = columns(rows, "pid", "correlation_id", "start_ns", "end_ns")
-    labels = {name: Labels.of(values) for name, values in names.items()}
-    none = ints([0] * len(rows))
-    return Frame({**made, **labels, "event_class": none, "tid": none})
 
 
 launches = st.lists(
@@ -92,11 +74,10 @@ launches = st.lists(
 @given(launches)
 def test_phases_are_those_of_the_definitions(rows: list[tuple[int, int, int, int, str]]) -> None:
     """Calls of process 1 only; call i runs from 10 i for 2 i ns."""
-    calls = timed([(1, i, 10 * i, 12 * i) for i in (1, 2, 3)], name=["a", "b", "a"])
-    kernels = timed(
-        [(pid, number, start, start + length) for pid, number, start, length, _ in rows],
-        label=[label for *_, label in rows],
-    )
+    made = [(i, 10 * i, 12 * i, name) for i, name in enumerate("aba", 1)]
+    calls = frame("correlation_id start_ns end_ns name", made, pid=1, event_class=0, tid=0)
+    ran = [(pid, number, at, at + length, label) for pid, number, at, length, label in rows]
+    kernels = frame("pid correlation_id start_ns end_ns label", ran)
     expected = []
     for pid, number, start, length, label in rows:
         if pid == 1 and number <= 3:

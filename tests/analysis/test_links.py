@@ -1,7 +1,5 @@
 """The links of GPUs by their models, and groups that are slow for theirs."""
 
-from __future__ import annotations
-
 import pytest
 
 from nsightpy.analysis.collectives.log import Signature
@@ -11,38 +9,31 @@ from nsightpy.analysis.ranks.links import Link, link_of, slow_groups
 H100 = "NVIDIA H100 80GB HBM3"
 
 
-# GB/s over NVLink (0: none that is certain) and over PCIe
+# Models by GB/s over NVLink (0: none that is certain) and over PCIe.
 RATES = {
-    H100: (450, 64),
-    "NVIDIA H100 PCIe": (0, 64),
-    "NVIDIA H100 NVL": (0, 64),
-    "NVIDIA H20": (450, 64),
-    "NVIDIA H800": (200, 64),
-    "NVIDIA GH200 480GB": (450, 64),
-    "NVIDIA GB200": (900, 64),
-    "NVIDIA B200": (900, 64),
-    "NVIDIA A100-SXM4-80GB": (300, 32),
-    "NVIDIA A100-PCIE-40GB": (0, 32),
-    "NVIDIA A100 80GB PCIe": (0, 32),
-    "NVIDIA A800-SXM4-80GB": (200, 32),
-    "Tesla V100-SXM2-32GB": (150, 16),
-    "Tesla V100-PCIE-16GB": (0, 16),
-    "Tesla P100-SXM2-16GB": (80, 16),
-    "Tesla T4": (0, 16),
-    "NVIDIA L40S": (0, 32),
-    "NVIDIA A10G": (0, 32),
-    "NVIDIA GeForce RTX 3090": (0, 32),
-    "NVIDIA GeForce RTX 5090": (0, 64),
-    "NVIDIA RTX 6000 Ada Generation": (0, 32),
+    (900, 64): ("NVIDIA GB200", "NVIDIA B200"),
+    (450, 64): (H100, "NVIDIA H20", "NVIDIA GH200 480GB"),
+    (200, 64): ("NVIDIA H800",),
+    (0, 64): ("NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA GeForce RTX 5090"),
+    (300, 32): ("NVIDIA A100-SXM4-80GB",),
+    (200, 32): ("NVIDIA A800-SXM4-80GB",),
+    (0, 32): (
+        *("NVIDIA A100-PCIE-40GB", "NVIDIA A100 80GB PCIe", "NVIDIA L40S", "NVIDIA A10G"),
+        *("NVIDIA GeForce RTX 3090", "NVIDIA RTX 6000 Ada Generation"),
+    ),
+    (150, 16): ("Tesla V100-SXM2-32GB",),
+    (80, 16): ("Tesla P100-SXM2-16GB",),
+    (0, 16): ("Tesla V100-PCIE-16GB", "Tesla T4"),
+    (0, 0): ("AMD Instinct MI300X", ""),
 }
 
 
-@pytest.mark.parametrize("gpu", [*RATES, "AMD Instinct MI300X", ""])
-def test_links_by_model(gpu: str) -> None:
-    nvlink, pcie = RATES.get(gpu, (0, 0))
+@pytest.mark.parametrize(("nvlink", "pcie"), RATES)
+def test_links_by_model(nvlink: int, pcie: int) -> None:
     across = Link("PCIe", pcie) if pcie else None
-    assert link_of(gpu, across=True) == across
-    assert link_of(gpu, across=False) == (Link("NVLink", nvlink) if nvlink else across)
+    for gpu in RATES[nvlink, pcie]:
+        assert link_of(gpu, across=True) == across
+        assert link_of(gpu, across=False) == (Link("NVLink", nvlink) if nvlink else across)
 
 
 def all_reduce(transfer_ns: float, size: int = 1 << 26, ranks: int = 2) -> GroupedCollective:

@@ -1,10 +1,9 @@
 """Clocks placed by MPI operations alone: simulated jobs whose offsets and drifts are known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,9 @@ from simulator.mpi_job import START_NS, MpiRun, MpiSettings, simulate_mpi, write
 import nsightpy
 from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
 from nsightpy.analysis.mpi.matching import MESSAGE, matched_calls
-from nsightpy.frames import MPI_CALLS, Frame, Labels
+from nsightpy.frames import MPI_CALLS, Frame, Ints, Labels
 from nsightpy.results import Table
+from tests.support.frames import frame
 
 # A long job with clocks that drift, in few operations.
 DRIFTING = MpiSettings(
@@ -27,20 +27,24 @@ DRIFTING = MpiSettings(
 )
 
 
-def placed(settings: MpiSettings, folder: Path) -> tuple[MpiRun, Table, pd.DataFrame]:
-    run = simulate_mpi(settings)
-    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, folder)])
-    return run, table, table.to_pandas()
+def placed(run: MpiRun, folder: Path) -> tuple[Table, list[Any]]:
+    """The ranks of a run, also as rows of their own."""
+    table = nsightpy.ranks(write_mpi_reports(run, folder))
+    return table, list(table.to_pandas().itertuples())
 
 
-def misplaced(run: MpiRun, row: object) -> float:
+def misplaced(run: MpiRun, row: Any) -> float:
     """How far the found offset is from the true one at the middle of the calls, ns."""
-    clock, first = run.clock(row.rank), run.clock(0)  # type: ignore[attr-defined]
     starts = [call.start for call in run.calls]
     middle = (min(starts) + max(call.end for call in run.calls)) // 2 - START_NS
-    true = run.offset_ns(row.rank) + (clock.drift_ppb - first.drift_ppb) * 1e-9 * middle  # type: ignore[attr-defined]
-    drift = 0.0 if pd.isna(row.drift_ppm) else row.drift_ppm  # type: ignore[attr-defined]
-    return abs(row.offset_ns + drift * 1e-6 * middle - true)  # type: ignore[attr-defined]
+    true = run.offset_ns(row.rank) + drift_ppb(run, row.rank) * 1e-9 * middle
+    drift = 0.0 if pd.isna(row.drift_ppm) else row.drift_ppm
+    return abs(row.offset_ns + drift * 1e-6 * middle - true)
+
+
+def drift_ppb(run: MpiRun, rank: int) -> int:
+    """How much faster the clock of a rank is than the first one's."""
+    return run.clock(rank).drift_ppb - run.clock(0).drift_ppb
 
 
 @pytest.mark.slow
@@ -60,21 +64,21 @@ def misplaced(run: MpiRun, row: object) -> float:
 def test_offsets_are_inside_their_error_bars(
     settings: MpiSettings, error_ns: int, tmp_path: Path
 ) -> None:
-    run, table, found = placed(settings, tmp_path)
-    away = found[found["rank"] >= settings.ranks_per_node]
-    assert set(away["alignment"]) == {"MPI"}
+    run = simulate_mpi(settings)
+    table, rows = placed(run, tmp_path)
+    away = [row for row in rows if row.rank >= settings.ranks_per_node]
+    assert {row.alignment for row in away} == {"MPI"}
     assert len(away) == settings.ranks - settings.ranks_per_node
-    for row in away.itertuples():
+    for row in away:
         assert row.residual_p95_ns == -row.residual_p05_ns
         assert misplaced(run, row) <= row.residual_p95_ns <= error_ns
         if any(settings.drift_ppb):
-            true = (run.clock(row.rank).drift_ppb - run.clock(0).drift_ppb) / 1000
-            assert row.drift_ppm == pytest.approx(true, abs=0.1)
+            assert row.drift_ppm == pytest.approx(drift_ppb(run, row.rank) / 1000, abs=0.1)
         else:
             assert pd.isna(row.drift_ppm)
     assert any("placed by MPI operations" in note for note in table.notes)
-    assert not any("only the wall clock" in note or "clock condition" in note
-                   for note in table.notes)  # fmt: skip
+    doubts = ("only the wall clock", "clock condition")
+    assert not [note for note in table.notes if any(doubt in note for doubt in doubts)]
 
 
 def test_reports_of_one_host_keep_its_clock_and_violations_are_counted(tmp_path: Path) -> None:
@@ -83,8 +87,8 @@ def test_reports_of_one_host_keep_its_clock_and_violations_are_counted(tmp_path:
         if call.rank == 1:
             call.start += 500_000
             call.end += 500_000
-    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
-    assert {row[7] for row in table.rows} == {"system clock"}
+    table, rows = placed(run, tmp_path)
+    assert {row.alignment for row in rows} == {"system clock"}
     (note,) = (note for note in table.notes if "clock condition" in note)
     assert "of 40 MPI operations" in note
 
@@ -108,8 +112,8 @@ def test_ranges_are_matched_only_where_all_ranks_made_the_same_calls(
 ) -> None:
     run = simulate_mpi(MpiSettings(seed=9, ranks=3, recorded="ranges", steps=5))
     change(run)
-    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
-    assert "MPI" not in {row[7] for row in table.rows}
+    table, rows = placed(run, tmp_path)
+    assert "MPI" not in {row.alignment for row in rows}
     assert any(said in note for note in table.notes)
 
 
@@ -117,22 +121,18 @@ def test_a_capture_that_ends_early_is_matched_up_to_there(tmp_path: Path) -> Non
     run = simulate_mpi(MpiSettings(seed=10, ranks=3, steps=20))
     last = max(call.end for call in run.calls)
     run.calls = [call for call in run.calls if call.rank != 2 or call.end < last - 2_000_000]
-    found = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)]).to_pandas()
-    assert set(found["alignment"][1:]) == {"MPI"}
-    for row in found[1:].itertuples():
-        assert misplaced(run, row) <= row.residual_p95_ns
+    _, (_, *others) = placed(run, tmp_path)
+    assert {row.alignment for row in others} == {"MPI"}
+    assert all(misplaced(run, row) <= row.residual_p95_ns for row in others)
 
 
-def calls_of(*rows: tuple[int, str, int, int, int, int]) -> tuple[Frame, np.ndarray]:
-    """Calls (clock, name, start, end, peer, request) of two ranks of one communicator."""
-    frame = dict(Frame.blank(MPI_CALLS, len(rows)))
-    clock = np.asarray([row[0] for row in rows])
-    frame["name"] = Labels.of(row[1] for row in rows)
-    for place, name in ((2, "start_ns"), (3, "end_ns"), (4, "peer"), (5, "request")):
-        frame[name] = np.asarray([row[place] for row in rows], dtype=np.int64)
-    frame |= {"communicator_rank": clock, "communicator_id": Labels.constant("uid 1", len(rows))}
-    frame["tag"] = np.zeros(len(rows), dtype=np.int64)
-    return Frame(frame), clock
+def calls_of(*rows: tuple[int, str, int, int, int, int], **columns: Any) -> tuple[Frame, Ints]:
+    """Calls (clock, name, start, end, peer, request) of one communicator."""
+    own = frame("communicator_rank name start_ns end_ns peer request", rows, tag=0)
+    same = {"communicator_id": Labels.constant("uid 1", len(rows)), **columns}
+    return Frame({**Frame.blank(MPI_CALLS, len(rows)), **own, **same}), own.ints(
+        "communicator_rank"
+    )
 
 
 def test_a_receive_ends_with_the_wait_for_its_request() -> None:
@@ -164,18 +164,15 @@ def test_messages_that_do_not_balance_are_not_matched() -> None:
 def test_bounds_reach_a_clock_through_a_third() -> None:
     """Ranks 0 and 2 never meet; 1 is 1,000 ahead of 0, and 2 500 ahead of 1."""
     meetings = [(0, 1, 0), (1, 2, 0), (0, 1, 1), (1, 2, 1)]
-    ahead, lines = (0, 1_000, 1_500), []
+    ahead, lines, names = (0, 1_000, 1_500), [], []
     for number, (first, second, late) in enumerate(meetings):
         base = 100_000 * number
         for place, clock in enumerate((first, second)):
             entered = base + (500 if place == late else 0) + ahead[clock]
-            lines.append((clock, entered, base + 520 + ahead[clock], f"{first}{second}"))
-    frame = dict(Frame.blank(MPI_CALLS, len(lines)))
-    frame["name"] = Labels.constant("MPI_Barrier", len(lines))
-    frame["start_ns"], frame["end_ns"] = (np.asarray([li[k] for li in lines]) for k in (1, 2))
-    frame["communicator_id"] = Labels.of(line[3] for line in lines)
-    clock = np.asarray([line[0] for line in lines])
-    calls = Frame(frame)
+            names.append(f"{first}{second}")
+            times = entered, base + 520 + ahead[clock]
+            lines.append((clock, "MPI_Barrier", *times, -1, 0))
+    calls, clock = calls_of(*lines, communicator_id=Labels.of(names))
     matched = matched_calls(calls, clock, [0, 1, 2])
     conditions, _ = conditions_of(matched, clock, calls.ints("start_ns"), calls.ints("end_ns"))
     found, first = intervals_of(conditions, 3)

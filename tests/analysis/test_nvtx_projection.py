@@ -1,7 +1,5 @@
 """Nesting, projection and attribution of NVTX ranges against a model that looks at every pair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -18,7 +16,8 @@ from nsightpy.analysis.nvtx.projection import (
 from nsightpy.analysis.nvtx.ranges import folded, numberless, plain_name, range_tallies
 from nsightpy.frames import Frame, Labels
 from nsightpy.reports.nsys import NsysReport
-from tests.support.nvtx_programs import Case, Operation, Range, program
+from tests.support.frames import frame
+from tests.support.nvtx_programs import PROGRAMS, Case, Operation, Range
 from tests.support.reports import NSYS, needs_reports
 
 
@@ -40,28 +39,19 @@ def busy(operations: list[Operation]) -> int:
     return len(moments)
 
 
-@given(st.integers(0, 10**6))
-def test_projection_is_that_of_the_definition(seed: int) -> None:
-    case = program(seed)
-    if not case.ranges:
-        return
+@given(PROGRAMS)
+def test_projection_is_that_of_the_definition(case: Case) -> None:
     ranges, operations, calls = case.frames()
     found = project(ranges, launched(operations, calls))
     for row, one in enumerate(case.ranges):
-        mine = members(case, one)
-        assert found.operations[row] == len(mine)
-        if mine:
-            assert found.start[row] == min(op[0] for op in mine)
-            assert found.end[row] == max(op[1] for op in mine)
-        else:
-            assert (found.start[row], found.end[row]) == (0, 0)
+        own = members(case, one)
+        assert found.operations[row] == len(own)
+        span = (min(op[0] for op in own), max(op[1] for op in own)) if own else (0, 0)
+        assert (found.start[row], found.end[row]) == span
 
 
-@given(st.integers(0, 10**6))
-def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
-    case = program(seed)
-    if not case.ranges:
-        return
+@given(PROGRAMS)
+def test_groups_of_ranges_add_up_as_the_definition_says(case: Case) -> None:
     ranges, operations, calls = case.frames()
     done = launched(operations, calls)
     found = range_tallies(ranges, operations, done, project(ranges, done))
@@ -76,26 +66,20 @@ def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
         assert whole.get(key, 0) == sum(lengths)
 
 
-@given(st.integers(0, 10**6))
-def test_nesting_is_the_stack_of_the_program(seed: int) -> None:
+@given(PROGRAMS)
+def test_nesting_is_the_stack_of_the_program(case: Case) -> None:
     """Times of the program differ from push to push, so the innermost container is the parent."""
-    case = program(seed)
     case.ranges = [r for r in case.ranges if r[7] == "StartEnd" or r[1] > r[0]]
-    if not case.ranges:
-        return
     found = nest(case.frames()[0])
     for row, one in enumerate(case.ranges):
-        parent = int(found.parent[row])
-        if one[7] == "StartEnd":
-            assert (parent, found.level[row]) == (ROOT, 0)
-            continue
         around = [
             place
             for place, other in enumerate(case.ranges)
-            if other[7] == "PushPop" and other[2:4] == one[2:4] and other[6] == one[6]
+            if one[7] == other[7] == "PushPop" and other[2:4] == one[2:4] and other[6] == one[6]
             if other[0] <= one[0] and other[1] >= one[1] and place != row
             if other[:2] != one[:2] or place < row
         ]
+        parent = int(found.parent[row])
         assert found.level[row] == len(around)
         assert (parent in around) if around else parent == ROOT
         if around:
@@ -164,61 +148,39 @@ def test_what_frameworks_append_and_numbers_are_folded_away() -> None:
     assert (names.values, names.codes.tolist()) == (("a", "b"), [0, 1, 0])
 
 
-@given(st.integers(0, 10**6))
-def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(seed: int) -> None:
-    case = program(seed)
-    if not case.ranges:
-        return
+@given(PROGRAMS)
+def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(case: Case) -> None:
     ranges, operations, calls = case.frames()
     done, names = launched(operations, calls), ranges.labels("name")
     found = []
     for number in ("{}", "*"):
-        values = (
+        values = [
             f"layer {number.format(n)}" if n % 2 else "head" for n in range(len(names.values))
-        )
+        ]
         renamed = Frame({**ranges, "name": Labels(names.codes, tuple(values))})
-        projection = project(renamed, done)
-        tallies = range_tallies(renamed, operations, done, projection, fold=number == "{}")
-        lengths = [each.statistics() for each in (tallies.ranges, tallies.projected)]
-        found.append(
-            (tallies.work, [(s.keys, s.median.tolist(), s.total.tolist()) for s in lengths])
+        tallies = range_tallies(
+            renamed, operations, done, project(renamed, done), fold=number == "{}"
         )
+        lengths = [each.statistics() for each in (tallies.ranges, tallies.projected)]
+        told = [(s.keys, s.median.tolist(), s.total.tolist()) for s in lengths]
+        found.append((tallies.work, told))
     assert found[0] == found[1]
 
 
 MAIN, AUTOGRAD, WORKER = 1, 2, 3
 
 
-def frame_of(rows: list[tuple[int, ...]], *names: str) -> Frame:
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    named = dict(zip(names, (np.asarray(c, dtype=np.int64) for c in columns), strict=True))
-    return Frame({**named, "pid": np.full(len(rows), 7)})
-
-
 def calls_of(*calls: tuple[int, int]) -> Frame:
     """Launching calls as (start, thread) of one process, in any order."""
     rows = [(start, start + 1, tid, n) for n, (start, tid) in enumerate(sorted(calls), 1)]
-    return frame_of(rows, "start_ns", "end_ns", "tid", "correlation_id")
+    return frame("start_ns end_ns tid correlation_id", rows, pid=7)
 
 
 def ranges_of(*ranges: tuple[int, int, int, str]) -> Frame:
     """Push/pop ranges as (start, end, thread, name)."""
-    rows = [(start, end, tid, tid) for start, end, tid, _ in ranges]
-    return Frame(
-        {
-            **frame_of(rows, "start_ns", "end_ns", "tid", "end_tid"),
-            "name": Labels.of(name for *_, name in ranges),
-            "domain": Labels.constant("", len(rows)),
-            "style": Labels.constant("PushPop", len(rows)),
-        }
-    )
-
-
-def operations_of(calls: Frame, start: np.ndarray, length: np.ndarray) -> Frame:
-    """What the calls launched."""
-    at, device = calls.ints("start_ns") + start, np.zeros(calls.rows, dtype=np.int64)
-    kept = {name: calls.ints(name) for name in ("pid", "correlation_id")}
-    return Frame({"start_ns": at, "end_ns": at + length, "device": device, **kept})
+    rows = [(start, end, tid, tid, name) for start, end, tid, name in ranges]
+    same = {"pid": 7, "domain": "", "style": "PushPop"}
+    return frame("start_ns end_ns tid end_tid name", rows, **same)
 
 
 STEP = ((0, 100, MAIN, "step"), (10, 40, MAIN, "forward"), (50, 90, MAIN, "backward"))
@@ -259,7 +221,10 @@ def test_a_range_was_busy_with_what_any_thread_launched_for_it(seed: int) -> Non
     ranges = ranges_of(*((*at, t, n) for at, t, n in zip(spans, tids, names, strict=True)))
     launches = zip(rng.integers(0, 200, 25), rng.integers(MAIN, AUTOGRAD + 1, 25), strict=True)
     calls = calls_of(*((int(at), int(tid)) for at, tid in launches))
-    operations = operations_of(calls, rng.integers(1, 40, 25), rng.integers(1, 60, 25))
+    starts = calls.ints("start_ns") + rng.integers(1, 40, 25)
+    ends, numbers = starts + rng.integers(1, 60, 25), calls.ints("correlation_id")
+    done_by = zip(starts, ends, numbers, strict=True)
+    operations = frame("start_ns end_ns correlation_id", list(done_by), pid=7, device=0)
     waiting, at = waiting_threads(calls, ranges), calls.ints("start_ns")
     done = launched(operations, calls)
     theirs = launched(operations, as_launched_by(calls, waiting))

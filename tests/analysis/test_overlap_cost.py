@@ -1,7 +1,5 @@
 """Kernels beside communication against the same kernels alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -18,39 +18,26 @@ from nsightpy.analysis.ranking import (
     tallies,
     tally_durations,
 )
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.results import Field, Table
 from nsightpy.units import round_half_up
+from tests.support.frames import frame
 
 COLUMNS = (
-    "Time (%)",
-    "Total Time (ns)",
-    "Instances",
-    "Avg (ns)",
-    "Med (ns)",
-    "Min (ns)",
-    "Max (ns)",
-    "StdDev (ns)",
-    "Name",
+    *("Time (%)", "Total Time (ns)", "Instances", "Avg (ns)", "Med (ns)"),
+    *("Min (ns)", "Max (ns)", "StdDev (ns)", "Name"),
 )
 Kernel = tuple[str, int, int]  # name, device, duration
 
 
-def frame(kernels: list[Kernel]) -> Frame:
-    starts = np.arange(len(kernels), dtype=np.int64) * 1000 + 1_800_000_000_000_000_000
-    lengths = np.asarray([length for _, _, length in kernels], dtype=np.int64)
-    return Frame(
-        {
-            "start_ns": starts,
-            "end_ns": starts + lengths,
-            "device": np.asarray([device for _, device, _ in kernels], dtype=np.int64),
-            "name": Labels.of(name for name, _, _ in kernels),
-        }
-    )
+def durations(kernels: list[Kernel]) -> Frame:
+    at = 1_800_000_000_000_000_000
+    rows = [(at, at + length, device, name) for name, device, length in kernels]
+    return frame("start_ns end_ns device name", rows)
 
 
 def ranked(kernels: list[Kernel], top: int | None = None) -> Table:
-    found = tally_durations(frame(kernels), ["name"]).statistics()
+    found = tally_durations(durations(kernels), ["name"]).statistics()
     return ranked_by("kernels", KERNELS, {"duration": found}).first(top)
 
 
@@ -68,7 +55,7 @@ def test_the_table_in_plain_sight() -> None:
 
 def test_equal_totals_are_ordered_by_name_then_by_split_unknown_first() -> None:
     kernels = [("b", 1, 5), ("c", 0, 6), ("a", 1, 5), ("b", 0, 5), ("a", 0, 5), ("a", 2, 5)]
-    found = tally_durations(frame(kernels), ["device", "name"])
+    found = tally_durations(durations(kernels), ["device", "name"])
     keys = tuple((None if key[0] == 2 else key[0], *key[1:]) for key in found.keys)
     measures = {"duration": replace(found, keys=keys).statistics()}
     table = ranked_by("kernels", KERNELS, measures, splits=[Field("device", "id")])
@@ -78,18 +65,12 @@ def test_equal_totals_are_ordered_by_name_then_by_split_unknown_first() -> None:
     assert table.columns[:2] == ("device", "Time (%)")
 
 
-def test_top_keeps_the_percentages_of_the_whole() -> None:
+def test_top_keeps_the_percentages_of_the_whole_and_no_time_is_no_division_by_zero() -> None:
     kernels = [("a", 0, 50), ("b", 0, 30), ("c", 0, 20)]
-    assert ranked(kernels, top=2).rows == ranked(kernels).rows[:2]
-    assert [row[0] for row in ranked(kernels, top=1).rows] == [50.0]
-    assert ranked(kernels, top=0).rows == ()
-    assert len(ranked(kernels, top=9)) == 3
-
-
-def test_no_time_at_all_is_no_division_by_zero() -> None:
+    for top in (0, 1, 2, 9):
+        assert ranked(kernels, top=top).rows == ranked(kernels).rows[:top]
     assert ranked([("a", 0, 0), ("b", 0, 0)]).column("Time (%)") == [0.0, 0.0]
-    assert ranked([]).rows == ()
-    assert ranked([]).columns == COLUMNS
+    assert (ranked([]).columns, ranked([]).rows) == (COLUMNS, ())
 
 
 names = st.sampled_from(["gemm", "softmax", "copy", "fill"])
@@ -140,14 +121,7 @@ def test_rounding_is_that_of_sqlite(value: float, digits: int, rounded: float) -
 
 
 def memory(rows: list[tuple[str, int, int]]) -> Table:
-    operations = Frame(
-        {
-            "start_ns": np.zeros(len(rows), dtype=np.int64),
-            "end_ns": np.asarray([time for _, time, _ in rows], dtype=np.int64),
-            "bytes": np.asarray([size for _, _, size in rows], dtype=np.int64),
-            "operation": Labels.of(name for name, _, _ in rows),
-        }
-    )
+    operations = frame("operation end_ns bytes", rows, start_ns=0)
     time = tally_durations(operations, ["operation"])
     # the groups of the sizes in an order of their own
     backwards = operations.take(np.arange(len(rows))[::-1])
@@ -169,12 +143,10 @@ def test_memory_sizes_are_decimal_megabytes_and_follow_the_time() -> None:
 
 
 def test_calls_are_runtime_driver_and_their_backtraces() -> None:
-    classes = np.array([0, 1, 13, 27, 77], dtype=np.int64)
-    made = Frame({"event_class": classes, "start_ns": np.arange(5)})
-    assert api_calls(made).ints("start_ns").tolist() == [0, 1, 2]
+    rows = [(kind, at) for at, kind in enumerate((0, 1, 13, 27, 77))]
+    assert api_calls(frame("event_class start_ns", rows)).ints("start_ns").tolist() == [0, 1, 2]
 
 
 def test_shapes_are_named() -> None:
-    axes = {"grid_x": [128, 2, 128], "grid_y": [1, 1, 1], "grid_z": [1, 3, 1]}
-    made = shaped(Frame({name: np.asarray(values) for name, values in axes.items()}), "grid")
+    made = shaped(frame("grid_x grid_y grid_z", [(128, 1, 1), (2, 1, 3), (128, 1, 1)]), "grid")
     assert [made[row] for row in range(3)] == ["128x1x1", "2x1x3", "128x1x1"]

@@ -1,7 +1,5 @@
 """What rules conclude from evidence that is made up: order, severity, and one fact told once."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -15,8 +13,8 @@ from nsightpy.analysis.findings.work_evidence import COLUMNS, with_kernels
 from nsightpy.analysis.intervals import NOTHING
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.analysis.work_graph.host_activity import COMPILING
-from nsightpy.frames import Frame, Labels
 from nsightpy.results import Finding, Note, notes
+from tests.support.frames import frame
 
 MS = 1_000_000
 WINDOW = 1_000 * MS
@@ -51,16 +49,9 @@ def of_kernels(**named: dict[str, int]) -> dict[str, Group]:
     groups = {}
     for group, by_name in named.items():
         times = {name: ms * MS for name, ms in by_name.items()}
-        top = max(times, key=lambda name: times[name])
-        total = sum(times.values())
-        groups[group.replace("_", "-")] = Group(
-            *(total, total, total),
-            count=len(by_name),
-            name=top,
-            named_ns=times[top],
-            worst=PLACE,
-            by_name=times,
-        )
+        total, top = sum(times.values()), max(times, key=lambda name: times[name])
+        most = {"name": top, "named_ns": times[top], "worst": PLACE, "by_name": times}
+        groups[group.replace("_", "-")] = Group(total, total, total, count=len(by_name), **most)
     return groups
 
 
@@ -95,12 +86,10 @@ def test_one_kernel_is_one_fact() -> None:
         kernels=same | {"a": 50}, top=same, tiny_blocks=same, small_grid=same, fp32_gemm={"a": 50}
     )
     found = judged(replace(ROW, groups=groups))
-    assert {name: found[name].part_of for name in found} == {
-        "tiny-blocks": "",
-        "dominating-kernel": "tiny-blocks",
-        "small-grid": "tiny-blocks",
-        "fp32-gemm": "",
-    }
+    assert [(name, one.part_of) for name, one in sorted(found.items())] == [
+        *(("dominating-kernel", "tiny-blocks"), ("fp32-gemm", "")),
+        *(("small-grid", "tiny-blocks"), ("tiny-blocks", "")),
+    ]
     groups |= of_kernels(tiny_blocks={"solve": 500})
     assert judged(replace(ROW, groups=groups))["small-grid"].part_of == ""
 
@@ -129,13 +118,11 @@ def test_slow_collectives_are_part_of_the_straggler_that_makes_them(late: str, w
 
 
 def test_copies_of_pageable_memory_are_those_that_nothing_hides() -> None:
-    way = {"h2d": 50 * MS, "d2h": 50 * MS}
-    groups = {
-        "h2d": Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE),
-        "d2h": Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE),
-        "pageable": Group(100 * MS, 100 * MS, count=4, bytes=18, worst=PLACE, by_name=way),
-    }
-    assert judged(replace(ROW, groups=groups))["pageable-copies"].part_of.startswith("exposed-")
+    each = Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE)
+    way = dict.fromkeys(("h2d", "d2h"), 50 * MS)
+    both = Group(100 * MS, 100 * MS, count=4, bytes=18, worst=PLACE, by_name=way)
+    row = replace(ROW, groups={"h2d": each, "d2h": each, "pageable": both})
+    assert judged(row)["pageable-copies"].part_of.startswith("exposed-")
 
 
 @pytest.mark.parametrize(
@@ -164,10 +151,10 @@ def test_the_pace_of_a_start_up_says_little(lost: int, severity: str) -> None:
     assert judged(row)["launch-bound"].severity == severity
 
 
-def test_one_of_few_kernels_dominates_whatever_it_does() -> None:
-    groups = of_kernels(kernels={"a": 900}, top={"a": 900})
-    assert judged(replace(ROW, groups=groups))["dominating-kernel"].severity == "warning"
-    assert judged(replace(ROW, groups=groups, names=2))["dominating-kernel"].severity == "info"
+@pytest.mark.parametrize(("names", "severity"), [(9, "warning"), (2, "info")])
+def test_one_of_few_kernels_dominates_whatever_it_does(names: int, severity: str) -> None:
+    row = replace(ROW, groups=of_kernels(kernels={"a": 900}, top={"a": 900}), names=names)
+    assert judged(row)["dominating-kernel"].severity == severity
 
 
 @pytest.mark.parametrize(("waits", "severity"), [(600, "info"), (300, "warning")])
@@ -180,14 +167,13 @@ def test_kernels_of_a_device_that_waits_for_launches_are_minor(waits: int, sever
     assert not found["launch-bound"].minor
 
 
-def test_a_collective_for_each_tensor_is_said_to_be_one() -> None:
+@pytest.mark.parametrize(("count", "said"), [(4040, True), (400, False)])
+def test_a_collective_for_each_tensor_is_said_to_be_one(count: int, said: bool) -> None:
     budget = replace(ROW.budget, exposed_communication_ns=40 * MS)
-    calls = Group(44 * MS, 40 * MS, 44 * MS, count=4040)
-    exposed = {"exposed-communication": Group(alone_ns=40 * MS)}
-    row = replace(ROW, budget=budget, groups={"collectives": calls, **exposed})
-    assert "a bucket" in judged(row)["exposed-communication"].text
-    few = row.having({"collectives": replace(calls, count=400)})
-    assert "a bucket" not in judged(few)["exposed-communication"].text
+    calls = Group(44 * MS, 40 * MS, 44 * MS, count=count)
+    groups = {"collectives": calls, "exposed-communication": Group(alone_ns=40 * MS)}
+    found = judged(replace(ROW, budget=budget, groups=groups))["exposed-communication"]
+    assert ("a bucket" in found.text) == said
 
 
 @pytest.mark.parametrize(("live", "said"), [(73, True), (71, False), (0, False)])
@@ -196,26 +182,21 @@ def test_memory_that_is_nearly_full(live: int, said: bool) -> None:
     assert ("near-capacity" in found) == said
 
 
-def test_in_traces_operators_are_what_to_look_at() -> None:
+@pytest.mark.parametrize(("traced", "command"), [(True, "operators"), (False, "kernels")])
+def test_in_traces_operators_are_what_to_look_at(traced: bool, command: str) -> None:
     groups = of_kernels(kernels={"a": 900}, elementwise={"a": 400})
-    commands = {
-        traced: judged(replace(ROW, groups=groups, traced=traced))["unfused-elementwise"]
-        for traced in (True, False)
-    }
-    assert commands[True].next_command.startswith("nsightpy operators ")
-    assert commands[False].next_command.startswith("nsightpy kernels ")
+    found = judged(replace(ROW, groups=groups, traced=traced))["unfused-elementwise"]
+    assert found.next_command.startswith(f"nsightpy {command} ")
 
 
 def launched(*kernels: tuple[str, int, int]) -> Evidence:
     """Kernels one after the other, in their window: name, length in us, blocks."""
-    ends = np.cumsum([1_000 * lasts for _, lasts, _ in kernels])
-    starts = ends - [1_000 * lasts for _, lasts, _ in kernels]
-    blocks = np.asarray([count for *_, count in kernels], dtype=np.int64)
-    shape = dict(zip(COLUMNS, (blocks, np.full(len(kernels), 256, dtype=np.int64)), strict=True))
-    names = Labels.of([name for name, *_ in kernels])
-    frame = Frame({"start_ns": starts, "end_ns": ends, "name": names, **shape})
-    row = replace(ROW, budget=replace(ROW.budget, end_ns=int(ends[-1])))
-    return with_kernels(row, frame, np.zeros(len(kernels), dtype=np.bool_), NOTHING)
+    ends = np.cumsum([1_000 * lasts for _, lasts, _ in kernels]).tolist()
+    spans = zip([0, *ends], ends, kernels, strict=False)
+    rows = [(start, end, name, blocks, 256) for start, end, (name, _, blocks) in spans]
+    row = replace(ROW, budget=replace(ROW.budget, end_ns=ends[-1]))
+    work = frame(("start_ns", "end_ns", "name", *COLUMNS), rows)
+    return with_kernels(row, work, np.zeros(len(kernels), dtype=np.bool_), NOTHING)
 
 
 @pytest.mark.parametrize(("many_us", "bound"), [(64, True), (200, False)])
@@ -227,21 +208,12 @@ def test_what_takes_as_long_with_many_blocks_is_bound_by_latency(many_us: int, b
 
 
 def test_softmax_between_matrix_products_is_attention() -> None:
-    layer = [
-        ("ampere_bf16_gemm", 50, 900),
-        ("scale_elementwise", 5, 900),
-        ("softmax_warp", 20, 900),
-    ]
-    layer += [("dropout_elementwise", 5, 900), ("ampere_bf16_gemm", 50, 900)]
-    found = launched(*layer * 4)
+    product, softmax = ("ampere_bf16_gemm", 50, 900), ("softmax_warp", 20, 900)
+    scale, dropout = ("scale_elementwise", 5, 900), ("dropout_elementwise", 5, 900)
+    found = launched(*[product, scale, softmax, dropout, product] * 4)
     assert found.groups["attention"].count == 4
-    text = judged(found)["unfused-elementwise"].text
-    assert "scaled_dot_product_attention" in text
-    loss = [
-        ("ampere_bf16_gemm", 50, 900),
-        *[("elementwise", 5, 900)] * 7,
-        ("softmax_warp", 20, 900),
-    ]
+    assert "scaled_dot_product_attention" in judged(found)["unfused-elementwise"].text
+    loss = [product, *[scale] * 7, softmax]
     assert launched(*loss * 4).groups["attention"].count == 0
 
 
@@ -253,19 +225,12 @@ def test_operands_that_are_not_aligned(elements: int, said: bool) -> None:
     assert ("not aligned to 16 bytes" in text) == said
 
 
-@pytest.mark.parametrize(
-    ("name", "compiles"),
-    [
-        ("Torch-Compiled Region: 0/0", False),
-        ("## Call CompiledFxGraph fabc ##", False),
-        ("jit(train_step)/jit(main)/dot_general", False),
-        ("/tmp/torchinductor_user/ab/cab.py(72): call", False),
-        ("inductor_compile", True),
-        ("backend_compile", True),
-        ("XlaCompile", True),
-        ("autotune", True),
-        ("JIT compilation", True),
-    ],
+RUNS = (
+    *("Torch-Compiled Region: 0/0", "## Call CompiledFxGraph fabc ##"),
+    *("jit(train_step)/jit(main)/dot_general", "/tmp/torchinductor_user/ab/cab.py(72): call"),
 )
-def test_what_was_compiled_runs(name: str, compiles: bool) -> None:
-    assert bool(COMPILING.search(name)) == compiles
+COMPILES = ("inductor_compile", "backend_compile", "XlaCompile", "autotune", "JIT compilation")
+
+
+def test_what_was_compiled_runs() -> None:
+    assert [name for name in RUNS + COMPILES if COMPILING.search(name)] == [*COMPILES]

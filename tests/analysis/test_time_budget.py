@@ -13,14 +13,13 @@ from nsightpy.analysis.time_budget import (
     time_budget,
 )
 from nsightpy.errors import UsageError
-from nsightpy.frames import Frame, Labels
+from tests.support.frames import frame
 
 Pairs = list[tuple[int, int]]
 
 
-def spans(intervals: Pairs, offset: int = 0) -> Spans:
-    starts = np.asarray([start + offset for start, _ in intervals], dtype=np.int64)
-    return union(starts, np.asarray([end + offset for _, end in intervals], dtype=np.int64))
+def spans(intervals: Pairs) -> Spans:
+    return union(*np.asarray(intervals, dtype=np.int64).reshape(-1, 2).T)
 
 
 def done(
@@ -83,64 +82,44 @@ def test_every_figure_is_that_of_the_timeline(
     )
 
 
-def frame(rows: list[tuple[int, int, int, int, str]]) -> Frame:
-    """Rows of pid, device, start, end, name."""
-    columns = ("pid", "device", "start_ns", "end_ns")
-    made = {
-        name: np.asarray([row[place] for row in rows], dtype=np.int64)
-        for place, name in enumerate(columns)
-    }
-    return Frame({**made, "name": Labels.of(row[4] for row in rows)})
-
-
-NOTHING = frame([])
+WORK = "pid device start_ns end_ns name"
+NOTHING = frame(WORK, [])
 ALL_REDUCE = (
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 )
 
 
 def test_each_process_and_device_has_its_own_budget_and_window() -> None:
-    kernels = frame(
-        [
-            (20, 0, 100, 200, "gemm"),
-            (10, 1, 0, 50, "gemm"),
-            (10, 0, 5, 15, "gemm"),
-            (10, 0, 10, 40, ALL_REDUCE),
-        ]
-    )
-    copies = frame([(10, 1, 60, 70, ""), (30, 0, 7, 9, "")])
-    graphs = frame([(20, 0, 150, 260, "")])
-    found = device_budgets(kernels, copies, graphs)
-    assert list(found) == [(10, 0), (10, 1), (20, 0), (30, 0)]
-    first, second, third, fourth = found.values()
-    assert first == TimeBudget(5, 40, 35, 10, 30, 0, 5, 25, 0, 0)
-    assert second == TimeBudget(0, 70, 60, 50, 0, 10, 0, 0, 10, 0)
-    assert third == TimeBudget(100, 260, 160, 160, 0, 0, 0, 0, 0, 110)
-    assert fourth == TimeBudget(7, 9, 2, 0, 0, 2, 0, 0, 2, 0)
-
-
-def test_one_device_alone_is_the_same_as_among_others() -> None:
     rows = [(10, 0, 5, 15, "gemm"), (10, 0, 10, 40, ALL_REDUCE)]
-    (alone,) = device_budgets(frame(rows), NOTHING, NOTHING).values()
-    among = device_budgets(frame([*rows, (11, 0, 0, 99, "gemm")]), NOTHING, NOTHING)
-    assert among[10, 0] == alone
+    others = [(20, 0, 100, 200, "gemm"), (10, 1, 0, 50, "gemm")]
+    copies = frame(WORK, [(10, 1, 60, 70, ""), (30, 0, 7, 9, "")])
+    graphs = frame(WORK, [(20, 0, 150, 260, "")])
+    found = device_budgets(frame(WORK, others + rows), copies, graphs)
+    assert list(found.items()) == [
+        ((10, 0), TimeBudget(5, 40, 35, 10, 30, 0, 5, 25, 0, 0)),
+        ((10, 1), TimeBudget(0, 70, 60, 50, 0, 10, 0, 0, 10, 0)),
+        ((20, 0), TimeBudget(100, 260, 160, 160, 0, 0, 0, 0, 0, 110)),
+        ((30, 0), TimeBudget(7, 9, 2, 0, 0, 2, 0, 0, 2, 0)),
+    ]
+    # alone it is the same as among others
+    assert device_budgets(frame(WORK, rows), NOTHING, NOTHING) == {(10, 0): found[10, 0]}
     assert device_budgets(NOTHING, NOTHING, NOTHING) == {}
-    cut = device_budgets(frame(rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
+    cut = device_budgets(frame(WORK, rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
     assert cut == {(10, 0): TimeBudget(12, 20, 8, 3, 8, 0, 3, 5, 0, 0)}
 
 
 def test_patterns_of_the_user_are_communication_too() -> None:
-    kernels = frame([(1, 0, 0, 10, "my_ring_exchange"), (1, 0, 5, 20, "gemm")])
-    (plain,) = device_budgets(kernels, NOTHING, NOTHING).values()
-    (extended,) = device_budgets(kernels, NOTHING, NOTHING, communication=["ring_ex"]).values()
-    assert (plain.communication_ns, plain.compute_ns) == (0, 20)
-    assert (extended.communication_ns, extended.compute_ns) == (10, 15)
+    kernels = frame(WORK, [(1, 0, 0, 10, "my_ring_exchange"), (1, 0, 5, 20, "gemm")])
+    for patterns, expected in (((), (0, 20)), (["ring_ex"], (10, 15))):
+        found = device_budgets(kernels, NOTHING, NOTHING, communication=patterns)[1, 0]
+        assert (found.communication_ns, found.compute_ns) == expected
     with pytest.raises(UsageError, match="no regular expression"):
         device_budgets(kernels, NOTHING, NOTHING, communication=["("])
 
 
 def test_an_activity_counts_graphs_as_compute() -> None:
-    kernels = frame([(1, 0, 0, 10, "gemm"), (1, 0, 20, 30, ALL_REDUCE)])
-    made = activity(kernels, np.array([False, True]), NOTHING, frame([(1, 0, 8, 25, "")]))
+    kernels = frame(WORK, [(1, 0, 0, 10, "gemm"), (1, 0, 20, 30, ALL_REDUCE)])
+    graphs = frame(WORK, [(1, 0, 8, 25, "")])
+    made = activity(kernels, np.array([False, True]), NOTHING, graphs)
     assert made == done([(0, 10)], [(20, 30)], graphs=[(8, 25)])
     assert made.busy == spans([(0, 30)])

@@ -15,9 +15,9 @@ from simulator.presets import PRESETS
 import nsightpy
 from nsightpy.analysis.graphs.replays import CALL_COLUMNS, OPERATION_COLUMNS, replays_of_nodes
 from nsightpy.frames import Frame
+from tests.support.frames import frame
 from tests.support.plain_trace import KINETO, Event, load, of, union
 from tests.support.reports import needs_reports
-from tests.support.work_programs import table
 
 SINGLE = replace(PRESETS["single_process"], graph_mode="node")
 
@@ -28,7 +28,7 @@ def work_of(replays: list[list[tuple[int, int]]]) -> tuple[Frame, Frame]:
         (*span, 0, 0, call + 1, 0, "kernel") for call, spans in enumerate(replays) for span in spans
     ]
     calls = [(at, at + 1, 0, 0, at + 1, 0, "cudaGraphLaunch") for at in range(len(replays))]
-    return table((*OPERATION_COLUMNS, "name"), flat), table(CALL_COLUMNS, calls)
+    return frame((*OPERATION_COLUMNS, "name"), flat), frame(CALL_COLUMNS, calls)
 
 
 def chain(spans: list[tuple[int, int]]) -> int:

@@ -12,8 +12,7 @@ import pytest
 import nsightpy
 from nsightpy.command_table import COMMANDS
 from nsightpy.commands.stats.command import REPORTS as STATS
-from tests.support.documents import ENVELOPE
-from tests.support.reports import DDP, NSYS, REPORTS, ROOT, ask, needs_reports
+from tests.support.reports import DDP, ENVELOPE, NSYS, REPORTS, ROOT, ask, needs_reports
 
 jsonschema = pytest.importorskip("jsonschema")
 

@@ -27,7 +27,7 @@ from nsightpy.output.formats import (
 from nsightpy.results import Field, Finding, LazyRows, Note, Summary, Table, Value
 from nsightpy.results.keys import KERNEL, key_of, row_keys
 from nsightpy.results.tables import with_notes
-from tests.support.documents import ENVELOPE
+from tests.support.reports import ENVELOPE
 
 FIELDS = (
     Field("rank", "id"),

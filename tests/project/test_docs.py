@@ -21,8 +21,7 @@ from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.cli.main import cli
 from nsightpy.command_table import COMMANDS, Listed
 from nsightpy.commands.mcp.tools import guide
-from tests.support.documents import ENVELOPE
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ENVELOPE, ROOT, ask
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in PAGES}

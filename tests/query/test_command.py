@@ -1,7 +1,5 @@
 """What is declared of a command is what its call, its help and its schema say."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

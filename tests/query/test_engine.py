@@ -1,7 +1,5 @@
 """Many questions about some reports are answered in one loop, and one that fails fails alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -60,22 +58,13 @@ def test_an_answer_may_be_a_question_about_more() -> None:
     assert twice == [*once, *once]
 
 
-def test_a_question_that_fails_in_one_report_lacks_that_report_alone() -> None:
-    some = Question(partial(refused, where="rank1"), table)
-    every = Question(kernels_in, table)
-    less, whole = answers(Request.of(JOB, jobs=1), [some, every])
-    assert (len(less), len(whole)) == (3, 4)
-    assert [note for note in less.notes if "cannot be counted" in note]
-    assert not [note for note in whole.notes if "cannot be counted" in note]
-
-
-def test_a_question_that_fails_in_every_report_is_answered_by_its_error() -> None:
-    none, every = answers(
-        Request.of(JOB, jobs=1),
-        [Question(partial(refused, where="rank"), table), Question(kernels_in, table)],
-    )
+def test_a_question_that_fails_in_some_reports_lacks_those_and_in_all_is_its_error() -> None:
+    questions = [Question(partial(refused, where=where), table) for where in ("rank1", "rank")]
+    some, none, every = answers(Request.of(JOB, jobs=1), [*questions, Question(kernels_in, table)])
+    assert (len(some), len(every)) == (3, 4)
+    assert [note for note in some.notes if "cannot be counted" in note]
+    assert not [note for note in every.notes if "cannot be counted" in note]
     assert isinstance(none, ReportError)
-    assert len(every) == 4
 
 
 def _impossible(_: Parts[int]) -> Table:
@@ -93,14 +82,10 @@ def test_one_question_alone_raises(
         answers(Request.of(JOB, jobs=1), [Question(work, combine)])
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_the_clock_of_all_ranks_is_there_where_it_is_asked_for(several: bool) -> None:
-    def offsets(parts: Parts[int]) -> int:
-        return len(parts.clock.fits)
-
-    paths = [JOB] if several else [next(JOB.glob("*.sqlite"))]
-    (fits,) = answers(Request.of(paths, jobs=1), [Question(kernels_in, offsets, clock=True)])
-    assert fits == (4 if several else 0)
+@pytest.mark.parametrize(("paths", "clocks"), [(JOB, 4), (JOB / "train_rank0.sqlite", 0)])
+def test_the_clock_of_all_ranks_is_there_where_it_is_asked_for(paths: Path, clocks: int) -> None:
+    offsets = Question(kernels_in, lambda parts: len(parts.clock.fits), clock=True)
+    assert answers(Request.of(paths, jobs=1), [offsets]) == [clocks]
 
 
 def known_ranks(report: SystemReport, scope: Scope) -> list[int | None]:
@@ -108,8 +93,8 @@ def known_ranks(report: SystemReport, scope: Scope) -> list[int | None]:
 
 
 def test_work_that_asks_for_ranks_has_those_of_all_reports(tmp_path: Path) -> None:
-    for number in range(3):  # no evidence of its own: the rank is the place among the others
-        export = Export(tmp_path / f"{'abc'[number]}.sqlite")
+    for number, name in enumerate("abc"):  # no evidence: the rank is the place among the others
+        export = Export(tmp_path / f"{name}.sqlite")
         export.kernel(100, 200, "a", process=export.process(100 + number))
         export.write()
     after = Question(kernels_in, lambda parts: len(parts.ranks), identified=True, clock=True)

@@ -1,7 +1,5 @@
 """A job: its commands, and the frames of all ranks in one, with rank, duration and iteration."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,16 +12,17 @@ import pytest
 import nsightpy
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
+from nsightpy.frames import COLLECTIVES, SCHEMAS, Ints
 from nsightpy.job import Job
 from nsightpy.query.rank_alignment import MOMENTS, CommonClock, alignment_of
 from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports import system
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.store.cache import session_folder
+from tests.support.frames import frame
+from tests.support.reports import ROOT
 
-NCU = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank.ncu.csv"
-JOB = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"
+JOB = ROOT / "sample_reports" / "training_4rank"
 NAMES = (*SCHEMAS, COLLECTIVES.name)
 
 
@@ -50,8 +49,7 @@ def test_rows_and_columns_are_those_of_the_reports(
     for rank, (report, part) in enumerate(zip(reports, own, strict=True)):
         rows = table.iloc[done : done + len(part)]
         done += len(part)
-        assert set(rows["rank"]) <= {rank}
-        assert set(rows["report"]) <= {str(report.path)}
+        assert {*zip(rows["rank"], rows["report"], strict=True)} <= {(rank, str(report.path))}
         for column in set(part.columns) - set(MOMENTS):
             assert rows[column].tolist() == part[column].tolist(), column
         if events:
@@ -94,8 +92,9 @@ def test_a_part_of_the_job_is_said_once() -> None:
 
 
 def test_reports_of_other_tools_have_their_commands(tmp_path: Path) -> None:
-    job = nsightpy.open(NCU)
-    assert job.roofline().rows == nsightpy.roofline(NCU).rows
+    measured = JOB.with_suffix(".ncu.csv")
+    job = nsightpy.open(measured)
+    assert job.roofline().rows == nsightpy.roofline(measured).rows
     with pytest.raises(ReportError, match=r"`nsightpy roofline .*` reads it"):
         job.kernels()
     with pytest.raises(ReportError, match="no such file"):
@@ -129,10 +128,7 @@ def test_a_capture_that_comes_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_processes_without_a_clock_and_unknown_times() -> None:
-    def column(*numbers: int) -> Ints:
-        return np.asarray(numbers, dtype=np.int64)
-
-    rows = Frame({"time_ns": column(0, 100, 200, 300), "pid": column(7, 7, 8, 9)})
+    rows = frame("time_ns pid", [(0, 7), (100, 7), (200, 8), (300, 9)])
     ahead = {("first", 1): 0, ("second", 7): 10, ("second", 8): 20}
     clock = CommonClock({whose: ClockFit(*whose, None, ns) for whose, ns in ahead.items()})
     second: Any = SimpleNamespace(path=Path("second"), pids=[], rank_of=lambda _: (None, ""))

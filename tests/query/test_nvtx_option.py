@@ -1,9 +1,6 @@
 """--nvtx: every command narrowed, its sums those of a filter that looks at every pair in SQL."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +15,10 @@ from nsightpy.analysis.nvtx.membership import (
     named,
 )
 from nsightpy.query.nvtx_filter import close_names
-from tests.support.nvtx_programs import program
-from tests.support.reports import NSYS, ask, needs_reports, select
+from tests.support.nvtx_programs import PROGRAMS, Case
+from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused, rows_of, select, tables
 
-SAMPLE = (
-    Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank" / "train_rank1.sqlite"
-)
+SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank1.sqlite"
 TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
 DDP = NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite"
 CASES = [
@@ -60,12 +55,6 @@ ALL_WORK = "({})".format(
 )
 
 
-def rows(path: Path, *request: str) -> list[dict[str, Any]]:
-    """The rows that a request answers."""
-    found: list[dict[str, Any]] = ask(*request, path, "--format", "json").json["rows"]
-    return found
-
-
 def launched_sum(path: Path, table: str, like: str) -> tuple[int, int]:
     """Number and total ns of a table's operations inside the ranges, by SQL."""
     sql = "SELECT COUNT(*), COALESCE(SUM(k.end - k.start), 0)" + LAUNCHED
@@ -76,7 +65,7 @@ def launched_sum(path: Path, table: str, like: str) -> tuple[int, int]:
 
 
 def asked(path: Path, command: str, name: str, count: str) -> tuple[int, int]:
-    found = rows(path, command, "--nvtx", name)
+    found = rows_of(command, path, "--nvtx", name)
     return sum(row[count] for row in found), sum(row["Total Time (ns)"] for row in found)
 
 
@@ -92,14 +81,13 @@ def test_every_command_is_about_what_lies_or_was_launched_inside(
 
     kernels = launched_sum(path, "CUPTI_ACTIVITY_KIND_KERNEL", like)
     assert asked(path, "kernels", name, "Instances") == kernels
-    assert sum(row["count"] for row in rows(path, "launches", "--nvtx", name)) == kernels[0]
-    tables = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("MEMCPY", "MEMSET")]
-    known = {name for (name,) in select(path, "SELECT name FROM sqlite_master")}
-    parts = [launched_sum(path, table, like) for table in tables if table in known]
+    assert sum(row["count"] for row in rows_of("launches", path, "--nvtx", name)) == kernels[0]
+    copies = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("MEMCPY", "MEMSET")]
+    parts = [launched_sum(path, table, like) for table in copies if table in tables(path)]
     assert asked(path, "memory", name, "Count") == tuple(map(sum, zip(*parts, strict=True)))
     calls = count("CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.eventClass IN (0, 1, 13) AND ")
     assert asked(path, "api", name, "Num Calls") == calls
-    found = rows(path, "nvtx", "--nvtx", name)
+    found = rows_of("nvtx", path, "--nvtx", name)
     assert max(row["share_of_busy"] or 0 for row in found if row["domain"] == domain) <= 1.0
     on_thread = "r.globalTid = COALESCE(r.endGlobalTid, r.globalTid) AND "
     ranges = count(f"NVTX_EVENTS r WHERE r.eventType IN (59, 60) AND {on_thread}")
@@ -107,16 +95,15 @@ def test_every_command_is_about_what_lies_or_was_launched_inside(
 
 
 def test_a_domain_tells_ranges_of_one_name_apart() -> None:
-    assert rows(SAMPLE, "kernels", "--nvtx", "ncclAllReduce@NCCL")
-    said = ask("kernels", SAMPLE, "--nvtx", "ncclAllReduce@forward", expect=1).stderr
-    assert "has no range" in said
+    assert rows_of("kernels", SAMPLE, "--nvtx", "ncclAllReduce@NCCL")
+    assert "has no range" in refused("kernels", SAMPLE, "--nvtx", "ncclAllReduce@forward")
 
 
 def test_nothing_found_names_close_ranges_and_is_no_traceback() -> None:
     for command, reports in (("kernels", SAMPLE), ("nvtx", SAMPLE.parent), ("summarize", SAMPLE)):
-        answer = ask(command, reports, "--nvtx", "forwards", expect=1)
-        assert "has no range 'forwards'" in answer.stderr
-        assert "similar ones: forward" in answer.stderr
+        refusal = refused(command, reports, "--nvtx", "forwards")
+        assert "has no range 'forwards'" in refusal
+        assert "similar ones: forward" in refusal
 
 
 def test_names_that_hold_what_was_asked_for_are_close_however_long() -> None:
@@ -126,8 +113,8 @@ def test_names_that_hold_what_was_asked_for_are_close_however_long() -> None:
 
 def test_budgets_cover_the_projected_intervals_with_all_that_ran_in_them() -> None:
     """The window is what `nvtx` projects; its instances do not overlap on this device."""
-    (whole,) = rows(SAMPLE, "breakdown", "--nvtx", "forward")
-    (own,) = [row for row in rows(SAMPLE, "nvtx") if row["range"] == "forward"]
+    (whole,) = rows_of("breakdown", SAMPLE, "--nvtx", "forward")
+    (own,) = [row for row in rows_of("nvtx", SAMPLE) if row["range"] == "forward"]
     assert whole["window_ns"] == own["total_projected_ns"]
     assert whole["busy_ns"] + whole["idle_ns"] == whole["window_ns"]
     moments = select(SAMPLE, f"SELECT start, end FROM {ALL_WORK}")
@@ -149,11 +136,8 @@ def test_a_capture_without_ranges_says_how_to_record_them() -> None:
     assert "`nsys profile -t cuda,nvtx` records them" in answer.stderr
 
 
-@given(st.integers(0, 10**6), st.sampled_from("abcs*"))
-def test_membership_is_that_of_the_definition(seed: int, name: str) -> None:
-    case = program(seed)
-    if not case.ranges:
-        return
+@given(PROGRAMS, st.sampled_from("abcs*"))
+def test_membership_is_that_of_the_definition(case: Case, name: str) -> None:
     ranges, operations, calls = case.frames()
     on_thread = ranges.ints("tid") == ranges.ints("end_tid")
     ranges = ranges.take(on_thread & RangeName(name).matches(ranges))
@@ -168,13 +152,8 @@ def test_membership_is_that_of_the_definition(seed: int, name: str) -> None:
 
 
 def test_the_whole_text_is_a_name_before_it_is_a_name_and_a_domain() -> None:
-    case = program(3)
-    case.ranges = [
-        (0, 9, 1, 1, 1, "a@b", "", "PushPop"),
-        (0, 9, 1, 1, 1, "a", "b", "PushPop"),
-        (0, 9, 1, 1, 1, "c", "b", "PushPop"),
-    ]
-    ranges = case.frames()[0]
+    names = ("a@b", ""), ("a", "b"), ("c", "b")
+    ranges = Case([(0, 9, 1, 1, 1, *one, "PushPop") for one in names]).frames()[0]
     assert named("a@b", ranges) == RangeName("a@b")
     assert named("c@b", ranges) == RangeName("c", "b")
     assert named("c@x", ranges) is None

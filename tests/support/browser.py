@@ -1,8 +1,5 @@
 """A headless Chromium driven over its debugging pipe: no port, no network, no other package."""
 
-from __future__ import annotations
-
-import base64
 import json
 import os
 import shutil
@@ -19,6 +16,7 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--hide-scrollbars", "--remote-debugging-pipe"),
 )
+SAID = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -35,23 +33,24 @@ class Browser:
         self._write, self._read = write, read
         self._buffer = b""
         self._number = 0
-        self._session: str | None = None
+        self._session: dict[str, str] = {}
         self.requests: list[str] = []
         self.messages: list[str] = []
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send a command and wait for its answer."""
         self._number += 1
-        command = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            command["sessionId"] = self._session
+        command = {"id": self._number, "method": method, "params": parameters, **self._session}
         os.write(self._write, json.dumps(command).encode() + b"\0")
-        while True:
-            message = self._next()
-            if message.get("id") == self._number:
-                if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']}")
-                return dict(message["result"])
+        while (message := self._next()).get("id") != self._number:
+            told = message.get("params", {})
+            if message.get("method") == "Network.requestWillBeSent":
+                self.requests.append(told["request"]["url"])
+            elif message.get("method") in SAID:
+                self.messages.append(str(told))
+        if "error" in message:
+            raise RuntimeError(f"{method}: {message['error']}")
+        return dict(message["result"])
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
@@ -60,34 +59,21 @@ class Browser:
                 raise RuntimeError("the browser has gone")
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\0")
-        message: dict[str, Any] = json.loads(line)
-        self._note(message.get("method", ""), message.get("params", {}))
-        return message
-
-    def _note(self, method: str, parameters: dict[str, Any]) -> None:
-        if method == "Network.requestWillBeSent":
-            self.requests.append(parameters["request"]["url"])
-        elif method == "Runtime.exceptionThrown":
-            self.messages.append(str(parameters["exceptionDetails"]))
-        elif method == "Log.entryAdded":
-            self.messages.append(parameters["entry"]["text"])
-        elif method == "Runtime.consoleAPICalled":
-            self.messages.append(str(parameters["args"]))
+        return dict(json.loads(line))
 
     def attach(self, width: int, height: int) -> None:
         """Make the one page, and listen to it."""
         target = self.call("Target.createTarget", url="about:blank")
         found = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = found["sessionId"]
+        self._session = {"sessionId": found["sessionId"]}
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+
+    def close(self) -> None:
+        self._session = {}
+        self.call("Browser.close")
 
     def open(self, page: Path, place: str = "") -> dict[str, Any]:
         """Open a page of ours, wait until it is drawn, and return what it says about itself."""
@@ -95,13 +81,12 @@ class Browser:
         answer = self.call("Page.navigate", url=page.resolve().as_uri() + place)
         if "errorText" in answer:
             raise FileNotFoundError(f"{page}: {answer['errorText']}")
-        return dict(
-            self.run(
-                "new Promise((done, fail) => { const look = () => document.body?.dataset.facts"
-                " ? done(JSON.parse(document.body.dataset.facts)) : document.body?.dataset.failed"
-                " ? fail(document.body.dataset.failed) : setTimeout(look, 20); look(); })"
-            )
+        wait = (
+            "new Promise((done, fail) => { const look = () => document.body?.dataset.facts"
+            " ? done(JSON.parse(document.body.dataset.facts)) : document.body?.dataset.failed"
+            " ? fail(document.body.dataset.failed) : setTimeout(look, 20); look(); })"
         )
+        return dict(self.run(wait))
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page, once it is settled."""
@@ -126,9 +111,6 @@ class Browser:
             for kind in ("keyDown", "keyUp"):
                 self.call("Input.dispatchKeyEvent", type=kind, key=key, text=text)
 
-    def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
-
 
 @contextmanager
 def browser(width: int = 1500, height: int = 950) -> Iterator[Browser]:
@@ -144,22 +126,17 @@ def browser(width: int = 1500, height: int = 950) -> Iterator[Browser]:
         os.dup2(low, 3)
         os.dup2(high, 4)
 
+    nowhere: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={profile}"],
-            preexec_fn=hand_over,  # noqa: PLW1509
-            close_fds=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [program, *FLAGS, f"--user-data-dir={profile}"]
+        process = subprocess.Popen(command, preexec_fn=hand_over, close_fds=False, **nowhere)  # noqa: PLW1509
         os.close(to_read)
         os.close(to_write)
         page = Browser(write, read)
         try:
             page.attach(width, height)
             yield page
-            page._session = None
-            page.call("Browser.close")
+            page.close()
         finally:
             process.kill()
             process.wait()

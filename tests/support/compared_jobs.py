@@ -1,7 +1,5 @@
 """Simulated jobs of several runs whose difference is known, each made once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

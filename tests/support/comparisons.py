@@ -1,7 +1,5 @@
 """Comparisons made by hand: what renderers are shown, with names as they are found and worse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -38,41 +36,33 @@ def quantity(
     """A quantity from its values per run in ms; interval and verdict from their extremes."""
     first, last = (tuple(round(value * MS) for value in side) for side in (before, after))
     given: dict[str, Any] = {"section": "kernel", "matched_by": "full name", "before_name": name}
-    given |= {
-        "before_ns": round(median(first)) if first else None,
-        "after_ns": round(median(last)) if last else None,
-        "before_runs": first,
-        "after_runs": last,
-    }
+    given |= {"before_runs": first, "after_runs": last}
+    given |= {"before_ns": round(median(first)) if first else None}
+    given |= {"after_ns": round(median(last)) if last else None}
     if any(first) and any(last) and len(first) > 1:
         low, high = min(last) / max(first), max(last) / min(first)
         verdict = "slower" if low > 1.01 else "faster" if high < 0.99 else "cannot tell"
         given |= {"ratio_low": low, "ratio_high": high, "verdict": verdict}
         given["runs_needed"] = 9 if verdict == "cannot tell" else None
     made = ComparedQuantity(name, **(given | more))
-    if made.before_count and made.after_count and made.delta_from_count_ns is None:
-        each = ((made.before_duration_ns or 0) + (made.after_ns or 0) / made.after_count) / 2
-        by_count = round((made.after_count - made.before_count) * each)
-        return replace(
-            made,
-            delta_from_count_ns=by_count,
-            delta_from_duration_ns=made.delta_ns - by_count,
-        )
-    return made
+    if not (made.before_count and made.after_count) or made.delta_from_count_ns is not None:
+        return made
+    each = ((made.before_duration_ns or 0) + (made.after_ns or 0) / made.after_count) / 2
+    by_count = round((made.after_count - made.before_count) * each)
+    return replace(
+        made, delta_from_count_ns=by_count, delta_from_duration_ns=made.delta_ns - by_count
+    )
 
 
 def side(name: str, step_ms: Sequence[float], steps: int, **circumstances: str) -> ComparedSide:
     """A run for each value, of that many steps."""
-    unit = [
-        UnitSummary(round(one * MS), (round(one * MS), *[0] * (len(PARTS) - 1)), steps)
-        for one in step_ms
+    nothing = (0,) * (len(PARTS) - 1)
+    runs = [
+        RunSummary("nsys", f"runs/{name}{number}.nsys-rep", {"step": unit}, circumstances)
+        for number, length in enumerate((round(one * MS) for one in step_ms), 1)
+        for unit in [UnitSummary(length, (length, *nothing), steps)]
     ]
-    return ComparedSide(
-        tuple(
-            RunSummary("nsys", f"runs/{name}{place}.nsys-rep", {"step": each}, circumstances)
-            for place, each in enumerate(unit, 1)
-        )
-    )
+    return ComparedSide(tuple(runs))
 
 
 def five(value: float) -> list[float]:
@@ -85,13 +75,13 @@ def comparison(**changes: Any) -> Comparison:
     step = [41.2 + one for one in AROUND], [44.46 + one for one in AROUND]
     values = [(30.1, 32.9), (4.2, 4.4), (0.3, 0.3), (0, 0), (6.0, 6.26), (0.4, 0.4)]
     values += [(0, 0)] * (len(PARTS) - len(values) - 1)
-    last = [41.2 - sum(one for one, _ in values), 44.46 - sum(one for _, one in values)]
+    values.append((41.2 - sum(one for one, _ in values), 44.46 - sum(one for _, one in values)))
     parts = tuple(
         quantity(name, five(one), five(other), section="time")
-        for name, (one, other) in zip(PARTS, [*values, last], strict=True)
+        for name, (one, other) in zip(PARTS, values, strict=True)
     )
     both = {"GPU": "NVIDIA H100 80GB HBM3", "ranks": "2", "nsys": "2026.2.1", "clocks": "1980 MHz"}
-    sixteen = {"before_count": 16.0, "after_count": 16.0}
+    reduced = {"section": "collective", "before_count": 16.0, "after_count": 16.0}
     slower = "the step is slower by 7.9 %, beyond 3 % and 50.0 us"
     made = Comparison(
         "compare",
@@ -103,9 +93,7 @@ def comparison(**changes: Any) -> Comparison:
         step=quantity("step", *step, section="step", p_value=0.0079),
         parts=parts,
         kernels=kernels(),
-        collectives=(
-            quantity("AllReduce 64 MiB", five(5.1), five(5.31), section="collective", **sixteen),
-        ),
+        collectives=(quantity("AllReduce 64 MiB", five(5.1), five(5.31), **reduced),),
         ranges=(
             quantity("forward", five(12.0), five(12.1), section="range"),
             quantity("backward", five(20.0), five(22.7), section="range"),

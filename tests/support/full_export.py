@@ -1,7 +1,5 @@
 """A small export with something in every table that the commands read."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterable
@@ -85,12 +83,11 @@ def damaged(folder: Path, table: str, *statements: str) -> Path:
 
 def columns(path: Path) -> dict[str, list[tuple[str, str, bool]]]:
     """The tables of an export: (column, declared type, NOT NULL) in order."""
+    found: dict[str, list[tuple[str, str, bool]]] = {}
     with closing(sqlite3.connect(path)) as connection:
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        return {
-            name: [
-                (row[1], row[2], bool(row[3]))
-                for row in connection.execute(f'PRAGMA table_info("{name}")')
-            ]
-            for (name,) in names.fetchall()
-        }
+        for name, *column, required in connection.execute(
+            'SELECT m.name, c.name, c.type, c."notnull" FROM sqlite_master m,'
+            " pragma_table_info(m.name) c WHERE m.type = 'table'"
+        ):
+            found.setdefault(name, []).append((*column, bool(required)))
+    return found

@@ -4,8 +4,6 @@ To accept a wanted change: NSIGHTPY_ACCEPT=1 python -m pytest -k golden, then re
 before committing it.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A sample report whose names are hostile and whose environment holds secrets."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

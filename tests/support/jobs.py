@@ -1,7 +1,5 @@
 """Simulated jobs in one folder each, made once, with what happens to their reports afterwards."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
@@ -17,6 +15,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.report_sets.opening import open_ranks
+from tests.support.reports import select, tables
 
 EVENTS = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
 Edit = Callable[[Sequence[Path]], None]
@@ -43,23 +42,19 @@ class Simulated:
             start = clock["session_start_true_ns"]
             since = np.linspace(500e6, 560e6, 13).astype(np.int64) - (start - first)
             drift = np.rint(since * clock["drift_ppm"] * 1e-6).astype(np.int64)
-            shown = since + drift + clock["gpu_error_ns"]
-            found.append(fit.to_aligned(shown) - (start + since))
+            found.append(fit.to_aligned(since + drift + clock["gpu_error_ns"]) - (start + since))
         errors = np.asarray(found)
         worst: np.ndarray = np.abs(errors - np.median(errors[0])).max(axis=1)
         return worst
 
     def groups(self, alignment: Alignment) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """The groups of ranks that were found, and the true ones."""
-        ranks = [alignment.clocks[unit.clock].rank for unit in alignment.ledger.units]
-        found: dict[int, set[int]] = {}
         ledger = alignment.ledger
-        for communicator, unit in zip(
-            ledger.communicator.tolist(), ledger.unit.tolist(), strict=True
-        ):
-            found.setdefault(communicator, set()).add(ranks[unit])
+        ranks = np.asarray([alignment.clocks[unit.clock].rank for unit in ledger.units])
+        numbers = np.unique(ledger.communicator)
+        members = (np.unique(ranks[ledger.unit[ledger.communicator == one]]) for one in numbers)
         truth = {tuple(group["ranks"]) for group in self.truth["groups"]}
-        return {tuple(sorted(members)) for members in found.values()}, truth
+        return {tuple(found.tolist()) for found in members}, truth
 
     def rank_truth(self, name: str) -> list[Any]:
         """One fact of every rank, by rank."""
@@ -117,19 +112,18 @@ def lose_collectives(paths: Sequence[Path], every: int) -> None:
 
 def split_by_process(path: Path, folder: Path) -> list[Path]:
     """Copies of a report, each with the rows of one of its processes."""
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as source:
-        found = source.execute(f"SELECT DISTINCT globalPid FROM {EVENTS[0]} ORDER BY 1").fetchall()
-        names = [row[0] for row in source.execute("SELECT name FROM sqlite_master")]
-        columns = {
-            name: {row[1] for row in source.execute(f"PRAGMA table_info({name})")} for name in names
-        }
+    pids = select(path, f"SELECT DISTINCT globalPid FROM {EVENTS[0]} ORDER BY 1")
+    owners = {
+        table: owner
+        for table in tables(path) - {"PROCESSES", "DIAGNOSTIC_EVENT"}
+        for owner in ("globalTid", "globalPid")
+        if select(path, f"SELECT 1 FROM pragma_table_info('{table}') WHERE name = '{owner}'")
+    }
     copies = []
-    for (process,) in found:
+    for (process,) in pids:
         copy = folder / f"process_{process >> 24 & 0xFFFFFF}.sqlite"
         shutil.copyfile(path, copy)
-        for name in names:
-            owner = next((c for c in ("globalPid", "globalTid") if c in columns[name]), None)
-            if owner and name not in ("PROCESSES", "DIAGNOSTIC_EVENT"):
-                change(copy, f"DELETE FROM {name} WHERE ({owner} & -16777216) <> {process}")
+        for table, owner in owners.items():
+            change(copy, f"DELETE FROM {table} WHERE ({owner} & -16777216) <> {process}")
         copies.append(copy)
     return copies

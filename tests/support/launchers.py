@@ -35,9 +35,8 @@ class Thread:
 
     def _placed(self, lasts: int, launch: int, device: int, stream: int, after: int) -> int:
         self.now += launch
-        place = (device, stream)
-        begin = max(self.now + 2 * US, self.machine.free.get(place, 0) + US, after)
-        self.machine.free[place] = begin + lasts
+        begin = max(self.now + 2 * US, self.machine.free.get((device, stream), 0) + US, after)
+        self.machine.free[device, stream] = begin + lasts
         return begin
 
     def kernel(
@@ -54,8 +53,8 @@ class Thread:
         called = self.now
         begin = self._placed(lasts, launch, device, stream, after)
         where: dict[str, Any] = {"device": device, "context": device + 1, "stream": stream}
-        call = (called, self.now, self.tid)
-        self.export.kernel(begin, begin + lasts, name, launch=call, grid=WIDE, **where)
+        where["launch"] = (called, self.now, self.tid)
+        self.export.kernel(begin, begin + lasts, name, grid=WIDE, **where)
         return begin + lasts
 
     def copy(
@@ -76,8 +75,8 @@ class Thread:
             self.now = begin + lasts + 3 * US
         name = "cudaMemcpy_v3020" if blocks else "cudaMemcpyAsync_v3020"
         where: dict[str, Any] = {"device": device, "context": device + 1, "stream": stream}
-        where |= {"launch": (called, self.now, self.tid, name), **memory}
-        self.export.memcpy(begin, begin + lasts, size, kind, **where)
+        where["launch"] = (called, self.now, self.tid, name)
+        self.export.memcpy(begin, begin + lasts, size, kind, **where, **memory)
         return begin + lasts
 
     def call(self, name: str, lasts: int) -> None:

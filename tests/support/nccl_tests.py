@@ -1,7 +1,5 @@
 """The output of nccl-tests, as its all_reduce_perf prints it."""
 
-from __future__ import annotations
-
 _HEAD = """\
 # nThread 1 nGpus 1 minBytes 8 maxBytes 67108864 step: 8(factor) warmup iters: 5 iters: 20
 #

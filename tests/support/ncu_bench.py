@@ -1,7 +1,5 @@
 """Where the real Nsight Compute reports are, and metric frames built by hand."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from collections.abc import Mapping

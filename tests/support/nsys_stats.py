@@ -1,7 +1,5 @@
 """What `nsys stats` printed about the real reports, as tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,22 +1,15 @@
 """Random programs that push ranges and launch work, as plain tuples and as frames."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
-import numpy as np
+from hypothesis import strategies as st
 
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
+from tests.support.frames import frame
 
 Range = tuple[int, int, int, int, int, str, str, str]  # start, end, pid, tid, end tid, name, ...
-
-
 Operation = tuple[int, int, int, int, int]  # start, end, pid, device, correlation
-
-
 Call = tuple[int, int, int, int, int, int]  # start, end, pid, tid, correlation, class
 
 
@@ -35,16 +28,6 @@ class Case:
             frame("start_ns end_ns pid device correlation_id", self.operations),
             frame("start_ns end_ns pid tid correlation_id event_class", self.calls),
         )
-
-
-def frame(names: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
-    """A frame of these columns, of which name, domain and style hold text."""
-    columns: dict[str, Any] = {}
-    for place, name in enumerate(names.split()):
-        values = [row[place] for row in rows]
-        is_text = name in ("name", "domain", "style")
-        columns[name] = Labels.of(values) if is_text else np.asarray(values, dtype=np.int64)
-    return Frame(columns)
 
 
 def program(seed: int, steps: int = 40) -> Case:
@@ -86,3 +69,6 @@ def program(seed: int, steps: int = 40) -> Case:
     random.shuffle(case.operations)
     case.ranges.sort(key=lambda one: (one[0], -one[1]))
     return case
+
+
+PROGRAMS = st.integers(0, 10**6).map(program).filter(lambda case: bool(case.ranges))

@@ -1,11 +1,8 @@
 """A PyTorch trace read the plain way: json, exact decimals, loops. What nsightpy is checked on."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -62,84 +59,3 @@ def union(events: Iterable[Event]) -> int:
         total += max(0, event.end - low)
         reached = event.end if reached is None else max(reached, event.end)
     return total
-
-
-@dataclass
-class Sums:
-    """What key_averages tells of the operators of one name, in ns."""
-
-    calls: int = 0
-    host_total: int = 0
-    host_self: int = 0
-    device_total: int = 0
-    device_self: int = 0
-
-
-def key_averages(events: Sequence[Event]) -> dict[str, Sums]:
-    """torch's table: an operator's caller is the innermost one open on its thread at its start."""
-    operators = of(events, "cpu_op")
-    parent = _parents(operators)
-    owner = _owners(operators, of(events, *CALLS))
-    own = [0] * len(operators)
-    for event in of(events, *GPU):
-        row = owner.get(event.args.get("correlation", -1))
-        if row is not None:
-            own[row] += event.duration
-    total, host = list(own), [event.duration for event in operators]
-    # the called ones begin later: the last first
-    for row in sorted(range(len(operators)), key=lambda i: _key(operators[i]), reverse=True):
-        caller = parent[row]
-        if caller is not None:
-            total[caller] += total[row]
-            host[caller] -= operators[row].duration
-    found: dict[str, Sums] = defaultdict(Sums)
-    for row, event in enumerate(operators):
-        sums = found[event.name]
-        sums.calls += 1
-        sums.host_total += event.duration
-        sums.host_self += host[row]
-        sums.device_total += total[row]
-        sums.device_self += own[row]
-    return dict(found)
-
-
-def _key(event: Event) -> tuple[int, int, int]:
-    return (event.start, -event.end, event.order)
-
-
-def _parents(operators: Sequence[Event]) -> list[int | None]:
-    threads: dict[Any, list[int]] = defaultdict(list)
-    for row in sorted(range(len(operators)), key=lambda i: _key(operators[i])):
-        threads[operators[row].pid, operators[row].tid].append(row)
-    parent: list[int | None] = [None] * len(operators)
-    for rows in threads.values():
-        stack: list[int] = []
-        for row in rows:
-            while stack and operators[stack[-1]].end <= operators[row].start:
-                stack.pop()
-            parent[row] = stack[-1] if stack else None
-            stack.append(row)
-    return parent
-
-
-def _owners(operators: Sequence[Event], calls: Sequence[Event]) -> dict[int, int]:
-    """The innermost operator that is open when a call begins, by correlation."""
-    threads: dict[Any, list[tuple[tuple[int, int, int], int]]] = defaultdict(list)
-    for row, event in enumerate(operators):
-        threads[event.pid, event.tid].append((_key(event), row))
-    found = {}
-    asked: dict[Any, list[Event]] = defaultdict(list)
-    for call in calls:
-        asked[call.pid, call.tid].append(call)
-    for thread, mine in asked.items():
-        waiting, stack = sorted(threads.get(thread, [])), list[int]()
-        place = 0
-        for call in sorted(mine, key=lambda one: one.start):
-            while place < len(waiting) and waiting[place][0][0] <= call.start:
-                stack.append(waiting[place][1])
-                place += 1
-            open_now = [row for row in stack if operators[row].end > call.start]
-            if open_now:
-                found[call.args["correlation"]] = open_now[-1]
-            stack = open_now
-    return found

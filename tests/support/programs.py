@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nsightpy.analysis.iterations.steady import Iterations, find_iterations
-from tests.support.nvtx_programs import frame
+from tests.support.frames import frame
 
 LAUNCH_NS = 4_000
 GEMM = "ampere_sgemm_128x64_tn"
@@ -57,9 +57,12 @@ class Program:
 
     def _do(self, word: str) -> None:
         if word.startswith("!"):
-            self.wait(word[1:] or "cudaDeviceSynchronize")
+            end = max(self.host, *self.free.values()) + 2_000
+            call = word[1:] or "cudaDeviceSynchronize"
+            self.calls.append((self.host, end, 0, self.thread, call))
+            self.host = end
         elif word.startswith("~"):
-            self.think(1_000 * int(word[1:]))
+            self.host += 1_000 * int(word[1:])
         else:
             name, _, us = word.partition(":")
             self.launch(name, 1_000 * int(us or 20))
@@ -82,16 +85,6 @@ class Program:
         self.free[stream] = end
         self.host += LAUNCH_NS
 
-    def wait(self, call: str = "cudaDeviceSynchronize") -> None:
-        """The host waits until the GPU is done."""
-        end = max(self.host, *self.free.values()) + 2_000
-        self.calls.append((self.host, end, 0, self.thread, call))
-        self.host = end
-
-    def think(self, length: int) -> None:
-        """The host does something else."""
-        self.host += length
-
     @contextmanager
     def range(self, name: str) -> Iterator[None]:
         start = self.host
@@ -103,17 +96,11 @@ class Program:
     def found(self) -> Iterations:
         """The iterations that are found in it."""
         self.kernels.sort()
-        kernels = frame(
-            "start_ns end_ns correlation_id name pid device", [(*k, 1, 1) for k in self.kernels]
-        )
-        calls = frame(
-            "start_ns end_ns correlation_id tid name pid event_class",
-            [(*call, 1, 0) for call in self.calls],
-        )
-        ranges = frame(
-            "start_ns end_ns name tid end_tid pid domain style",
-            [(*span, span[-1], 1, "", "") for span in self.ranges],
-        )
+        kernels = frame("start_ns end_ns correlation_id name", self.kernels, pid=1, device=1)
+        names = "start_ns end_ns correlation_id tid name"
+        calls = frame(names, self.calls, pid=1, event_class=0)
+        spans = [(*span, span[-1]) for span in self.ranges]
+        ranges = frame("start_ns end_ns name tid end_tid", spans, pid=1, domain="", style="")
         return find_iterations(kernels, calls, ranges, calls, first_ns=self.kernels[0][0])
 
 

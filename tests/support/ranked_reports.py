@@ -1,7 +1,5 @@
 """Tiny reports that tell their ranks in one way or another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -3,17 +3,14 @@
 The reports stay where they are: NSIGHTPY_REPORTS, else ../shared/reports beside the repository.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
-import functools
 import hashlib
 import io
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +37,16 @@ exports = pytest.mark.parametrize(
 
 COMMANDS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown")
 SPLITS = ("rank", "device", "process", "stream", "grid", "block")
-NAMES = ("base", "mangled")
-WIDEST = ("kernels", "--by", ",".join(SPLITS))
 REQUESTS = (
     *((command,) for command in COMMANDS),
-    *(("kernels", "--by", split) for split in SPLITS),
-    WIDEST,
-    *((command, "--name", name) for command in ("kernels", "launches") for name in NAMES),
+    *(("kernels", "--by", split) for split in (*SPLITS, ",".join(SPLITS))),
+    *((name, "--name", style) for name in ("kernels", "launches") for style in ("base", "mangled")),
 )
-FORMATS = ("table", "csv", "json", "markdown")
+# What every json answer holds.
+ENVELOPE = [
+    *("schema", "tool_version", "inputs", "rows", "notes", "total_rows", "truncated"),
+    *("abstentions", "untrusted"),
+]
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,6 @@ def rows_of(*request: str | Path) -> list[dict[str, Any]]:
     return rows
 
 
-@dataclass(frozen=True)
-class Told:
-    """All that was told about a report, and the report's state before and after."""
-
-    answers: dict[tuple[Sequence[str], str], Answer]
-    before: object
-    after: object
-
-
 def refused(*arguments: str | Path, code: int = 1) -> str:
     """The one message of a request that is refused, after the program's name."""
     answer = ask(*arguments, expect=code)
@@ -118,32 +107,6 @@ def refused(*arguments: str | Path, code: int = 1) -> str:
         assert len(rest) <= 1
         assert not rest or rest[0].startswith("  "), "advice is indented below the message"
     return answer.stderr
-
-
-def formats_of(request: Sequence[str]) -> Sequence[str]:
-    """All formats of the plain commands; those for machines of the widest split; else json."""
-    if len(request) == 1:
-        return FORMATS
-    return ("csv", "json") if request == WIDEST else ("json",)
-
-
-@functools.cache
-def told(path: Path) -> Told:
-    """Every request about a report, in its formats."""
-    before = state(path)
-    answers: dict[tuple[Sequence[str], str], Answer] = {
-        (request, form): ask(*request, path, "--format", form)
-        for request in REQUESTS
-        for form in formats_of(request)
-    }
-    return Told(answers, before, state(path))
-
-
-def rows(path: Path, *request: str) -> list[dict[str, Any]]:
-    """The rows that a request about a report answers, from its json."""
-    found = told(path).answers[request, "json"].json["rows"]
-    assert isinstance(found, list)
-    return found
 
 
 @contextlib.contextmanager

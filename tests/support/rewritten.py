@@ -1,7 +1,5 @@
 """The same export written otherwise: names under other numbers, rows in another order."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3

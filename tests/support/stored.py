@@ -1,7 +1,5 @@
 """A report whose columns are kept in files although it is small, and all that it says."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -35,12 +33,12 @@ def odd_export(path: Path, seed: int = 0) -> Path:
     Those of other seeds have other figures.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = full(path.with_name("plain.sqlite"))
+    plain = path.with_name("plain.sqlite")
+    made = full(plain)
     made.mpi_collective(2_000, 2_500, "MPI_Allreduce", 8)
     made.library("OSRT_API", 100, 200, "poll")
-    made.write()
-    rewritten(path.with_name("plain.sqlite"), path, "from 10", seed)
-    path.with_name("plain.sqlite").unlink()
+    rewritten(made.write(), path, "from 10", seed)
+    plain.unlink()
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in _ODD:
             connection.execute(statement)

@@ -1,7 +1,5 @@
 """Timelines made by hand: lanes of a few events on one device a rank."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO

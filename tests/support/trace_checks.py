@@ -1,7 +1,5 @@
 """Strict readers of the traces that nsightpy writes: what a viewer would silently put up with."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict
@@ -9,13 +7,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+FLOW = {"ph", "pid", "tid", "name", "cat", "ts", "id"}
 KEYS = {
     "M": {"ph", "pid", "tid", "name", "args"},
     "X": {"ph", "pid", "tid", "name", "cat", "ts", "dur"},
     "C": {"ph", "pid", "tid", "name", "ts", "args"},
-    "s": {"ph", "pid", "tid", "name", "cat", "ts", "id"},
-    "t": {"ph", "pid", "tid", "name", "cat", "ts", "id"},
-    "f": {"ph", "pid", "tid", "name", "cat", "ts", "id", "bp"},
+    "s": FLOW,
+    "t": FLOW,
+    "f": FLOW | {"bp"},
 }
 METADATA = {"process_name", "process_sort_index", "thread_name", "thread_sort_index"}
 
@@ -116,8 +115,10 @@ def read_chrome(data: bytes) -> Trace:
         assert re.fullmatch("st*f", kinds), (number, kinds)
         (category,) = {event["cat"] for event in events}
         times = [ns(event["ts"]) for event in events]
-        threads = [(event["pid"], event["tid"]) for event in events]
-        ends = [by_start[where] for where in zip(threads, times, strict=True)]
+        ends = [
+            by_start[(event["pid"], event["tid"]), time]
+            for event, time in zip(events, times, strict=True)
+        ]
         if category == "launch":
             call, work = ends
             trace.launches.append((call, work))
@@ -188,9 +189,8 @@ def _pair(trace: Trace) -> None:
             flows[number].append(one)
     for number, members in flows.items():
         calls = [one for one in members if one.category == "api"]
-        if len(members) == 1:
-            continue  # its other end lies outside the window; the viewer draws nothing
-        if number >> 62:
+        # one alone has its other end outside of the window; the viewer draws nothing
+        if number >> 62 and len(members) > 1:
             trace.collectives.append(sorted(members, key=lambda one: one.start))
         elif calls:
             trace.launches += [(calls[0], one) for one in members if one.category != "api"]

@@ -1,7 +1,5 @@
 """Events of a PyTorch trace by hand: calls, the kernels that they launch, operators."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

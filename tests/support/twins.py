@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 from simulator import TrainingJob
@@ -25,7 +26,6 @@ from nsightpy.analysis.work_graph.graph import WorkGraph
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION
 from nsightpy.analysis.work_graph.job_work import job_work
 from nsightpy.analysis.work_graph.replay import Edit, replay
-from nsightpy.frames import Frame
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.scope import Scope
 from nsightpy.query.work_reading import work_frames
@@ -71,6 +71,44 @@ def random_job(seed: int) -> TrainingJob:
 
 
 @dataclass(frozen=True)
+class Replayed:
+    """A job, and the graph of a stretch of iterations of the reports it wrote."""
+
+    job: TrainingJob
+    graph: WorkGraph
+    stretch: tuple[int, int]
+
+    @classmethod
+    def of(cls, job: TrainingJob, folder: Path) -> Replayed:
+        """The job's graph, by its reports."""
+        ranks = open_ranks(job.write(folder)[0])
+        found = [_steady(report) for report in ranks]
+        # the iterations that all ranks have in their steady state
+        first, last = max(one[1] for one in found), min(one[2] for one in found)
+        parts = [
+            work_frames(report).between(spans[first][0], spans[last][1])
+            for report, (spans, *_) in zip(ranks, found, strict=True)
+        ]
+        return cls(job, WorkGraph.of(job_work(parts, alignment_of(ranks))), (first, last))
+
+    @property
+    def ranks(self) -> list[int]:
+        """The rank of each unit of the graph, from the name of its report."""
+        return [int(Path(unit[0]).stem.rsplit("rank", 1)[1]) for unit in self.graph.work.units]
+
+    def between_nodes(self) -> np.ndarray:
+        """Mask of the operations of collectives that cross nodes."""
+        work, nodes = self.graph.work, self.graph.nodes
+        own = np.asarray(list(map(self.job.node, self.ranks)))[work.unit[nodes.members]]
+        low, high = np.full(len(nodes.met), self.job.world), np.full(len(nodes.met), -1)
+        np.minimum.at(low, nodes.meeting, own)
+        np.maximum.at(high, nodes.meeting, own)
+        mask = np.zeros(len(work), dtype=np.bool_)
+        mask[nodes.members] = (low != high)[nodes.meeting]
+        return mask
+
+
+@dataclass(frozen=True)
 class Cause:
     """One cause of lost time: the settings of the twin without it, and the edit that takes it away.
 
@@ -78,140 +116,77 @@ class Cause:
     """
 
     name: str
-    without: dict[str, float]
+    without: dict[str, Any]
     edit: Callable[[Replayed], list[Edit]]
     single: bool = True
 
-
-@dataclass(frozen=True)
-class Replayed:
-    """A job, the run of it, and the graph of a stretch of iterations of the reports it wrote."""
-
-    job: TrainingJob
-    run: Run
-    graph: WorkGraph
-    stretch: tuple[int, int]
-
-    @classmethod
-    def of(cls, job: TrainingJob, folder: Path) -> Replayed:
-        """The job's graph, by its reports."""
-        paths, _ = job.write(folder)
-        ranks = open_ranks(paths)
-        steps = {str(report.path): _steps(report) for report in ranks}
-        found = [_steady(report, steps[str(report.path)]) for report in ranks]
-        # the iterations that all ranks have in their steady state
-        first, last = max(low for low, _ in found), min(high for _, high in found)
-        parts = []
-        for report in ranks:
-            own = steps[str(report.path)]
-            window = (int(own.ints("start_ns")[first]), int(own.ints("end_ns")[last]))
-            parts.append(work_frames(report).between(*window))
-        graph = WorkGraph.of(job_work(parts, alignment_of(ranks)))
-        return cls(job, simulate(job), graph, (first, last))
-
-    def unit(self, rank: int) -> int:
-        """The graph's unit of a rank."""
-        return next(n for n, unit in enumerate(self.graph.work.units) if rank_of(unit[0]) == rank)
-
-    def between_nodes(self) -> np.ndarray:
-        """Mask of the operations of collectives that cross nodes."""
-        graph, job = self.graph, self.job
-        nodes = np.asarray([job.node(rank_of(unit[0])) for unit in graph.work.units])
-        own = nodes[graph.work.unit[graph.nodes.members]]
-        low, high = np.full(len(graph.nodes.met), len(nodes)), np.full(len(graph.nodes.met), -1)
-        np.minimum.at(low, graph.nodes.meeting, own)
-        np.maximum.at(high, graph.nodes.meeting, own)
-        mask = np.zeros(len(graph.work), dtype=np.bool_)
-        mask[graph.nodes.members] = (low != high)[graph.nodes.meeting]
-        return mask
-
-    def true_gain(self, cause: Cause) -> tuple[int, int]:
-        """What the twin's stretch is shorter by, and how long the job's is, in ns."""
-        twin = simulate(replace(self.job, **cause.without))  # type: ignore[arg-type]
-        lengths = []
-        for run in (self.run, twin):
-            begins, ends = [], []
-            for rank in run.ranks:
-                steps = [r for r in rank.ranges if r.text == "iteration"]
-                begins.append(steps[self.stretch[0]].start)
-                ends.append(steps[self.stretch[1]].end)
-            # one rank may begin late without any other having to wait for it
-            lengths.append(max(ends) - int(median(begins)))
-        return lengths[0] - lengths[1], lengths[0]
+    def beside(self, other: Cause) -> Cause:
+        """Both together."""
+        return Cause(
+            f"{self.name} and {other.name}",
+            self.without | other.without,
+            lambda r: self.edit(r) + other.edit(r),
+            single=False,
+        )
 
 
-def _steps(report: SystemReport) -> Frame:
-    """The iterations of a report's one process, by start."""
+def _steady(report: SystemReport) -> tuple[list[tuple[int, int]], int, int]:
+    """Start and end of a report's iterations; the first and the last one of the steady state."""
     ranges = report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
-    return ranges.take(ranges.labels("name").equals(["iteration"])).ordered()
-
-
-def _steady(report: SystemReport, steps: Frame) -> tuple[int, int]:
-    """The first and the last iteration of the steady state; all without one."""
+    steps = ranges.take(ranges.labels("name").equals(["iteration"])).ordered()
+    spans = list(zip(steps.ints("start_ns").tolist(), steps.ints("end_ns").tolist(), strict=True))
     states = map(steady_state, Scope().iterations(report).values())
     state = next(filter(None, states), None)
     if state is None:
-        return 0, steps.rows - 1
+        return spans, 0, steps.rows - 1
     first = np.argmin(np.abs(steps.ints("start_ns") - state.window.starts[0]))
-    return int(first), int(np.argmin(np.abs(steps.ints("end_ns") - state.window.ends[0])))
-
-
-def rank_of(path: str) -> int:
-    """The rank in the name of a simulated report."""
-    return int(Path(path).stem.rsplit("rank", 1)[1])
+    last = np.argmin(np.abs(steps.ints("end_ns") - state.window.ends[0]))
+    return spans, int(first), int(last)
 
 
 def causes_of(job: TrainingJob) -> list[Cause]:
     """The causes that a job has, one by one, then some of them together."""
-    waits, slows = job.data_gap_ns > 1_000_000, job.straggler is not None
-    halved = {"launches": job.launches / 2}
-    between = {"transfers_between_nodes": 0.5}
+
+    def between(r: Replayed) -> list[Edit]:
+        return edits.transfers(r.graph, 0.5, r.between_nodes())
+
+    def like_peers(r: Replayed) -> list[Edit]:
+        return edits.like_peers(r.graph, r.ranks.index(job.straggler or 0))
+
+    def allocations(r: Replayed) -> list[Edit]:
+        return edits.calls_of(r.graph, ALLOCATION)
+
+    fewer = {"launches": job.launches / 2}
     host = Cause("host gaps", {"data_gap_ns": 0}, lambda r: edits.host_gaps(r.graph))
     fast = Cause("network x2", {"transfers": 0.5}, lambda r: edits.transfers(r.graph, 0.5), False)
-    slow = Cause(
-        "straggler",
-        {"straggler_slowdown": 1.0},
-        lambda r: edits.like_peers(r.graph, r.unit(job.straggler or 0)),
-    )
-    every = (
-        (True, Cause("copies", {"copies": 0.0}, lambda r: edits.copies(r.graph))),
-        (True, Cause("launch cost", halved, lambda r: edits.launches(r.graph, 0.5), False)),
-        (waits, host),
-        (
-            job.loop_allocations,
-            Cause(
-                "allocation", {"allocation_ns": 0}, lambda r: edits.calls_of(r.graph, ALLOCATION)
-            ),
-        ),
-        (True, Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph))),
-        (True, fast),
-        (
-            job.ranks_per_node < job.world,
-            Cause(
-                "network between nodes x2",
-                between,
-                lambda r: edits.transfers(r.graph, 0.5, r.between_nodes()),
-                False,
-            ),
-        ),
-        (slows, slow),
-        (slows, _both(slow, fast)),
-        (waits, _both(host, fast)),
-    )
-    return [cause for is_there, cause in every if is_there]
+    slow = Cause("straggler", {"straggler_slowdown": 1.0}, like_peers)
+    found = [
+        Cause("copies", {"copies": 0.0}, lambda r: edits.copies(r.graph)),
+        Cause("launch cost", fewer, lambda r: edits.launches(r.graph, 0.5), False),
+        Cause("network", {"transfers": 0.0}, lambda r: edits.transfers(r.graph)),
+        fast,
+    ]
+    if job.data_gap_ns > 1_000_000:
+        found += [host, host.beside(fast)]
+    if job.loop_allocations:
+        found.append(Cause("allocation", {"allocation_ns": 0}, allocations))
+    if job.ranks_per_node < job.world:
+        half = {"transfers_between_nodes": 0.5}
+        found.append(Cause("network between nodes x2", half, between, False))
+    if job.straggler is not None:
+        found += [slow, slow.beside(fast)]
+    return found
 
 
-def _both(one: Cause, other: Cause) -> Cause:
-    return Cause(
-        f"{one.name} and {other.name}",
-        one.without | other.without,
-        lambda r: one.edit(r) + other.edit(r),
-        single=False,
-    )
+def length_of(run: Run, stretch: tuple[int, int]) -> int:
+    """How long a stretch of iterations of a run is, in ns."""
+    steps = [[r for r in rank.ranges if r.text == "iteration"] for rank in run.ranks]
+    # one rank may begin late without any other having to wait for it
+    begin = int(median(own[stretch[0]].start for own in steps))
+    return max(own[stretch[1]].end for own in steps) - begin
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """What the replay says of one cause of a job, and what is true, in ns."""
 
     cause: Cause
@@ -228,12 +203,13 @@ class Told:
 def told_of(job: TrainingJob) -> list[Told]:
     """What the replay of a job's reports says of each of its causes."""
     with tempfile.TemporaryDirectory() as folder:
-        replayed = Replayed.of(job, Path(folder))
-        return [
-            Told(cause, replay(replayed.graph, cause.edit(replayed)).gain_ns, *truth)
-            for cause in causes_of(job)
-            for truth in [replayed.true_gain(cause)]
-        ]
+        replayed, told = Replayed.of(job, Path(folder)), []
+        length = length_of(simulate(job), replayed.stretch)
+        for cause in causes_of(job):
+            twin = length_of(simulate(replace(job, **cause.without)), replayed.stretch)
+            gain = replay(replayed.graph, cause.edit(replayed)).gain_ns
+            told.append(Told(cause, gain, length - twin, length))
+        return told
 
 
 def order_is_right(told: list[Told]) -> bool:

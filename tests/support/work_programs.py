@@ -5,8 +5,6 @@ the one before on its stream, whichever is later, but not before what its stream
 collective lasts from the last begin on. So a replay of the record has to be exact, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -24,12 +22,12 @@ from nsightpy.analysis.work_graph.launched_work import (
     WorkFrames,
     calls_with_mpi,
 )
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
+from tests.support.frames import frame
 
 CALL_NS, LATENCY_NS, GAP_NS, OWN_SYNC_NS, WAKE_NS = 4_000, 3_000, 1_000, 2_000, 2_000
 STREAMS = (7, 13, 21)
 SPANS = ("start_ns", "end_ns", "pid", "tid", "name")
-TEXTS = ("name", "operation", "source_memory", "target_memory", "kind", "report", "module")
 
 
 class Step(NamedTuple):
@@ -41,20 +39,20 @@ class Step(NamedTuple):
     number: int = 0
 
 
+class Operation(NamedTuple):
+    """An operation and the step that launched it."""
+
+    start: int
+    end: int
+    step: int
+
+
 class Call(NamedTuple):
     """An API call and the step it is of."""
 
     start: int
     end: int
     name: str
-    step: int
-
-
-class Operation(NamedTuple):
-    """An operation and the step that launched it."""
-
-    start: int
-    end: int
     step: int
 
 
@@ -122,18 +120,12 @@ def run(programs: Sequence[Sequence[Step]]) -> list[Recorded]:
     met: dict[tuple[str, int], int] = {}
     while True:
         ranks = [_run(program, met) for program in programs]
-        found = {}
-        for kind in ("collective", "meeting"):
-            begins = [
-                [
-                    done.start
-                    for done in (rank.calls if kind == "meeting" else rank.operations)
-                    if program[done.step].kind == kind
-                ]
-                for rank, program in zip(ranks, programs, strict=True)
-            ]
-            for number, starts in enumerate(zip(*begins, strict=True)):
-                found[kind, number] = max(starts)
+        found: dict[tuple[str, int], int] = {}
+        for rank, program in zip(ranks, programs, strict=True):
+            for kind, recorded in (("collective", rank.operations), ("meeting", rank.calls)):
+                begins = [one.start for one in recorded if program[one.step].kind == kind]
+                for number, begin in enumerate(begins):
+                    found[kind, number] = max(begin, found.get((kind, number), begin))
         if found == met:
             return ranks
         met = found
@@ -190,15 +182,19 @@ def part_of(
         step = program[call.step]
         return 1, 1, step.stream, call.step + 1, step.number
 
+    calls = [call for call in rank.calls if call.name != NAMES["meeting"]]
     frames = frames_of(
-        [(c.start, c.end, c.name, c.step + 1, 1) for c in rank.calls if c not in rows("meeting")],
+        [(call.start, call.end, call.name, call.step + 1, 1) for call in calls],
         [
             (op.start, op.end, op.step + 1, program[op.step].kind, 0, program[op.step].stream)
             for op in rank.operations
         ],
         met=[(call.start, call.end, 1, 1, call.name) for call in rows("meeting")],
-        waits=[(c.start, "stream wait", *queued(c)) for c in rows("wait")]
-        + [(c.start, "stream", *queued(c)) for c in rows("sync")],
+        waits=[
+            (call.start, "stream wait" if kind == "wait" else "stream", *queued(call))
+            for kind in ("wait", "sync")
+            for call in rows(kind)
+        ],
         records=[queued(call) for call in rows("record")],
     )
     frames = replace(frames, report=report, block=block)
@@ -222,14 +218,14 @@ def frames_of(
     kernels = [row for row in placed if not row[7].startswith("[CUDA")]
     copies = [row for row in placed if row[7].startswith("[CUDA")]
     columns = (*WORK_COLUMNS, "name", "bytes", "source_memory", "target_memory")
-    memory = table((*WORK_COLUMNS, "operation", *columns[8:]), copies)
+    memory = frame((*WORK_COLUMNS, "operation", *columns[8:]), copies)
     made = [(start, end, 1, tid, number, name, 0) for start, end, name, number, tid in calls]
     return WorkFrames(
-        Work(table(columns[:8], kernels), memory, table(WORK_COLUMNS, [])),
+        Work(frame(columns[:8], kernels), memory, frame(WORK_COLUMNS, [])),
         np.asarray([row[7] == "collective" for row in kernels], dtype=np.bool_),
-        calls_with_mpi(table(CALL_COLUMNS, made), table(SPANS, met)),
-        table(SYNCHRONIZATION_COLUMNS, waits),
-        table(EVENT_COLUMNS, records),
+        calls_with_mpi(frame(CALL_COLUMNS, made), frame(SPANS, met)),
+        frame(SYNCHRONIZATION_COLUMNS, waits),
+        frame(EVENT_COLUMNS, records),
     )
 
 
@@ -240,15 +236,4 @@ def meetings_of(ranks: Sequence[Recorded], reports: Sequence[str]) -> Frame:
         for rank, report in zip(ranks, reports, strict=True)
         for number, call in enumerate(c for c in rank.calls if c.name == NAMES["meeting"])
     ]
-    return table(("report", *MEETING_COLUMNS), rows)
-
-
-def table(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Frame:
-    """A frame of whole numbers and of texts."""
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    return Frame(
-        {
-            name: Labels.of(values) if name in TEXTS else np.asarray(values, dtype=np.int64)
-            for name, values in columns.items()
-        }
-    )
+    return frame(("report", *MEETING_COLUMNS), rows)
