@@ -19,11 +19,6 @@ from simulator.large import write_large
 from simulator.presets import PRESETS, TORCH_2RANK
 
 
-def many_ranks(folder: Path, ranks: int, payload: str | None) -> None:
-    """The preset "ranks_64", wider: 8 ranks on a node, tensor groups inside nodes, data across."""
-    replace(PRESETS["ranks_64"], data=ranks // 8, payload=payload).write(folder)
-
-
 def trace(folder: Path, events: int) -> None:
     """A PyTorch trace of about so many events, and the same job as an export."""
     job = replace(TORCH_2RANK, name="trace", tensor=1, layers=12, straggler=None)
@@ -49,7 +44,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.output.parent) as partial:
         made = Path(partial) / "made"
         if given.ranks:
-            many_ranks(made, given.ranks, "json" if given.payload else None)
+            # tensor groups of 8 inside nodes, data groups across
+            payload = "json" if given.payload else None
+            replace(PRESETS["ranks_64"], data=given.ranks // 8, payload=payload).write(made)
         elif given.events:
             trace(made, given.events)
         else:

@@ -35,7 +35,6 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def chosen(only: str | None, every: list[Comparison]) -> list[Comparison]:
-    """The comparisons of the sections in `only`, or all."""
     sections = {comparison.section for comparison in every}
     wanted = {section.strip() for section in only.split(",")} if only else sections - ON_REQUEST
     if unknown := wanted - sections:
@@ -63,7 +62,6 @@ def command_line(arguments: argparse.Namespace) -> str:
 
 
 def say(line: str) -> None:
-    """What goes on, beside the results."""
     print(line, file=sys.stderr, flush=True)
 
 

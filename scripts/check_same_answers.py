@@ -89,7 +89,6 @@ def differing(report: Path, times: int) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Print what differs of each report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("reports", nargs="+", type=Path)
     parser.add_argument("--times", type=int, default=12)

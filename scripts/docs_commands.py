@@ -15,47 +15,35 @@ import click
 from terminal import ROOT, terminal_session
 
 from nsightpy.cli.main import cli
+from nsightpy.command_table import COMMANDS
 
 JOB = "sample_reports/training_4rank"
 MEASURED = f"{JOB}.ncu.csv"
 COLUMNS = 110
 MOST_LINES = 60
-# What is shown for a command; a command that is not named here is asked about the sample job.
+SINGLE = "sample_reports/single_process.sqlite"
+# What is shown for a command, before what it draws; one that is not named here is asked about JOB.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
-    "breakdown": (JOB, f"{JOB} -o breakdown.png", f"{JOB} --bins 100"),
-    "collectives": (JOB, f"{JOB} -o collectives.png"),
-    "compare": (
-        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",
-        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite -o change.png",
-    ),
-    "export": ("sample_reports/single_process.sqlite -o frames",),
-    "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
-    "info": (f"{JOB} sample_reports/single_process.sqlite",),
-    "iterations": (JOB, f"{JOB} -o iterations.png"),
+    "breakdown": (JOB, f"{JOB} --bins 100"),
+    "compare": (f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",),
+    "export": (f"{SINGLE} -o frames",),
+    "headroom": (f"{JOB} --ncu {MEASURED}",),
+    "info": (f"{JOB} {SINGLE}",),
     "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
     "mcp": (),
-    "memory": ("sample_reports/single_process.sqlite",),
+    "memory": (SINGLE,),
     "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
     "operators": ("sample_reports/torch_2rank --top 12", f"{JOB} --by module --top 12"),
-    "graphs": ("sample_reports/single_process.sqlite",),
+    "graphs": (SINGLE,),
     "gaps": (JOB, f"{JOB} --by gap --top 8", f"{JOB} --by call --top 8"),
     "report": (f"{JOB} {MEASURED} -o report.html",),
-    "instances": (
-        f"{JOB} --of AllReduce --kind collective",
-        f"{JOB} --of AllReduce --kind collective -o instances.png",
-    ),
+    "instances": (f"{JOB} --of AllReduce --kind collective",),
     "ranks": (JOB, f"{JOB} --by kernel --top 5"),
-    "roofline": (
-        "sample_reports/kernels_h100.ncu.csv",
-        "sample_reports/kernels_h100.ncu.csv -o roofline.png",
-    ),
+    "roofline": ("sample_reports/kernels_h100.ncu.csv",),
     "select": (f"{JOB} -- python train.py",),
-    "stats": (
-        f"{JOB} -r nvtx_gpu_proj_sum",
-        "sample_reports/single_process.sqlite -r cuda_gpu_trace --top 12",
-    ),
+    "stats": (f"{JOB} -r nvtx_gpu_proj_sum", f"{SINGLE} -r cuda_gpu_trace --top 12"),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -93,14 +81,12 @@ def help_of(name: str) -> str:
 
 
 def command_page(name: str) -> str:
-    """The page of a command as Markdown."""
     examples = "".join(map(_example_section, examples_of(name)))
     shown = f"\n\n## Example\n\n{examples}" if examples else "\n"
     return f"# {name}\n\n```text\n{help_of(name)}\n```{shown}"
 
 
 def index_page() -> str:
-    """The page above all commands as Markdown."""
     shown = ((name, _command(name).get_short_help_str(120)) for name in command_names())
     rows = "".join(f"| [{name}]({name}.md) | {text} |\n" for name, text in shown)
     return (
@@ -112,7 +98,10 @@ def index_page() -> str:
 
 def examples_of(name: str) -> Iterator[Example]:
     """The examples of a command, run now; raises ValueError for one that fails."""
-    return map(functools.partial(_run, name), EXAMPLES.get(name, (JOB,)))
+    lines = EXAMPLES.get(name, (JOB,))
+    if COMMANDS[name].figure and " -o " not in lines[0]:
+        lines += (f"{lines[0]} -o {name}.png",)
+    return map(functools.partial(_run, name), lines)
 
 
 @functools.cache

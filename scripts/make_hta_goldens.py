@@ -29,9 +29,7 @@ LARGEST = 10
 def figures(path: Path) -> dict[str, object]:
     """HTA's figures of one trace, which it knows as rank 0."""
     analysis = TraceAnalysis(
-        trace_files={0: str(path)},
-        trace_dir=str(path.parent),
-        include_last_profiler_step=True,
+        trace_files={0: str(path)}, trace_dir=str(path.parent), include_last_profiler_step=True
     )
     temporal = analysis.get_temporal_breakdown(visualize=False).iloc[0]
     overlap = analysis.get_comm_comp_overlap(visualize=False).iloc[0]
@@ -57,7 +55,6 @@ def figures(path: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Write one golden per trace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", type=Path)
     parser.add_argument("--output", type=Path, default=GOLDENS)

@@ -39,7 +39,6 @@ color: {foreground}; font: 14px/18px "DejaVu Sans Mono", monospace; }}
 
 
 def main() -> None:
-    """Write docs/images/summarize.png."""
     console = Console(
         file=io.StringIO(), width=COLUMNS, record=True, force_terminal=True, highlight=False
     )

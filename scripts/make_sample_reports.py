@@ -66,7 +66,6 @@ KERNELS = (
 
 
 def main() -> None:
-    """Write the samples."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=HERE)
     output = parser.parse_args().output

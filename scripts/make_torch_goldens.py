@@ -53,7 +53,6 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 
 def averages(events: list[FunctionEvent]) -> list[list[Any]]:
-    """The sums of key_averages(group_by_input_shape=True), of operators."""
     rows = []
     for row in events:
         if not row.is_user_annotation and row.key != "[memory]":
@@ -72,7 +71,6 @@ def duplicates(trace: dict[str, Any], rows: list[list[Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Write the trace and its golden."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model = nn.Sequential(nn.Conv1d(4, 16, 3, padding=1), Block(), Block())

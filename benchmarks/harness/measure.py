@@ -104,7 +104,6 @@ def _watch(process_id: int, ended: threading.Event, sizes: list[int]) -> None:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
     files = path.rglob("*") if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file())
 
@@ -134,7 +133,6 @@ def measure(
 
 
 def medians(rounds: Sequence[Round]) -> Round:
-    """The median of all that was measured, of every command."""
     return {
         name: Sample(
             *map(statistics.median, zip(*(astuple(one[name]) for one in rounds), strict=True))

@@ -91,12 +91,10 @@ def ncu_reports() -> list[str]:
 
 
 def python(name: str, *words: str) -> Command:
-    """A program in Python."""
     return Command(name, (sys.executable, *words))
 
 
 def importing(modules: str) -> Command:
-    """What starting Python with some libraries takes."""
     return python(f"import {modules}", "-c", f"import {modules}")
 
 
@@ -107,7 +105,6 @@ class Suite:
         self.folder, self.kernels, self.cache = folder, kernels, folder / "cache"
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Every claim."""
         yield from self._one_export()
         yield from self._jobs()
         start = python("python -c pass", "-c", "pass")
@@ -231,14 +228,12 @@ class Suite:
         )
 
     def export(self, kernels: int) -> Path:
-        """One export of so many kernels."""
         for unit, name in ((1_000_000, "m"), (1_000, "k")):
             if kernels % unit == 0:
                 return self.folder / f"kernels_{kernels // unit}{name}.sqlite"
         return self.folder / f"kernels_{kernels}.sqlite"
 
     def _job(self, kernels: int, reports: int) -> Path:
-        """The folder of a job's reports, one per rank."""
         return self.folder / f"ranks_{reports}x{self.export(kernels).stem.removeprefix('kernels_')}"
 
     def _ensure(self, path: Path, *options: object) -> Callable[[], None]:
@@ -252,7 +247,6 @@ class Suite:
         return generate
 
     def _on(self, name: str, kernels: int, verb: str, *options: str) -> Command:
-        """A command on one export."""
         export = self.export(kernels)
         ensure = self._ensure(export, "--kernels", kernels)
         return self._ours(name, (verb, str(export), *options), ensure)
@@ -265,7 +259,6 @@ class Suite:
         return self._ours(name, (verb, "--jobs", str(jobs), str(job)), ensure)
 
     def _small(self, reports: int, jobs: int, verb: str = "kernels") -> Command:
-        """A command on so many small reports."""
         name = f"{verb}, {reports} small reports, {jobs}"
         return self._of_job(name, TINY_KERNELS, reports, verb, jobs)
 

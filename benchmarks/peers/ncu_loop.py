@@ -7,19 +7,13 @@ import sys
 
 import ncu_report
 
-
-def main(paths: list[str]) -> None:
-    rows = []
-    for path in paths:
-        for part in ncu_report.load_report(path):
-            for place in range(len(part)):
-                action = part[place]
-                kernel = action.name(action.NameBase_DEMANGLED)
-                for name in action.metric_names():
-                    metric = action[name]
-                    rows.append((kernel, name, metric.value(), metric.unit()))
-    print(f"{len(rows)} metrics")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+rows = []
+for path in sys.argv[1:]:
+    for part in ncu_report.load_report(path):
+        for place in range(len(part)):
+            action = part[place]
+            kernel = action.name(action.NameBase_DEMANGLED)
+            for name in action.metric_names():
+                metric = action[name]
+                rows.append((kernel, name, metric.value(), metric.unit()))
+print(f"{len(rows)} metrics")

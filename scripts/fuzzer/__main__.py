@@ -87,7 +87,6 @@ def _line(kind: str, words: list[str], place: Place, output: str) -> list[str]:
 
 
 def options_of(words: list[str]) -> argparse.Namespace:
-    """What is asked for on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--cases", type=int, default=sys.maxsize, help="this many at most")

@@ -105,7 +105,6 @@ def run(words: list[str], place: Place, around: Around = PLAIN) -> Ran:
 
 
 def _end_group(pid: int) -> None:
-    """End what a command started and did not end itself."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
 

@@ -142,7 +142,6 @@ class Export:
         }
 
     def names(self, act: tuple[str, ...]) -> dict[str, str]:
-        """A table for an act, and some of its columns."""
         found = [name for name in WANTED if name in self.columns]
         for word, wanted in TABLES.items():
             if f"{{{word}}}" in " ".join(act):
@@ -227,7 +226,6 @@ class Pages:
         self.starts = [100, *range(self.size, len(data) - 12, self.size)]
 
     def of_kind(self, *kinds: int) -> list[int]:
-        """Where pages of trees begin."""
         return [at for at in self.starts if self.data[at] in kinds]
 
     def cells(self, at: int) -> list[int]:
@@ -275,7 +273,6 @@ class Pages:
         self.put(at, self.rng.choice(values), width)
 
     def exchange(self) -> None:
-        """A page stands in the place of another one."""
         one, other = (self.rng.choice(self.starts[1:]) for _ in range(2))
         page = self.data[one : one + self.size]
         self.data[one : one + self.size] = self.data[other : other + self.size]

@@ -88,18 +88,18 @@ def _place(err: str) -> str:
 
 
 def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Iterator[str]:
-    shown = output.endswith((".html", ".svg", ".json"))
-    written = data.decode("utf-8", "replace") if output and not output.endswith(".png") else ran.out
+    binary = output.endswith((".png", ".gz", ".pftrace"))
+    written = data.decode("utf-8", "replace") if output and not binary else ran.out
     for text in (ran.err, ran.out, written) if form != "parquet" else ():
         if found := RAW.search(text):
             yield f"raw: {found[0]!r}"
-    if (output.endswith((".html", ".svg")) or form == "markdown") and SCRIPT in written:
+    if (output.endswith((".html", ".htm", ".svg")) or form == "markdown") and SCRIPT in written:
         yield "markup: a script of a report is in the page"
     if ran.code or not reads:
         return
     if form == "csv":
         yield from _cells(written)
-    if form == "json" and not shown:
+    if form == "json":
         try:
             json.loads(written, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from nsightpy.cli.options import option_of
 from nsightpy.command_table import COMMANDS as ALL
+from nsightpy.query.command import Command
 
 # Not about one report of a system: they are asked in ways of their own, or not at all.
 OTHERS = ("cache", "export", "mcp", "roofline", "headroom")
@@ -17,16 +19,6 @@ COMMANDS = {
     "snapshot": ("memory-usage", "info", "summarize", "report"),
     "baseline": ("compare",),
     "ceilings": ("roofline",),
-}
-# What commands write beside tables; these always write a file.
-ALWAYS_FILES = ("timeline", "report")
-DRAWN = ("launches", "breakdown", "instances", "collectives", "iterations", "headroom")
-PICTURES = {
-    **dict.fromkeys(DRAWN, (".svg",)),
-    **dict.fromkeys(("memory-usage", "roofline"), (".png", ".svg")),
-    "timeline": (".html", ".json", ".svg", ".html", ".json", ".html"),
-    "compare": (".svg", ".xml", ".md"),
-    "report": (".html",),
 }
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -66,10 +58,10 @@ NOT_ASKED = (
 )
 
 
-def own_options(command: str, rng: random.Random) -> list[str]:
+def own_options(command: Command[Any], rng: random.Random) -> list[str]:
     """Some of a command's own options, as its command line declares them: none is missed."""
     words: list[str] = []
-    for argument in ALL[command].load().own.values():
+    for argument in command.own.values():
         option, name = option_of(argument), argument.typed
         if option is None or name in NOT_ASKED or (not option.required and rng.random() > 0.15):
             continue
@@ -84,10 +76,12 @@ def own_options(command: str, rng: random.Random) -> list[str]:
 
 def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
     """A command with options, and the suffix of the file it writes ("" for none)."""
-    command = rng.choice(COMMANDS[kind])
-    words, suffix = [command], ""
-    if command in ALWAYS_FILES or (command in PICTURES and rng.random() < 0.4):
-        suffix = rng.choice(PICTURES[command])
+    words, suffix = [rng.choice(COMMANDS[kind])], ""
+    command: Command[Any] = ALL[words[0]].load()
+    written = [*command.files, *((".png", ".svg") if command.picture else ())]
+    written += (".xml", ".md") if command.formats else ()
+    if command.files or (written and rng.random() < 0.4):
+        suffix = rng.choice(written)
     elif rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""

@@ -93,7 +93,6 @@ def complaints_about(
 
 
 def _first(rng: random.Random) -> Around:
-    """Surroundings of the first question: whole, ended at some moment, or with a full disk."""
     chance = rng.random()
     if chance < 0.3:
         after = rng.choice((0.01, 0.03, 0.1, 0.2, 0.4))

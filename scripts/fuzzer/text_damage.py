@@ -103,7 +103,6 @@ def change(node: Any, rng: random.Random) -> None:
 
 
 def changed_values(data: bytes, rng: random.Random) -> str:
-    """JSON with some of its values changed."""
     content = json.loads(data)
     events = content.get("traceEvents", []) if isinstance(content, dict) else content
     del events[rng.randrange(1000, 4000) :]
@@ -150,7 +149,6 @@ def _bomb(rng: random.Random) -> bytes:
 
 
 def repacked(data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """Packed data, with the packing damaged."""
     ways: dict[str, Callable[[], bytes]] = {
         "gz trailing": lambda: data + rng.randbytes(rng.choice((1, 100, 5000))),
         "gz twice": lambda: data + data,

@@ -78,12 +78,10 @@ class Instance:
 
     @property
     def complete(self) -> bool:
-        """Whether every rank of the group has arrived."""
         return len(self.starts) == len(self.communicator.ranks)
 
     @property
     def last_rank(self) -> int:
-        """Who arrived last."""
         return max(self.starts, key=lambda rank: self.starts[rank])
 
     def finish(self, jitter_ns: float, random: Random) -> None:

@@ -51,7 +51,6 @@ class CollectiveJob:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
         return self.tensor * self.expert * self.data * self.pipeline
 
     def along(self, axes: str) -> np.ndarray:
@@ -122,7 +121,6 @@ class CollectiveRun:
                 self.collective(members, "data", "AllReduce", 32 * MIB, 300_000, waits=False)
 
     def compute(self, members: np.ndarray, usual_ns: int, noise: float) -> None:
-        """Work of some ranks, each by itself."""
         factor = 1.0 + noise * np.abs(self.random.normal(size=len(members)))
         self.ready[members] += usual_ns * factor
 

@@ -61,7 +61,6 @@ class Database:
         self._rows.setdefault(table, []).append(values)
 
     def write(self) -> Path:
-        """Write the file, replacing one that is there. Returns its path."""
         if not self._finished:
             self._finish()
             self._finished = True

@@ -82,7 +82,6 @@ class _RankEvents:
         self.ranges()
 
     def surroundings(self) -> None:
-        """Threads, GPUs, streams, and the rank as MPI says it."""
         export, job, rank, process = self.export, self.job, self.rank, self.process
         export.thread_name("python", process=process)
         if job.autograd_thread:
@@ -100,7 +99,6 @@ class _RankEvents:
             export.nvtx_thread_name(f"MPI Rank {rank.index}", process=process)
 
     def operations(self) -> None:
-        """What the GPU did, by start."""
         export, operations = self.export, self.rank.in_order()
         names = dict.fromkeys(op.spec.name for op in operations if op.spec is not None)
         for form in (short_name, mangled_name, str):

@@ -30,7 +30,6 @@ class Host(Session):
         self._call("CUDA_GRAPH_EVENTS", start, start, name, kind, on)
 
     def graph_node(self, start: int, node: int, *, original: int | None = None, **on: Any) -> None:
-        """Creation of a node of a graph."""
         on |= {"graphNodeId": node, "originalGraphNodeId": original}
         name = "cudaLaunchKernel_v7000"
         self._call("CUDA_GRAPH_NODE_EVENTS", start, start, name, "graph_node", on)
@@ -61,7 +60,6 @@ class Host(Session):
     def _call(
         self, table: str, start: int, end: int, name: Text, kind: str, on: dict[str, Any]
     ) -> None:
-        """Add the row of a call of a thread."""
         thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))
         row = {"start": start, "end": end, "globalTid": thread, "nameId": self.string(name)}
         self.add(table, on, **row, eventClass=schema.EVENT_CLASSES[kind])
@@ -116,7 +114,6 @@ class Host(Session):
         self.add("NVTX_EVENTS", on, **row, globalTid=thread)
 
     def mpi_rank(self, rank: int, process: Process | None = None) -> None:
-        """The world rank of a process."""
         self.add("MPI_RANKS", globalTid=self._process(process).thread(), rank=rank)
 
     def mpi_communicator(
@@ -149,11 +146,9 @@ class Host(Session):
         self._mpi("MPI_P2P_EVENTS", start, end, name, on.pop("process", None), **on)
 
     def mpi_wait(self, start: int, end: int, name: Text, request: int) -> None:
-        """A wait for a request."""
         self._mpi("MPI_START_WAIT_EVENTS", start, end, name, requestHandle=request)
 
     def mpi_other(self, start: int, end: int, name: Text, process: Process | None = None) -> None:
-        """Another MPI call, such as MPI_Init."""
         self._mpi("MPI_OTHER_EVENTS", start, end, name, process)
 
     def _mpi(
@@ -165,7 +160,6 @@ class Host(Session):
         process: Process | None = None,
         **on: Any,
     ) -> None:
-        """Add the row of an MPI call."""
         row = {"start": start, "end": end, "globalTid": self._process(process).thread()}
         columns = {_MPI.get(key, key): value for key, value in on.items()}
         self.add(table, columns, **row, textId=self.string(name))

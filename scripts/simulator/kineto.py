@@ -64,7 +64,6 @@ class _RankTrace:
         self.base = self.clock.utc_epoch_ns // BASE_NS * BASE_NS
 
     def text(self) -> str:
-        """The whole file."""
         groups = [
             {"pg_name": str(n), "pg_desc": group.kind, "ranks": list(group.ranks)}
             for n, group in enumerate(self.run.groups)
@@ -118,7 +117,6 @@ class _RankTrace:
         return event if args is None else event | {"args": args}
 
     def operations(self) -> Iterator[Event]:
-        """What the GPU did."""
         collectives, gpu = self.collectives(), self.clock.gpu
         for op in self.rank.in_order():
             args: Event = {"device": self.device, "context": 1, "stream": op.stream}

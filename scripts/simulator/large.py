@@ -70,7 +70,6 @@ class Iteration(Program):
     job: LargeJob
 
     def everything(self) -> Post:
-        """Join the communicator, then iterate once."""
         self.initialize()
         self.specs, self.choose = kernel_specs(), Random(self.job.seed)
         self.event: Record | None = None

@@ -89,7 +89,6 @@ class Allocator:
         self._event("free_completed", block.requested, frames, addr=address)
 
     def fail(self, requested: int, free: int, frames: Sequence[Frame] = ()) -> None:
-        """An allocation for which there is no memory."""
         self._event("oom", requested, frames, device_free=free)
 
     def annotate(self, name: str, stage: str) -> None:

@@ -110,7 +110,6 @@ class _Player:
             self.reduce()
 
     def call(self, rank: int, name: str, end: int, size: int, peer: int | None = None) -> None:
-        """A call from now on to its end."""
         self.run.calls.append(Call(rank, name, self.now[rank], end, size, peer))
         self.now[rank] = end
 
@@ -119,7 +118,6 @@ class _Player:
             self.now[rank] += 10_000 + self.draw.randint(0, self.run.settings.jitter_ns)
 
     def compute(self) -> None:
-        """A kernel on every rank, longer on the slow one; the host waits for it."""
         settings = self.run.settings
         for rank, begun in enumerate(self.now):
             length = settings.compute_ns + self.draw.randint(0, settings.jitter_ns)

@@ -87,7 +87,6 @@ class SimulatedKernel:
         return round(seconds / self.efficiency * 1e9) + LAUNCH_NS
 
     def share(self, limit: str) -> float:
-        """Achieved share of a limit, in %."""
         rate = self.amounts.get(limit, 0.0) / PEAKS[limit]
         return 100 * rate / (self.duration_ns * 1e-9)
 
@@ -103,7 +102,6 @@ class SimulatedKernel:
         }
 
     def metrics(self) -> Iterator[Metric]:
-        """Every metric of the launch."""
         for name, value in DEVICE.items():
             yield f"device__attribute_{name}", "", value
         yield "gpu__time_duration.sum", "ns", self.duration_ns
@@ -176,7 +174,6 @@ class MeasuredKernel:
     waves: float = 4.0
 
     def metrics(self) -> Iterator[Metric]:
-        """The few metrics that tell where it stands."""
         yield "gpu__time_duration.sum", "ns", str(self.duration_ns)
         yield "launch__waves_per_multiprocessor", "", f"{self.waves:.2f}"
         for unit in ("sm", "smsp"):

@@ -15,7 +15,6 @@ class TrainingJob(Settings):
     """Settings that can be run."""
 
     def run(self) -> Run:
-        """Simulate the job on the true clock."""
         return simulate(self)
 
     def write(self, directory: str | Path) -> tuple[list[Path], dict[str, object]]:

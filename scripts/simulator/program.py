@@ -51,7 +51,6 @@ class Program:
         self.scale = 1.0
 
     def everything(self) -> Post:
-        """Start, iterations, graph replays, stop."""
         rank, job = self.rank, self.job
         self.initialize()
         rank.call("cudaProfilerStart_v4000", 12_000)
@@ -70,7 +69,6 @@ class Program:
         return self.rank.range(text) if self.job.nvtx else nullcontext()
 
     def initialize(self) -> None:
-        """Join the communicators."""
         rank = self.rank
         for group in self.groups.values():
             payload: dict[str, object] = {"NCCL communicator ID": group.number}
@@ -178,12 +176,12 @@ class Program:
         if group is None or not job.expert_bytes:
             return
         number, own = len(rank.sent), group.ranks.index(rank.index)
-        pairs = [
-            (split_bytes(job, number, own, peer), split_bytes(job, number, peer, own))
-            for peer in range(len(group.ranks))
-        ]
+        calls = []
+        for peer in range(len(group.ranks)):
+            calls.append(("Send", split_bytes(job, number, own, peer), peer))
+            calls.append(("Recv", split_bytes(job, number, peer, own), peer))
         rank.wait(EXPERT_STREAM, rank.record(COMPUTE_STREAM))
-        yield from rank.all_to_all(group, pairs, job.expert_bytes, EXPERT_STREAM)
+        yield from rank.exchange(group, calls, job.expert_bytes, EXPERT_STREAM)
         rank.wait(COMPUTE_STREAM, rank.record(EXPERT_STREAM))
 
     def _reduce_bucket(self) -> Post:
@@ -208,9 +206,10 @@ class Program:
         """Hand activations or gradients to the stage before or after, or take them."""
         if (group := self.groups.get(kind)) is None:
             return
-        rank = self.rank
+        rank, size = self.rank, self.job.pipeline_bytes
+        calls = [("Send" if sends else "Recv", size, 1 - group.ranks.index(rank.index))]
         rank.wait(PIPELINE_STREAM, rank.record(COMPUTE_STREAM))
-        yield from rank.exchange(group, sends, self.job.pipeline_bytes, PIPELINE_STREAM)
+        yield from rank.exchange(group, calls, size, PIPELINE_STREAM)
         if not sends:
             rank.wait(COMPUTE_STREAM, rank.record(PIPELINE_STREAM))
 

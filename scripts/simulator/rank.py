@@ -133,7 +133,6 @@ class Rank:
         return max(800, int(base_ns * self.slowdown * (1.0 + NOISE * self.normal())))
 
     def launch(self, spec: KernelSpec, stream: int = COMPUTE_STREAM, scale: float = 1.0) -> None:
-        """One compute kernel."""
         call = self.call(spec.launch)
         start = self._start(call, stream)
         end = start + self._duration(spec.duration_ns * scale)
@@ -152,7 +151,6 @@ class Rank:
             self._stretch(end + 4_000)
 
     def memset(self, size: int, stream: int = COMPUTE_STREAM) -> None:
-        """A fill of `size` bytes."""
         call = self.call("cudaMemsetAsync_v3020", 3_400)
         start = self._start(call, stream)
         end = start + 1_000 + size // 1_800
@@ -221,36 +219,23 @@ class Rank:
             call = self.call(LAUNCH_DRIVER, 6_500)
         yield from self._transfer(call, communicator, operation, size, stream, data)
 
-    def exchange(self, communicator: Communicator, sends: bool, size: int, stream: int) -> Post:
-        """A send or a receive; grouped, so that the launch lies in ncclGroupEnd."""
-        peer = next(r for r in range(2) if communicator.ranks[r] != self.index)
-        payload = communicator.payload("Send", size) | {"Peer rank": peer}
-        named = [("ncclSend" if sends else "ncclRecv", payload)]
-        call = self._grouped(named, 900)
-        yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
-
-    def all_to_all(
-        self, communicator: Communicator, sizes: list[tuple[int, int]], size: int, stream: int
+    def exchange(
+        self, group: Communicator, calls: list[tuple[str, int, int]], size: int, stream: int
     ) -> Post:
-        """Grouped sends and receives: (sent, received) bytes by rank; `size` decides how long."""
-        named = [
-            (f"nccl{name}", communicator.payload(name, moved) | {"Peer rank": peer})
-            for peer, pair in enumerate(sizes)
-            for name, moved in zip(("Send", "Recv"), pair, strict=True)
-        ]
-        call = self._grouped(named, 300)
-        self.sent[call.correlation] = (communicator, [sent for sent, _ in sizes])
-        yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
-
-    def _grouped(self, named: list[tuple[str, dict[str, object]]], cost_ns: int) -> Call:
-        """The launch of a group of NCCL calls, which lies in ncclGroupEnd."""
+        """Sends and receives (name, bytes, peer), grouped, so that the launch lies in ncclGroupEnd;
+        `size` decides how long they take."""
         with self.range("ncclGroupStart", "NCCL"):
             self.clock += 300
-        for name, payload in named:
-            with self.range(name, "NCCL", payload):
-                self.clock += cost_ns
+        for name, moved, peer in calls:
+            payload = group.payload(name, moved) | {"Peer rank": peer}
+            with self.range(f"nccl{name}", "NCCL", payload):
+                self.clock += 900 if len(calls) == 1 else 300
         with self.range("ncclGroupEnd", "NCCL"):
-            return self.call(LAUNCH_DRIVER, 6_500)
+            call = self.call(LAUNCH_DRIVER, 6_500)
+        if len(calls) > 1:
+            sent = [moved for name, moved, _ in calls if name == "Send"]
+            self.sent[call.correlation] = (group, sent)
+        yield from self._transfer(call, group, "SendRecv", size, stream, "bf16")
 
     def _transfer(
         self, call: Call, group: Communicator, operation: str, size: int, stream: int, data: str
@@ -261,7 +246,6 @@ class Rank:
         self._ran(call, start, end, "communication", stream, spec, size)
 
     def in_order(self) -> list[Operation]:
-        """What the GPU did, by start."""
         return sorted(self.operations, key=lambda operation: operation.start)
 
     def recorded_calls(self) -> list[Call]:

@@ -61,12 +61,10 @@ def tables(generation: str) -> dict[str, tuple[Column, ...]]:
 
 
 def always_present(generation: str) -> set[str]:
-    """The tables that a generation writes whatever was traced."""
     return {line.split()[0] for line in _TABLES if generation[0].upper() in line.split()[1]}
 
 
 def ddl(name: str, columns: tuple[Column, ...]) -> str:
-    """The CREATE TABLE statement of a table."""
     parts = []
     for c in columns:
         constraint = (" NOT NULL" if c.not_null else "") + (" PRIMARY KEY" * c.primary_key)

@@ -95,7 +95,6 @@ class Session(Database):
         self._domains: Counter[int] = Counter()
 
     def process(self, pid: int = 1000, name: Text = "python") -> Process:
-        """Register a process."""
         process = Process(pid)
         if pid not in self.processes:
             self.processes[pid] = process
@@ -106,7 +105,6 @@ class Session(Database):
     def thread_name(
         self, name: Text, tid: int | None = None, process: Process | None = None
     ) -> None:
-        """Name a thread as the operating system does."""
         thread = self._process(process).thread(tid)
         self.add("ThreadNames", nameId=self.string(name), priority=20, globalTid=thread)
 
@@ -171,7 +169,6 @@ class Session(Database):
         return self._correlations[pid]
 
     def _process(self, process: Process | None) -> Process:
-        """The given process, or the first one of the report."""
         return process or next(iter(self.processes.values()), None) or self.process()
 
     def _finish(self) -> None:
@@ -191,7 +188,6 @@ class Session(Database):
         self._metadata()
 
     def _last_end(self) -> int:
-        """The last end of anything."""
         ends = [0]
         for name, rows in self._rows.items():
             places = [n for n, column in enumerate(self.tables[name]) if column.name == "end"]

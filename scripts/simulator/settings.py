@@ -36,12 +36,10 @@ class Clock:
         return self.utc_error_ns + self.gpu_error_ns
 
     def host(self, time: int) -> int:
-        """Session time of something on the host."""
         since = time - self.start
         return since + since * self.drift_ppb // 10**9
 
     def gpu(self, time: int) -> int:
-        """Session time of something on the GPU."""
         return self.host(time) + self.gpu_error_ns
 
 
@@ -54,7 +52,6 @@ class Change:
 
     @classmethod
     def slower(cls, spec: KernelSpec, factor: float) -> "Change":
-        """One kernel takes `factor` times as long."""
         slow = replace(spec, duration_ns=round(spec.duration_ns * factor))
         return cls((spec.name,), (slow,))
 
@@ -127,11 +124,9 @@ class Settings:
 
     @property
     def world(self) -> int:
-        """Number of ranks."""
         return self.tensor * self.data * self.pipeline
 
     def node(self, rank: int) -> int:
-        """The node that a rank runs on."""
         return rank // self.ranks_per_node
 
     def device(self, local: int) -> int:

@@ -20,7 +20,6 @@ KERNEL_WAIT_NS = 30_000
 
 
 def truth(run: Run) -> dict[str, object]:
-    """The truth of a run, ready for JSON."""
     job = run.job
     collectives = sorted(run.instances, key=lambda i: (max(i.starts.values()), i.sequence))
     names = ("name", "seed", "world", "tensor", "data", "pipeline", "iterations", "warmup")
@@ -142,7 +141,6 @@ def _stream_waits(clock: Clock, rank: Rank, placed: list[Operation]) -> dict[str
 
 
 def _kernels(operations: Iterable[Operation]) -> list[dict[str, object]]:
-    """Per demangled name: instances, total and median ns, largest total first."""
     found: dict[str, list[int]] = defaultdict(list)
     for op in operations:
         if op.spec is not None:
