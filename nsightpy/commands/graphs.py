@@ -100,20 +100,20 @@ def graphs(
     """
 
     def made(parts: Parts[_Part]) -> Table:
-        rows = [
-            ((report.rank_of(pid)[0], *row), str(report.path), pid)
-            for report, (own, *_) in parts.results
-            for pid, row in own
-        ]
+        rows: list[Row] = []
+        for report, (own, *_) in parts.results:
+            for pid, figures in own:
+                row = (report.rank_of(pid)[0], *figures)
+                if by == "replay":
+                    at = parts.clock.moment(str(report.path), pid, int(row[4] or 0))
+                    row = (*row[:4], at, *row[5:])
+                rows.append(row)
         if by == "replay":
-            moments = (parts.clock.moment(path, pid, int(row[4] or 0)) for row, path, pid in rows)
-            shown = [(*row[:4], at, *row[5:]) for (row, *_), at in zip(rows, moments, strict=True)]
-            shown.sort(key=lambda row: (int(row[4] or 0), str(row[0]), str(row[1])))
+            rows.sort(key=lambda row: (int(row[4] or 0), str(row[0]), str(row[1])))
         else:
             total = [field.name for field in FIELDS[by]].index("total_ns")
-            shown = [row for row, *_ in rows]
-            shown.sort(key=lambda row: (-int(row[total] or 0), tuple(map(str, row))))
-        return Table("graphs", FIELDS[by], tuple(shown), notes=_notes(parts.values, by))
+            rows.sort(key=lambda row: (-int(row[total] or 0), tuple(map(str, row))))
+        return Table("graphs", FIELDS[by], tuple(rows), notes=_notes(parts.values, by))
 
     work = partial(_graphs, by=by)
     return Question(work, made, identified=True, clock=by == "replay")
@@ -157,10 +157,9 @@ def _notes(parts: Sequence[_Part], by: str) -> tuple[Said, ...]:
     eager = [part[2] for part in parts if part[2] is not None]
     if operations:
         text = f"A launch call takes {format_time(calls / operations)} per operation in graphs"
-        other = (
-            f", {format_time(float(np.median(eager)))} (median) outside of them" if eager else ""
-        )
-        notes.append(f"{text}{other}.")
+        if eager:
+            text += f", {format_time(float(np.median(eager)))} (median) outside of them"
+        notes.append(f"{text}.")
     whole = sum(part[3] for part in parts)
     if whole and by == "node":
         reason = f"{counted(whole, 'replay')} traced as a whole are in no row."

@@ -3,7 +3,7 @@ intervals and launch delays likewise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -112,19 +112,16 @@ def instances(
     number of the mode that a bin belongs to, from the shortest: modes are values that durations
     cluster around, divided by valleys at most half as high as the lower peak beside them.
     """
-    kinds = KINDS if kind == ANY else (kind,)
-    answer = partial(_every, top=top) if bins is None else partial(_spread, bins=bins, top=top)
-    return _first_of(kinds, of, name, _numbered if bins is None else _tallied, answer)
+    return _first_of(KINDS if kind == ANY else (kind,), of, name, bins, top)
 
 
 def _first_of(
-    kinds: Sequence[str],
-    of: str,
-    name: str,
-    prepare: Callable[[SystemReport, Frame], Any],
-    answer: Callable[[Parts[Found], str], Instances],
+    kinds: Sequence[str], of: str, name: str, bins: int | None, top: int | None
 ) -> Question[Instances]:
     """What is answered of the first kind that has the name in any report."""
+
+    def answer(parts: Parts[Found], kind: str) -> Instances:
+        return _every(parts, kind, top) if bins is None else _spread(parts, kind, bins, top)
 
     def combine(parts: Parts[Found]) -> Instances | Question[Instances]:
         found = {kind for kind, instances, _ in parts.values if instances is not None}
@@ -134,31 +131,25 @@ def _first_of(
             raise NsightpyError(_nothing(of, kinds, parts))
         first = next((kind for kind in kinds if kind in found), kinds[0])
         if len(found) > 1:
-            return _first_of((first,), of, name, prepare, answer)
+            return _first_of((first,), of, name, bins, top)
         return answer(parts, first)
 
-    work = partial(_found, kinds=kinds, of=of, name=name, prepare=prepare)
-    return Question(work, combine, clock=prepare is _numbered, identified=True)
+    work = partial(_found, kinds=kinds, of=of, name=name, tallied=bins is not None)
+    return Question(work, combine, clock=bins is None, identified=True)
 
 
 def _found(
-    report: SystemReport,
-    scope: Scope,
-    *,
-    kinds: Sequence[str],
-    of: str,
-    name: str,
-    prepare: Callable[[SystemReport, Frame], Any],
+    report: SystemReport, scope: Scope, *, kinds: Sequence[str], of: str, name: str, tallied: bool
 ) -> Found:
     for kind in kinds:
         events = named_events(report, scope, kind, of, name)
         if events.rows:
-            return kind, prepare(report, events), []
+            return kind, _tallied(events) if tallied else _numbered(report, events), []
     every = (named_events(report, scope, kind, None, "base").labels("name") for kind in kinds)
     return "", None, close_names(of, (text for names in every for text in names.used().values))
 
 
-def _tallied(_: SystemReport, events: Frame) -> Tally:
+def _tallied(events: Frame) -> Tally:
     """The durations of each name."""
     names = events.labels("name").merged()
     lengths = np.maximum(events.ints("end_ns") - events.ints("start_ns"), 0)
@@ -174,7 +165,7 @@ def _numbered(report: SystemReport, events: Frame) -> Frame:
     return Frame({**numbered, "instance": np.where(between, -1, instance)})
 
 
-def _every(parts: Parts[Found], kind: str, *, top: int | None) -> Instances:
+def _every(parts: Parts[Found], kind: str, top: int | None) -> Instances:
     """A row for each instance."""
     found = [(report, events) for report, (_, events, _) in parts.results if events is not None]
     rows = [row for report, events in found for row in _rows(report, events, kind, parts.clock)]
@@ -184,7 +175,7 @@ def _every(parts: Parts[Found], kind: str, *, top: int | None) -> Instances:
         return (*rank_order(rank), *rank_order(device), start, length, name)
 
     rows.sort(key=order)
-    whole = merge([_tallied(report, events) for report, events in found])
+    whole = merge([_tallied(events) for _, events in found])
     durations = durations_by_time(whole, BINS, NAMES)
     modes = [
         f"{brief(one.name, 60)}: {len(one.counts)} modes: {one.modes_text(MODES_SAID)}."
@@ -224,9 +215,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         return []
     lengths = np.asarray([row[4] for row in rows], dtype=np.int64)
     middle, longest = float(np.median(lengths)), int(np.argmax(lengths))
-    names = ("rank", "iteration", "instance")
-    pairs = zip(names, rows[longest], strict=False)
-    where = [f"{name} {value}" for name, value in pairs if value is not None]
+    about = zip(("rank", "iteration", "instance"), rows[longest], strict=False)
+    where = [f"{name} {value}" for name, value in about if value is not None]
     ratio = f", {significant(lengths[longest] / middle)} times the median" if middle else ""
     text = (
         f"{len(rows):,} instances, median {format_time(middle)}; the longest takes "
@@ -236,7 +226,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     return [text]
 
 
-def _spread(parts: Parts[Found], kind: str, *, bins: int, top: int | None) -> Instances:
+def _spread(parts: Parts[Found], kind: str, bins: int, top: int | None) -> Instances:
     """A row for each bin of the names with most time."""
     every = merge([found for _, found, _ in parts.values if found is not None])
     names = len(every.keys) if top == 0 else top or NAMES

@@ -15,15 +15,7 @@ from nsightpy.analysis.tally import Tally
 from nsightpy.analysis.work_graph.idle_intervals import Cause
 from nsightpy.commands.stats.launches import launched_kernels
 from nsightpy.frames import Ints
-from nsightpy.query import (
-    NAME_COLUMNS,
-    NameStyle,
-    Option,
-    Parts,
-    Question,
-    Scope,
-    SystemReport,
-)
+from nsightpy.query import NAME_COLUMNS, NameStyle, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.device_time import IdleReport, idle_report
 from nsightpy.query.request import without_calls, without_launch_call
@@ -68,10 +60,7 @@ _SHOWN = (
 _Queues: TypeAlias = tuple[list[tuple[int, Row]], int, bool]
 
 
-@command(
-    layouts=(PHASES, QUEUES),
-    keys=row_keys(KERNEL, "name"),
-)
+@command(layouts=(PHASES, QUEUES), keys=row_keys(KERNEL, "name"))
 def launches(
     *,
     by: Annotated[

@@ -17,11 +17,9 @@ from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
-    launched,
-    project,
+    projections,
 )
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import GPU_FRAMES, Frame, Ints, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query.capture_advice import not_recorded
@@ -70,13 +68,8 @@ def _collectives(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     frame = scope.read(report, "collectives", ("pid", "device", "operation", "bytes"))
     groups = group_by(frame, ("operation", "bytes"))
     sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
-    texts = Labels(
-        groups.codes,
-        tuple(
-            operation if size < 0 else f"{operation} of {format_bytes(size)}"
-            for operation, size in sizes
-        ),
-    ).merged()
+    names = (op if size < 0 else f"{op} of {format_bytes(size)}" for op, size in sizes)
+    texts = Labels(groups.codes, tuple(names)).merged()
     events = Frame({**frame.select(COLUMNS[:4]), "name": texts})
     if of is None:
         return events
@@ -100,11 +93,9 @@ def _projections(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     parts = [scope.read(report, kind, OPERATION_COLUMNS) for kind in GPU_FRAMES]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
     projected = []
-    for pid, device in places_of(operations):
-        own = project(ranges, launched(operations.at(pid=pid, device=device), calls))
-        rows = own.found & (ranges.ints("pid") == pid)
-        names = ranges.labels("name").take(rows)
-        projected.append((own.start[rows], own.end[rows], pid, device, names))
+    for (pid, device), each in projections(ranges, operations, calls):
+        names = ranges.labels("name").take(each.found)
+        projected.append((each.start[each.found], each.end[each.found], pid, device, names))
     return _events(projected)
 
 
@@ -122,18 +113,10 @@ def _idle(report: SystemReport, scope: Scope, _: str | None) -> Frame:
 def _events(parts: Iterable[tuple[Ints, Ints, int, int, Labels]]) -> Frame:
     """Starts, ends and names of processes and devices in one."""
     none: Ints = np.empty(0, dtype=np.int64)
-    frames = [
-        Frame(
-            {
-                "start_ns": start,
-                "end_ns": end,
-                "name": names,
-                "pid": constant(pid, len(start)),
-                "device": constant(device, len(start)),
-            }
-        )
-        for start, end, pid, device, names in ((none, none, 0, 0, Labels.of(())), *parts)
-    ]
+    frames = []
+    for start, end, pid, device, names in ((none, none, 0, 0, Labels.of(())), *parts):
+        places = {"pid": constant(pid, len(start)), "device": constant(device, len(start))}
+        frames.append(Frame({"start_ns": start, "end_ns": end, "name": names, **places}))
     return Frame.concatenate(frames)
 
 

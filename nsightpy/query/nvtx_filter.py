@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
+from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.nvtx import membership
 from nsightpy.analysis.nvtx.membership import as_launched_by, waiting_threads, windows
-from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS, Place
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
@@ -69,14 +69,14 @@ class NamedRanges:
         return np.union1d(self.keys, attributed)
 
     @cached_property
-    def windows(self) -> dict[membership.Place, Spans]:
+    def windows(self) -> dict[Place, Spans]:
         """Per process and device the union of the ranges' projected intervals, in ns."""
         operations = Frame.concatenate(
             [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
         )
         by_place = windows(self.ranges, operations, self.calls)
         for place, spans in windows(self.ranges, operations, self.attributed).items():
-            by_place[place] = spans | by_place[place] if place in by_place else spans
+            by_place[place] = by_place.get(place, NOTHING) | spans
         if not by_place:
             self._say("no GPU operation was launched inside one.")
         return by_place
@@ -103,7 +103,19 @@ def named_ranges(report: SystemReport, text: str) -> NamedRanges:
 
     Raises MissingDataError, naming similar ranges, when there is none.
     """
-    return report.derived(("named ranges", text), partial(_find, report, text))
+
+    def find() -> NamedRanges:
+        chosen = ranges_called(report, text)
+        on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
+        if on_thread.rows:
+            return NamedRanges(report, text, on_thread)
+        raise MissingDataError(
+            report.path,
+            f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
+            "what they launched is not known; name a range of one thread.",
+        )
+
+    return report.derived(("named ranges", text), find)
 
 
 def ranges_called(report: SystemReport, text: str) -> Frame:
@@ -129,18 +141,6 @@ def close_names(wanted: str, names: Iterable[str]) -> list[str]:
     holding = sorted((low for low in lower if wanted and wanted in low), key=len)
     near = difflib.get_close_matches(wanted, lower, n=CLOSE, cutoff=0.4)
     return [lower[low] for low in dict.fromkeys([*holding[:CLOSE], *near])][:CLOSE]
-
-
-def _find(report: SystemReport, text: str) -> NamedRanges:
-    chosen = ranges_called(report, text)
-    on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
-    if not on_thread.rows:
-        raise MissingDataError(
-            report.path,
-            f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
-            "what they launched is not known; name a range of one thread.",
-        )
-    return NamedRanges(report, text, on_thread)
 
 
 def _overlapping(frame: Frame, time: Spans) -> NDArray[np.bool_]:

@@ -73,13 +73,14 @@ def align_parts(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
 def _by_rank(
     results: Iterable[tuple[SystemReport, RankPart]],
 ) -> tuple[list[Clock], list[CollectiveLog], list[Frame]]:
-    units = [
-        (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log, part.mpi)
+    clocks = [
+        (replace(clock, rank=report.rank_of(clock.pid)[0]), part)
         for report, part in results
         for clock in part.clocks
     ]
-    units.sort(key=lambda unit: rank_order(unit[0].rank))
-    return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
+    clocks.sort(key=lambda pair: rank_order(pair[0].rank))
+    parts = [part for _, part in clocks]
+    return [clock for clock, _ in clocks], [part.log for part in parts], [p.mpi for p in parts]
 
 
 def _mpi_calls(results: Iterable[tuple[SystemReport, RankPart]]) -> tuple[MpiCalls, list[Clock]]:

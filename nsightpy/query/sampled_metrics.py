@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.binned import mean_rates, sample_means
+from nsightpy.analysis.grouping import group_by
 from nsightpy.frames import Floats, Frame, Ints
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.reports.system import SystemReport
@@ -50,11 +51,9 @@ def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
     """The GPU of the host behind each place (process, device) with GPU work."""
     devices = report.frame("devices").tuples("pid", "device", "gpu_id")
     known = {(pid, device): gpu for pid, device, gpu in devices}
+    places = report.extent.places
     # 0 is any process
-    return {
-        (pid, device): known.get((pid, device), known.get((0, device), device))
-        for pid, device in report.extent.places
-    }
+    return {(pid, d): known.get((pid, d), known.get((0, d), d)) for pid, d in places}
 
 
 def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
@@ -82,8 +81,8 @@ def _gpu_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Flo
     buses, shares = _buses(report), dict[GpuKey, dict[str, Floats]]()
     for gpu in np.unique(frame.ints("gpu_id")).tolist():
         mine = frame.take(frame.ints("gpu_id") == gpu)
-        of_it = {name: _summed(mine, pattern, edges) for name, pattern in SHARES.items()}
-        known = {name: values for name, values in of_it.items() if values is not None}
+        sums = ((name, _summed(mine, pattern, edges)) for name, pattern in SHARES.items())
+        known = {name: values for name, values in sums if values is not None}
         shares[_host(report), buses.get(gpu, f"GPU {gpu}")] = known
     return shares
 
@@ -116,10 +115,8 @@ def _counters(frame: Frame, pattern: str) -> list[Frame]:
     """The rows of each interface, port and counter that is meant, by start."""
     meant = frame.labels("metric").where(re.compile(pattern).fullmatch)
     mine = frame.take(meant & frame.labels("metric_unit").equals(list(_GB_PER_S)))
-    metric = mine.labels("metric").merged().codes.astype(np.int64)
-    places = np.stack([mine.ints("nic"), mine.ints("port"), metric], axis=1)
-    keys = np.unique(places, axis=0)
-    return [mine.take(np.all(places == key, axis=1)) for key in keys]
+    groups = group_by(mine, ("nic", "port", "metric"))
+    return [mine.take(groups.codes == code) for code in range(len(groups.keys))]
 
 
 def _rate(counter: Frame, edges: Ints) -> Floats:

@@ -11,7 +11,7 @@ from simulator.collective_logs import CollectiveJob, simulate_logs
 
 from nsightpy.analysis.clock_alignment.alignment import align
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
-from nsightpy.commands.collectives.command import doubtful_note
+from nsightpy.commands.collectives import doubtful_note
 from nsightpy.query.rank_alignment import UnitNames
 
 MOSTLY_DATA = {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6}

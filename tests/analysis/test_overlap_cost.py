@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.ranks.overlap_cost import overlap_costs
+from nsightpy.analysis.ranks.kernels import overlap_costs
 from nsightpy.frames import Frame, Labels, constant
 from nsightpy.frames.gpu_schema import KERNELS
 

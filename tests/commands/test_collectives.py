@@ -13,7 +13,7 @@ from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
 from nsightpy.analysis.ranks.collective_groups import beyond_usual
-from nsightpy.commands.collectives.command import collectives
+from nsightpy.commands.collectives import collectives
 from nsightpy.readers.nccl.names import Payload, json_fields, parse_kernel
 from tests.support.jobs import on_two_nodes, simulate, split_by_process
 from tests.support.reports import DDP, NSYS, ask, needs_reports, rows_of

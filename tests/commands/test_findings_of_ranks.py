@@ -18,7 +18,7 @@ from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
 from nsightpy.analysis.time_budget import TimeBudget
-from nsightpy.commands.collectives.command import collectives
+from nsightpy.commands.collectives import collectives
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.findings.rank_evidence import with_peers
 from nsightpy.commands.kernels import kernels

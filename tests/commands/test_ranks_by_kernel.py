@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from simulator import PRESETS
 
-from nsightpy.analysis.ranks.imbalance import imbalance_of
+from nsightpy.analysis.ranks.kernels import imbalance_of
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import simulate
 

@@ -139,7 +139,7 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
 def test_without_the_package_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "perfetto.protos.perfetto.trace", None)
+    monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     answer = ask("timeline", TRAINING, "-o", tmp_path / "t.pftrace", expect=1)
     assert "nsightpy[perfetto]" in answer.stderr
     assert list(tmp_path.iterdir()) == []

@@ -32,10 +32,7 @@ from nsightpy.analysis.clock_alignment.fit import (
     length_classes_of,
     solve,
 )
-from nsightpy.analysis.clock_alignment.mpi_placement import (
-    mpi_calls_of,
-    placed_by_mpi,
-)
+from nsightpy.analysis.clock_alignment.mpi_placement import mpi_calls_of, placed_by_mpi
 from nsightpy.analysis.clock_alignment.tree import (
     ClockModels,
     clock_models_of,
@@ -45,12 +42,7 @@ from nsightpy.analysis.clock_alignment.tree import (
 from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
-from nsightpy.analysis.collectives.thresholds import (
-    ENOUGH,
-    LEAST_SHARED,
-    REACH_NS,
-    TIGHT_NS,
-)
+from nsightpy.analysis.collectives.thresholds import ENOUGH, LEAST_SHARED, REACH_NS, TIGHT_NS
 from nsightpy.frames import Floats, Frame, Ints, distinct
 
 

@@ -8,7 +8,6 @@ interval for each launch, and what ran inside it is not known.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from nsightpy.results import Row, Value
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "graph_node_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
-UNKNOWN = -1
+UNKNOWN = NO_LAUNCH
 _GRAPH_OF_NODE = 32  # newer versions of CUPTI hold the graph in the upper half of a node's id
 # A node is cloned when its graph is instantiated, or put into another graph: seldom more often.
 _MOST_CLONES = 8
@@ -55,6 +54,12 @@ class Replays:
     def __len__(self) -> int:
         return len(self.call)
 
+    @property
+    def gap_ns(self) -> Ints:
+        """For how long nothing ran between the first operation and the last."""
+        gaps = self.end_ns - self.start_ns - self.busy_ns
+        return np.where(self.busy_ns == UNKNOWN, UNKNOWN, gaps)
+
 
 @dataclass(frozen=True, slots=True)
 class Operations:
@@ -70,18 +75,15 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
     `work` has OPERATION_COLUMNS and name, `calls` are the graph launches, by start.
     """
     of_calls = launched(work, calls)
-    order = np.lexsort((of_calls.call_start,))
+    order = np.argsort(of_calls.call_start, kind="stable")
     count = np.diff(of_calls.first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    replay = np.repeat(rank, count)
+    replay = np.repeat(np.argsort(order), count)
     by_replay = np.lexsort((work.ints("start_ns")[of_calls.rows], replay))
     rows, replay = of_calls.rows[by_replay], replay[by_replay]
     first = np.searchsorted(replay, np.arange(len(order)))
     start, end = work.ints("start_ns")[rows], work.ints("end_ns")[rows]
     call = launch_rows(work.take(rows[first]), calls)
-    begin = start[first] if len(first) else start
-    last = np.maximum.reduceat(end, first) if len(first) else end
+    begin, last = start[first], np.maximum.reduceat(end, first)
     # replays one after the other on one axis
     width = int((last - begin).max(initial=0)) + 2
     shift, edges = replay * width - begin[replay], np.arange(len(begin) + 1) * width
@@ -108,10 +110,9 @@ def replays_as_a_whole(launches: Frame, calls: Frame) -> Replays:
     `call` is UNKNOWN where the launch call was not recorded.
     """
     launches = launches.take(np.lexsort((launches.ints("end_ns"), launches.ints("start_ns"))))
-    call = launch_rows(launches, calls)
     unknown = np.full(launches.rows, UNKNOWN, dtype=np.int64)
     return Replays(
-        np.where(call == NO_LAUNCH, UNKNOWN, call),
+        launch_rows(launches, calls).astype(np.int64),
         launches.ints("pid"),
         launches.ints("device"),
         launches.ints("graph_exec_id"),
@@ -162,39 +163,23 @@ def _chain(start: Ints, end: Ints, replay: Ints, edges: Ints) -> Ints:
 
 def launch_ns(replays: Replays, calls: Frame) -> Ints:
     """The length of each replay's launch call; UNKNOWN where none was recorded."""
-    if not calls.rows:
-        return np.full(len(replays), UNKNOWN, dtype=np.int64)
-    lengths = calls.ints("end_ns") - calls.ints("start_ns")
-    return np.where(replays.call == UNKNOWN, UNKNOWN, lengths[np.maximum(replays.call, 0)])
+    return np.append(calls.ints("end_ns") - calls.ints("start_ns"), UNKNOWN)[replays.call]
 
 
 def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
-    known = np.flatnonzero(replays.call != UNKNOWN)
-    names = np.full(len(replays), "", dtype=object)
-    names[known] = list(path_around(ranges, calls.take(replays.call[known])))
-    return list(names)
-
-
-def _figures(replays: Replays) -> tuple[Ints, ...]:
-    """Operations, busy time, gaps and critical chain of each replay; none of whole graphs."""
-    gaps = replays.end_ns - replays.start_ns - replays.busy_ns
-    return () if replays.whole else (replays.operations, replays.busy_ns, gaps, replays.chain_ns)
+    texts = [*path_around(ranges, calls), ""]  # the last is that of no call
+    return [texts[call] for call in replays.call.tolist()]
 
 
 def by_replay(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
     """A row for each replay."""
-    nothing: list[list[Value]] = [[None] * len(replays)] * 4
-    columns: tuple[Iterable[Value], ...] = (
-        replays.device.tolist(),
-        replays.graph.tolist(),
-        range(1, len(replays) + 1),
-        replays.start_ns.tolist(),
-        (replays.end_ns - replays.start_ns).tolist(),
-        [None if ns == UNKNOWN else ns for ns in launch_ns(replays, calls).tolist()],
-        *([figure.tolist() for figure in _figures(replays)] or nothing),
-        _launched_in(replays, calls, ranges),
-    )
-    return list(zip(replays.pid.tolist(), zip(*columns, strict=True), strict=True))
+    placed = (replays.device, replays.graph, np.arange(1, len(replays) + 1), replays.start_ns)
+    columns = [part.tolist() for part in (*placed, replays.end_ns - replays.start_ns)]
+    detail = (replays.operations, replays.busy_ns, replays.gap_ns, replays.chain_ns)
+    for figure in (launch_ns(replays, calls), *detail):
+        columns.append([None if value == UNKNOWN else value for value in figure.tolist()])
+    rows = zip(*columns, _launched_in(replays, calls, ranges), strict=True)
+    return list(zip(replays.pid.tolist(), rows, strict=True))
 
 
 def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
@@ -202,29 +187,33 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
     launch, inside = launch_ns(replays, calls), _launched_in(replays, calls, ranges)
     placed = {"pid": replays.pid, "device": replays.device, "graph": replays.graph}
     groups = group_by(Frame(placed), tuple(placed))
-    lasted, figures = replays.end_ns - replays.start_ns, _figures(replays)
+    lasted = replays.end_ns - replays.start_ns
     rows: list[tuple[int, Row]] = []
     for code, (pid, device, graph) in enumerate(groups.keys):
         own = np.flatnonzero(groups.codes == code)
-        launches, times = launch[own][launch[own] != UNKNOWN], lasted[own]
-        medians = [float(np.median(figure[own])) for figure in figures]
-        operations, *detail = (round(medians[0]), *medians[1:]) if medians else [None] * 4
+        times, operations = lasted[own], _median(replays.operations[own])
         row = (
             device,
             graph,
             "as a whole" if replays.whole else "nodes",
             len(own),
-            operations,
-            float(np.median(launches)) if len(launches) else None,
-            float(np.median(times)),
+            None if operations is None else round(operations),
+            _median(launch[own]),
+            _median(times),
             int(times.min()),
             int(times.max()),
-            *detail,
+            *(_median(ns[own]) for ns in (replays.busy_ns, replays.gap_ns, replays.chain_ns)),
             int(times.sum()),
             Counter(inside[replay] for replay in own.tolist()).most_common(1)[0][0],
         )
         rows.append((int(pid or 0), row))
     return rows
+
+
+def _median(values: Ints) -> float | None:
+    """The median of what is known; None where nothing is."""
+    known = values[values != UNKNOWN]
+    return float(np.median(known)) if len(known) else None
 
 
 def by_node(
@@ -250,20 +239,16 @@ def by_node(
     )
     groups = group_by(by, tuple(by))
     lengths = ran.ints("end_ns") - ran.ints("start_ns")
-    figures = tally(groups.codes, lengths, groups.keys).statistics()
-    columns = zip(
-        *(getattr(figures, name).tolist() for name in ("instances", "total", "mean", "median")),
-        *(getattr(figures, name).tolist() for name in ("minimum", "maximum")),
-        strict=True,
-    )
+    figures = ("instances", "total", "mean", "median", "minimum", "maximum")
+    nodes = tally(groups.codes, lengths, groups.keys).statistics().rows(*figures)
     whole: Counter[tuple[Value, ...]] = Counter()
-    for key, total in zip(figures.keys, figures.total.tolist(), strict=True):
-        whole[key[:3]] += total
+    for *key, _, total, _, _, _, _ in nodes:
+        whole[tuple(key[:3])] += total
     rows: list[tuple[int, Row]] = []
-    for (*of_graph, node, name, made_in), row in zip(figures.keys, columns, strict=True):
-        pid, device, graph = of_graph
-        share = row[1] / whole[tuple(of_graph)] if whole[tuple(of_graph)] else None
-        rows.append((int(pid or 0), (device, graph, node, name, *row, share, made_in)))
+    for pid, device, graph, node, name, made_in, *row in nodes:
+        of_graph = whole[pid, device, graph]
+        share = row[1] / of_graph if of_graph else None
+        rows.append((pid, (device, graph, node, name, *row, share, made_in)))
     return rows
 
 

@@ -8,13 +8,14 @@ began in between, a communicator is left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.mpi import functions
 from nsightpy.analysis.mpi.functions import Mask, is_one_of
-from nsightpy.frames import Frame, Ints, distinct, distinct_pairs, last_before
+from nsightpy.frames import Frame, Ints, distinct_pairs, last_before
 
 BARRIER, TO_ALL, FROM_ROOT, TO_ROOT, MESSAGE = range(5)
 NONE = -1
@@ -62,7 +63,12 @@ def matched_calls(calls: Frame, clock: Ints, ranks: Sequence[int | None]) -> Mat
     order = np.lexsort((calls.ints("start_ns"), clock))
     parts = _Parts(calls, clock, communicator_rank, order, divided)
     collectives, unmatched = _collectives(parts)
-    return _joined([*collectives, _messages(parts)], unmatched)
+    matched = [*collectives, _messages(parts)]
+    first = np.cumsum([0, *(part.count for part in matched[:-1])])
+    numbers = [part.instance + n for part, n in zip(matched, first, strict=True)]
+    names = ("row", "posted", "enters", "exits", "kind", "strict")
+    columns = {n: np.concatenate([getattr(part, n) for part in matched]) for n in names}
+    return Matched(np.concatenate(numbers), **columns, unmatched=tuple(unmatched))
 
 
 def _divided(calls: Frame, clock: Ints, unnamed: Mask) -> bool:
@@ -89,16 +95,6 @@ class _Parts:
     def among(self, names: frozenset[str]) -> Ints:
         """The rows of some functions, by clock and then by time."""
         return self.order[is_one_of(self.calls.labels("name"), names)[self.order]]
-
-
-def _joined(parts: Sequence[Matched], unmatched: Sequence[str]) -> Matched:
-    first = np.cumsum([0, *(part.count for part in parts)]).tolist()
-    parts = [
-        replace(part, instance=part.instance + n) for part, n in zip(parts, first, strict=False)
-    ]
-    names = [field.name for field in fields(Matched) if field.name != "unmatched"]
-    columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in names}
-    return Matched(**columns, unmatched=tuple(unmatched))
 
 
 def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
@@ -151,11 +147,10 @@ def _collectives_of(parts: _Parts, rows: Ints, instance: Ints, *, known: bool) -
     """The collectives of one communicator; place in the order is the number."""
     count = int(instance.max(initial=-1)) + 1
     names = parts.calls.labels("name").take(rows)
-    to_all, from_root, to_root = (
+    to_all, _, from_root, to_root = masks = [
         is_one_of(names, group)
-        for group in (functions.TO_ALL, functions.FROM_ROOT, functions.TO_ROOT)
-    )
-    barrier, uneven = (is_one_of(names, group) for group in (functions.BARRIERS, functions.UNEVEN))
+        for group in (functions.TO_ALL, functions.BARRIERS, functions.FROM_ROOT, functions.TO_ROOT)
+    ]
     peer = parts.calls.ints("peer")[rows]
     rooted = (peer != NONE) & (parts.communicator_rank[rows] != NONE)
     root = rooted & (peer == parts.communicator_rank[rows])
@@ -163,14 +158,13 @@ def _collectives_of(parts: _Parts, rows: Ints, instance: Ints, *, known: bool) -
     enters = to_all | (from_root & root) | (to_root & rooted)
     exits = to_all | (from_root & other) | (to_root & root)
     kind = np.full(count, NONE, dtype=np.int64)
-    for code, mask in ((TO_ALL, to_all), (BARRIER, barrier), (FROM_ROOT, from_root)):
+    for code, mask in zip((TO_ALL, BARRIER, FROM_ROOT, TO_ROOT), masks, strict=True):
         kind[instance[mask]] = code
-    kind[instance[to_root]] = TO_ROOT
     moved = parts.calls.ints("bytes")[rows] + parts.calls.ints("receive_bytes")[rows]
     carried = np.zeros(count, dtype=np.int64)
     np.maximum.at(carried, instance, moved)
     strict = (carried > 0) | (kind == BARRIER) | (not known)
-    strict[instance[uneven]] = False
+    strict[instance[is_one_of(names, functions.UNEVEN)]] = False
     return Matched(instance, rows, rows, enters, exits, kind, strict)
 
 
@@ -181,20 +175,16 @@ def _messages(parts: _Parts) -> Matched:
     sent = np.arange(len(both)) < len(sends)
     peer, rank = parts.calls.ints("peer")[both], parts.communicator_rank[both]
     communicator = parts.calls.labels("communicator_id").merged().codes[both]
-    columns = (
-        communicator.astype(np.int64),
-        np.where(sent, rank, peer),
-        np.where(sent, peer, rank),
-        parts.calls.ints("tag")[both],
+    by = Frame(
+        {
+            "communicator": communicator,
+            "from": np.where(sent, rank, peer),
+            "to": np.where(sent, peer, rank),
+            "tag": parts.calls.ints("tag")[both],
+        }
     )
-    code = np.zeros(len(both), dtype=np.int64)
-    for column in columns:
-        values, places = distinct(column)
-        _, code = (part.astype(np.int64) for part in distinct(code * len(values) + places))
-    groups = int(code.max(initial=-1)) + 1
-    balanced = np.bincount(code[sent], minlength=groups) == np.bincount(
-        code[~sent], minlength=groups
-    )
+    code = group_by(by, tuple(by)).codes
+    balanced = np.bincount(code, np.where(sent, 1, -1)) == 0
     usable = balanced[code] & (peer >= 0) & (rank >= 0) & (peer != rank)
     chosen = np.flatnonzero(usable)
     # by key, sends and receives apart, each in its order: the k-th of both is one message

@@ -14,16 +14,17 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.mpi import functions
-from nsightpy.analysis.mpi.functions import is_one_of
-from nsightpy.analysis.mpi.matching import BARRIER, FROM_ROOT, MESSAGE, TO_ALL, TO_ROOT, Matched
+from nsightpy.analysis.mpi.functions import Mask, is_one_of
+from nsightpy.analysis.mpi.matching import MESSAGE, Matched
+from nsightpy.analysis.tally import tally
 from nsightpy.frames import Frame, Ints, Labels
 
+# The states of the kinds of operations (matching.py), and that of who sends.
 STATES = (
     *("wait at barrier", "wait at n-to-n", "late broadcast", "early reduce"),
     *("late sender", "late receiver"),
 )
 LATE_RECEIVER = STATES.index("late receiver")
-_STATE_OF = {BARRIER: 0, TO_ALL: 1, FROM_ROOT: 2, TO_ROOT: 3, MESSAGE: 4}
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Waits:
     lasted: Ints
 
 
-def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels) -> Waits:
-    """The waits in matched operations; times by row of the calls, on one clock.
+def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels, shown: Mask) -> Waits:
+    """The waits of the calls shown in matched operations; times by row of the calls, on one clock.
 
     A rank waits until the last of those has entered whom it has to wait for, and a blocking send
     until the receive has begun.
@@ -54,11 +55,10 @@ def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels) -> Waits
     sends = np.flatnonzero(matched.enters & (kind == MESSAGE) & blocking)
     row = matched.row[np.append(waiting, sends)]
     cause = np.append(last[instance[waiting]], posted[instance[sends]])
-    states = np.asarray([_STATE_OF.get(k, 0) for k in range(MESSAGE + 1)])
-    state = np.append(states[kind[waiting]], np.full(len(sends), LATE_RECEIVER))
+    state = np.append(kind[waiting], np.full(len(sends), LATE_RECEIVER))
     # who leaves earlier did not wait for the last one: that may be so where ranks pass nothing
     lasted = np.minimum(starts[cause], ends[row]) - starts[row]
-    held = (lasted > 0) & ((state != LATE_RECEIVER) | (ends[row] > starts[cause]))
+    held = shown[row] & (lasted > 0) & ((state != LATE_RECEIVER) | (ends[row] > starts[cause]))
     return Waits(state[held], row[held], cause[held], lasted[held])
 
 
@@ -79,11 +79,7 @@ class WaitRow:
 
 
 def wait_rows(
-    waits: Waits,
-    clock: Ints,
-    calls: Frame,
-    own_starts: Ints,
-    idle: Sequence[Spans | None],
+    waits: Waits, clock: Ints, calls: Frame, own_starts: Ints, idle: Sequence[Spans | None]
 ) -> list[WaitRow]:
     """The waits summed up, most time first.
 
@@ -100,29 +96,22 @@ def wait_rows(
             **calls.select(("name", "range")).take(row),
         }
     )
-    groups = group_by(keyed, ("clock", "state", "name", "range"))
-    count, code = len(groups.keys), groups.codes
-    total, longest, idled = (np.zeros(count, dtype=np.int64) for _ in range(3))
-    np.add.at(total, code, waits.lasted)
-    np.maximum.at(longest, code, waits.lasted)
-    np.add.at(idled, code, _idle_during(waits, clock[row], own_starts[row], idle))
+    groups = group_by(keyed, tuple(keyed))
+    idled = np.bincount(groups.codes, _idle_during(waits, clock[row], own_starts[row], idle))
     clocks = len(idle)
-    pairs, place = np.unique(
-        code.astype(np.int64) * clocks + clock[waits.cause], return_inverse=True
-    )
-    blamed = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(blamed, place, waits.lasted)
-    order = np.lexsort((-pairs, blamed, pairs // clocks))
-    cause = np.zeros(count, dtype=np.int64)
-    cause[pairs[order] // clocks] = pairs[order] % clocks
-    counts = np.bincount(code, minlength=count)
+    pairs, places = np.unique(groups.codes * clocks + clock[waits.cause], return_inverse=True)
+    # the last of each group counts: that with most, of equals the first clock
+    pairs = pairs[np.lexsort((-pairs, np.bincount(places, waits.lasted)))]
+    cause = dict(zip((pairs // clocks).tolist(), (pairs % clocks).tolist(), strict=True))
+    figures = tally(groups.codes, waits.lasted, groups.keys).statistics()
+    numbers = (figures.instances.tolist(), figures.total.tolist(), figures.maximum.tolist())
     waited = []
     for group, (place, state, function, path) in enumerate(groups.keys):
         waiter = int(place or 0)
         idle_ns = None if idle[waiter] is None else int(idled[group])
-        figures = (int(counts[group]), int(total[group]), int(longest[group]), int(cause[group]))
         texts = (str(state), str(function), str(path))
-        waited.append(WaitRow(waiter, *texts, *figures, idle_ns))
+        count, total, longest = (column[group] for column in numbers)
+        waited.append(WaitRow(waiter, *texts, count, total, longest, cause[group], idle_ns))
     return sorted(waited, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
 
 

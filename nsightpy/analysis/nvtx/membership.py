@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.nesting import ROOT, in_one_domain, innermost, nest, thread_key
-from nsightpy.analysis.nvtx.projection import launched, project
+from nsightpy.analysis.nvtx.projection import Place, projections
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels, constant, distinct, distinct_pairs, last_before
+from nsightpy.frames import Frame, Ints, Labels, constant, distinct, last_before
 
-Place = tuple[int, int]  # process, device
 WILD = "*"
 
 
@@ -95,15 +94,10 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
 
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
     """For each device the union of the ranges' projected intervals on it, in ns."""
-    by_place: dict[Place, Spans] = {}
-    places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
-    for number, place in enumerate(places):
-        projection = project(ranges, launched(operations.take(code == number), calls))
-        if projection.found.any():
-            by_place[place] = union(
-                projection.start[projection.found], projection.end[projection.found]
-            )
-    return by_place
+    return {
+        place: union(each.start[each.found], each.end[each.found])
+        for place, each in projections(ranges, operations, calls)
+    }
 
 
 NO_THREAD = -1

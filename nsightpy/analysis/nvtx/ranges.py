@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
-from nsightpy.analysis.nvtx.projection import Launched, Projection
+from nsightpy.analysis.nvtx.projection import Launched, Projection, busy_by_group
 from nsightpy.analysis.tally import Key, Tally, merge, summed, tally
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Labels, distinct
 
 BY = ("name", "domain", "style")
 
@@ -104,13 +104,9 @@ def range_tallies(
     attributed_ns, _ = busy_by_group(groups, operations, *waited)
     busy, whole = busy_by_group(groups, operations, (launches, projection), *waited)
 
-    def counted(projections: Iterable[Projection]) -> Ints:
-        found = np.zeros(len(groups.keys), dtype=np.int64)
-        for each in projections:
-            np.add.at(found, groups.codes, each.operations)
-        return found
-
-    figures = (counted([projection]), counted(each for _, each in waited), attributed_ns, busy)
+    theirs = sum((each.operations for _, each in waited), np.zeros(ranges.rows))
+    counts = (np.bincount(groups.codes, n, len(busy)) for n in (projection.operations, theirs))
+    figures = (*(each.astype(np.int64) for each in counts), attributed_ns, busy)
     return RangeTallies(
         tally(groups.codes, lengths, groups.keys),
         tally(groups.codes[found], projection.length[found], groups.keys),
@@ -126,19 +122,18 @@ def _members(names: Labels, unfolded: Labels) -> dict[str, frozenset[str]]:
     """The names of ranges behind each folded one."""
     wide = max(len(unfolded.values), 1)
     pairs, _ = distinct(names.codes.astype(np.int64) * wide + unfolded.codes)
-    members: dict[str, set[str]] = {}
+    members: dict[str, set[str]] = defaultdict(set)
     for pair in pairs.tolist():
-        members.setdefault(names.values[pair // wide], set()).add(unfolded.values[pair % wide])
+        members[names.values[pair // wide]].add(unfolded.values[pair % wide])
     return {name: frozenset(those) for name, those in members.items()}
 
 
 def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
     """The tallies of several reports as one."""
-    members: dict[str, frozenset[str]] = {}
+    members: dict[str, frozenset[str]] = defaultdict(frozenset)
     for part in parts:
         for name, those in part.members.items():
-            members[name] = members.get(name, frozenset()) | those
-
+            members[name] |= those
     return RangeTallies(
         merge([part.ranges for part in parts]),
         merge([part.projected for part in parts]),

@@ -8,6 +8,7 @@ may be gone before the last one comes: it waited no longer than it lasted beyond
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,8 +48,6 @@ class Arrivals:
 
     def shortest(self) -> Ints:
         """The shortest duration in each instance: what the transfer itself took at most."""
-        if len(self.rows) == 0:
-            return self.durations
         shortest: Ints = np.minimum.reduceat(self.durations, self.first)
         return shortest
 
@@ -62,15 +61,12 @@ def arrivals_of(alignment: Alignment) -> Arrivals:
     starts = alignment.starts[rows]
     durations = alignment.ends[rows] - starts
     synchronising = ledger.synchronising[rows]
-    if len(rows) == 0:
-        waits = late = durations
-    else:
-        by_start = np.maximum.reduceat(starts, first)[instance] - starts
-        by_length = durations - np.minimum.reduceat(durations, first)[instance]
-        comparable = _comparable(alignment, rows, first)[instance]
-        late = np.where(comparable, by_start, np.where(synchronising, by_length, 1))
-        waits = np.minimum(late, np.where(synchronising, durations, by_length))
-        waits = np.where(comparable | synchronising, waits, by_length)
+    by_start = np.maximum.reduceat(starts, first)[instance] - starts
+    by_length = durations - np.minimum.reduceat(durations, first)[instance]
+    comparable = _comparable(alignment, rows, first)[instance]
+    late = np.where(comparable, by_start, np.where(synchronising, by_length, 1))
+    waits = np.minimum(late, np.where(synchronising, durations, by_length))
+    waits = np.where(comparable | synchronising, waits, by_length)
     # of those that came before nobody the first
     last, zero = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(late == 0)
     last[zero[np.unique(instance[zero], return_index=True)[1]]] = True
@@ -82,10 +78,9 @@ def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]
     """By communicator the units, ascending, that any of its instances brought together."""
     units = len(ledger.units)
     pairs, _ = distinct(ledger.communicator[arrivals.rows].astype(np.int64) * units + arrivals.unit)
-    members: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = defaultdict(list)
     for pair in pairs.tolist():
-        communicator, unit = divmod(pair, units)
-        members.setdefault(communicator, []).append(unit)
+        members[pair // units].append(pair % units)
     return {communicator: tuple(units_of) for communicator, units_of in members.items()}
 
 
@@ -118,23 +113,14 @@ class UnitWaits:
 
 def unit_waits(arrivals: Arrivals, units: int) -> UnitWaits:
     """The sums over all instances."""
-
-    def summed(values: Ints | Mask) -> Ints:
-        weights = values.astype(np.float64)
-        return np.rint(np.bincount(arrivals.unit, weights, minlength=units)).astype(np.int64)
-
-    return UnitWaits(
-        np.bincount(arrivals.unit, minlength=units).astype(np.int64),
-        summed(arrivals.waits),
-        summed(arrivals.last),
-    )
+    figures = (None, arrivals.waits, arrivals.last)
+    sums = (np.bincount(arrivals.unit, values, minlength=units) for values in figures)
+    return UnitWaits(*(each.astype(np.int64) for each in sums))
 
 
 def caused_ns(arrivals: Arrivals) -> Ints:
     """For who arrived last: how long the one before waited for it; 0 for the others."""
     others = np.where(arrivals.last, np.iinfo(np.int64).max, arrivals.waits)
-    if len(others) == 0:
-        return others
     lead = np.minimum.reduceat(others, arrivals.first)[arrivals.instance]
     return np.where(arrivals.last, lead, 0)
 

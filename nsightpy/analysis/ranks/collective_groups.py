@@ -25,12 +25,7 @@ from nsightpy.analysis.collectives.thresholds import LEAST_SHARED
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.thresholds import (
-    ALIKE,
-    DEVIATIONS,
-    LEAST_RATIO,
-    LEAST_USUAL,
-)
+from nsightpy.analysis.ranks.thresholds import ALIKE, DEVIATIONS, LEAST_RATIO, LEAST_USUAL
 from nsightpy.frames import Frame, Ints, distinct_pairs
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
 from nsightpy.frames import Frame
 
-COLUMNS = ("start_ns", "end_ns", "pid", "operation", "communicator", "group_size", "group_rank")
-SENT = "sent"
+# Of the frame of collectives: what was sent, as receiver:bytes, and by whom.
+SENT = ("sent", "pid", "operation", "communicator", "group_size", "group_rank")
 Name: TypeAlias = int | str
 
 
@@ -34,32 +37,27 @@ class Pair:
     `over_mean` is its part of the bytes over the mean of the group's pairs.
     """
 
+    source_rank: Name
+    target_rank: Name
     operation: str
     communicator: str
-    source: Name
-    target: Name
     instances: int
     bytes: int
-    largest: int
+    largest_bytes: int
     over_mean: float | None
 
 
 def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     """What the processes of a report sent, by process and communicator."""
     sent: dict[tuple[int, Sender], Sent] = {}
-    texts = collectives.labels(SENT)
-    messages = [
-        [tuple(map(int, part.split(":"))) for part in text.split()] for text in texts.values
-    ]
-    columns = (collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank"))
-    operations, groups = (collectives.labels(name) for name in ("operation", "communicator"))
-    for row, (code, pid, *group) in enumerate(zip(texts.codes.tolist(), *columns, strict=True)):
-        if messages[code]:
-            sender = Sender(operations[row], groups[row], *group)
-            of_sender = sent.setdefault((pid, sender), {})
-            for peer, length in messages[code]:
-                count, total, most = of_sender.get(peer, (0, 0, 0))
-                of_sender[peer] = (count + 1, total + length, max(most, length))
+    groups = group_by(collectives, SENT)
+    for key, instances in zip(groups.keys, np.bincount(groups.codes).tolist(), strict=True):
+        text, pid, *sender = cast(tuple[Any, ...], key)
+        for message in text.split():
+            peer, length = map(int, message.split(":"))
+            of_sender = sent.setdefault((pid, Sender(*sender)), {})
+            count, total, most = of_sender.get(peer, (0, 0, 0))
+            of_sender[peer] = (count + instances, total + instances * length, max(most, length))
     return sent
 
 
@@ -79,10 +77,10 @@ def pairs_of(senders: Sequence[tuple[Name, Sender, Sent]]) -> list[Pair]:
         for peer, (count, size, most) in peers.items():
             target = names.get((sender.communicator, peer), f"?{peer}")
             over = size * counts[key] / sums[key] if sums[key] else None
-            pairs.append(Pair(*key, name, target, count, size, most, over))
+            pairs.append(Pair(name, target, *key, count, size, most, over))
     return sorted(pairs, key=_order)
 
 
 def _order(pair: Pair) -> tuple[object, ...]:
-    ends = ((isinstance(name, str), name) for name in (pair.source, pair.target))
+    ends = ((isinstance(name, str), name) for name in (pair.source_rank, pair.target_rank))
     return (-pair.bytes, pair.operation, pair.communicator, *ends)

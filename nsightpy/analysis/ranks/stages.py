@@ -7,8 +7,8 @@ like that, and so does an interleaved schedule.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -52,10 +52,8 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
 
 def point_to_point(ledger: Ledger) -> Mask:
     """The rows of the ledger that pass data from rank to rank."""
-    of_signature = np.asarray(
-        [signature.operation in POINT_TO_POINT for signature in ledger.signatures], np.bool_
-    )
-    return of_signature[ledger.signature]
+    passes = [signature.operation in POINT_TO_POINT for signature in ledger.signatures]
+    return np.asarray(passes, dtype=np.bool_)[ledger.signature]
 
 
 @dataclass(frozen=True)
@@ -100,10 +98,10 @@ def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -
     fits = _is_exchange(alignment, arrivals)
     units, instance = arrivals.unit[fits], arrivals.instance[fits]
     order = np.lexsort((units, instance))
-    neighbours: dict[int, set[int]] = {}
+    neighbours: dict[int, set[int]] = defaultdict(set)
     for unit, other in np.unique(units[order].reshape(-1, 2), axis=0).tolist():
-        neighbours.setdefault(unit, set()).add(other)
-        neighbours.setdefault(other, set()).add(unit)
+        neighbours[unit].add(other)
+        neighbours[other].add(unit)
     return _chains(neighbours, ranks)
 
 
@@ -111,9 +109,9 @@ def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines
     pairs = [(unit, other) for unit, others in neighbours.items() for other in others]
     members, groups = np.asarray(pairs, dtype=np.int64).ravel(), np.repeat(np.arange(len(pairs)), 2)
     roots = connected(members, groups, 1 + max(neighbours, default=-1)).tolist()
-    parts: dict[int, set[int]] = {}
+    parts: dict[int, set[int]] = defaultdict(set)
     for unit in neighbours:
-        parts.setdefault(roots[unit], set()).add(unit)
+        parts[roots[unit]].add(unit)
     chains, torn = list[tuple[int, ...]](), set[int]()
     for part in parts.values():
         ends = sorted((u for u in part if len(neighbours[u]) == 1), key=lambda u: ranks.get(u, u))
@@ -124,28 +122,22 @@ def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines
         while following := neighbours[chain[-1]] - set(chain[-2:-1]):
             chain += following
         chains.append(tuple(chain))
-    return Pipelines(
-        tuple(sorted(chains, key=lambda chain: ranks.get(chain[0], chain[0]))), frozenset(torn)
-    )
+    chains.sort(key=lambda chain: ranks.get(chain[0], chain[0]))
+    return Pipelines(tuple(chains), frozenset(torn))
 
 
 def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
     """The exchanges of each unit."""
-    ledger = alignment.ledger
-    fits = _is_exchange(alignment, arrivals)
+    ledger, fits = alignment.ledger, _is_exchange(alignment, arrivals)
     # two that exchange something end together: what one lasts longer it waited, whatever the clocks
     rows = arrivals.rows[fits]
     waits = (arrivals.durations - arrivals.shortest()[arrivals.instance])[fits]
-    # the ledger holds each unit's rows together, by start
-    edges = np.searchsorted(ledger.unit, np.arange(len(ledger.units) + 1))
     exchanges = {}
-    for unit, (first, last) in enumerate(pairwise(edges.tolist())):
-        mine = (rows >= first) & (rows < last)
-        if mine.any():
-            order = np.argsort(rows[mine], kind="stable")
-            its = rows[mine][order]
-            ahead = alignment.ledger_ahead_ns(unit)
-            starts, ends = ledger.starts[its] - ahead, ledger.ends[its] - ahead
-            streams = ledger.stream[its].astype(np.int64)
-            exchanges[unit] = Exchanges(starts, ends, streams, waits[mine][order])
+    for unit in np.unique(arrivals.unit[fits]).tolist():
+        # the ledger holds each unit's rows by start
+        own = np.flatnonzero(arrivals.unit[fits] == unit)
+        own = own[np.argsort(rows[own])]
+        ahead, found = alignment.ledger_ahead_ns(unit), rows[own]
+        starts, ends = ledger.starts[found] - ahead, ledger.ends[found] - ahead
+        exchanges[unit] = Exchanges(starts, ends, ledger.stream[found].astype(np.int64), waits[own])
     return exchanges

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.launches import LAUNCH_CLASSES, launch_rows
+from nsightpy.analysis.launches import LAUNCH_CLASSES, launch_rows, of_calls
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Value
 from nsightpy.results.tracks import (
     CALL,
@@ -52,14 +52,12 @@ def stream_lanes(
     events = _gpu_events(kernels, operations, graphs, communication)
     if calls is not None:
         rows = launch_rows(events, calls)
-        linked = rows != NO_LAUNCH
-        columns: dict[str, ColumnData] = {**events}
-        for name, column in (("launch_ns", "start_ns"), ("launch_tid", "tid")):
-            values = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
-            values[linked] = calls.ints(column)[rows[linked]]
-            columns[name] = values
-        columns["flows"] = np.where(linked, events.ints("correlation_id"), 0)
-        events = Frame(columns)
+        launched = {
+            name: of_calls(calls.ints(column), rows, NO_LAUNCH)
+            for name, column in (("launch_ns", "start_ns"), ("launch_tid", "tid"))
+        }
+        flows = np.where(rows != NO_LAUNCH, events.ints("correlation_id"), 0)
+        events = Frame({**events, **launched, "flows": flows})
     lanes = []
     for key, part in _parts(events, ("pid", "device", "stream")):
         pid, device, stream = map(_int, key)
@@ -83,11 +81,11 @@ def host_lanes(
 def call_lanes(calls: Frame, streams: Sequence[tuple[int, int, Lane]]) -> list[tuple[int, Lane]]:
     """One lane of CUDA API calls per (pid, thread), with its pid; flows lead into the streams."""
     real = calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
-    ids, flows = real.ints("correlation_id"), np.zeros(real.rows, dtype=np.int64)
-    for pid in {pid for pid, _, _ in streams}:
-        used = [lane.flows for of, _, lane in streams if of == pid and lane.flows is not None]
-        launched = (real.ints("pid") == pid) & np.isin(ids, np.concatenate([flows[:0], *used]))
-        flows[launched] = ids[launched]
+    ids = real.ints("correlation_id")
+    # process and id as one number
+    used = [(pid << 36) | lane.flows for pid, _, lane in streams if lane.flows is not None]
+    launched = np.isin((real.ints("pid") << 36) | ids, np.concatenate([ids[:0], *used]))
+    flows = np.where(launched, ids, 0)
     return host_lanes(Frame({**real, "flows": flows}), "API calls", CALLS, CALL)
 
 
@@ -108,13 +106,14 @@ def _gpu_events(
         called = _labelled(graphs, ("graph_id",), "CUDA graph {}, traced as a whole".format)
     shapes = _labelled(kernels, _SHAPE, _shape_text)
     sizes = _labelled(operations, ("bytes", "source_memory", "target_memory"), _copy_text)
+    parts = (
+        (kernels, names, kinds, shapes),
+        (operations, operations.labels("operation"), copies, sizes),
+        (graphs, called, whole, Labels.constant("", graphs.rows)),
+    )
     frames = [
         Frame({**frame.select(_COMMON), "name": name, "category": category, "details": details})
-        for frame, name, category, details in (
-            (kernels, names, kinds, shapes),
-            (operations, operations.labels("operation"), copies, sizes),
-            (graphs, called, whole, Labels.constant("", graphs.rows)),
-        )
+        for frame, name, category, details in parts
     ]
     return Frame.concatenate([frame for frame in frames if frame.rows] or frames[:1])
 
@@ -161,20 +160,19 @@ def _lane(part: Frame, kind: str, label: str, number: int) -> Lane:
     details = part.labels("details").used() if "details" in part else None
     if details is not None and not any(details.values):
         details = None
+    launches = {n: part.ints(n) for n in ("launch_ns", "launch_tid", "flows") if n in part}
     return Lane(
-        kind=kind,
-        label=label,
-        number=number,
-        starts=starts,
-        ends=ends,
-        names=part.labels("name").used(),
-        levels=levels,
-        categories=part.ints("category").astype(np.uint8),
+        kind,
+        label,
+        number,
+        starts,
+        ends,
+        part.labels("name").used(),
+        levels,
+        part.ints("category").astype(np.uint8),
         nested=kind != STREAM and is_nested(starts, ends, levels),
         details=details,
-        launch_ns=part.ints("launch_ns") if "launch_ns" in part else None,
-        launch_tid=part.ints("launch_tid") if "launch_tid" in part else None,
-        flows=part.ints("flows") if "flows" in part else None,
+        **launches,
     )
 
 

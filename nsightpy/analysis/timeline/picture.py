@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,8 @@ from nsightpy.analysis.intervals import (
     union,
     union_of,
 )
-from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.nvtx.ranges import plain_name
 from nsightpy.analysis.timeline.lanes import by_start, levels_of
-from nsightpy.analysis.timeline.thresholds import MOST_UNSTACKED, RANGE_LEVELS, WIDE_COLUMNS
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results.tracks import (
     CATEGORIES,
@@ -37,6 +37,13 @@ from nsightpy.results.tracks import (
     Timeline,
     Track,
 )
+
+# Rows beyond which each is one stacked band; levels of NVTX ranges above the streams of a row.
+MOST_UNSTACKED = 8
+RANGE_LEVELS = 3
+# Columns that an event covers to be drawn on its own.
+WIDE_COLUMNS = 3
+
 
 MOST_JOINS = 60
 IDLE = "idle"
@@ -129,6 +136,8 @@ def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
 
 
 _DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
+# What single events are called.
+_SHORT = {COMMUNICATION: operation_of, RANGE: plain_name}
 
 
 def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
@@ -168,8 +177,8 @@ def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
     if not any(map(len, wide)):
         return Band(CATEGORIES[category], grid.shares(spans), None, len(starts), peak)
     names = Frame.concatenate([Frame({"name": lane.names}) for lane in wide]).labels("name")
-    if category == COMMUNICATION:
-        names = Labels(names.codes, tuple(map(operation_of, names.values)))
+    if category in _SHORT:
+        names = names.renamed(_SHORT[category])
     boxes = _boxes(*_times(wide), names, grid)
     rest = spans - union(boxes.starts, boxes.ends)
     return Band(CATEGORIES[category], grid.shares(rest), boxes, len(starts), peak)
@@ -189,24 +198,10 @@ def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
     lanes = [lane for lane in lanes if len(lane)]
     window = Spans.of(grid.start, grid.end)
     lanes.sort(key=lambda lane: (-(union(lane.starts, lane.ends) & window).total, lane.label))
-    levels = [(lane, level) for lane in lanes for level in range(lane.depth)][:RANGE_LEVELS]
-    bands = [_range_band(lane, level, grid) for lane, level in levels]
-    drawn = sum(band.events for band in bands)
-    return bands, sum(map(len, lanes)) - drawn
-
-
-def _range_band(lane: Lane, level: int, grid: _Grid) -> Band:
-    """One level: ranges of some width one by one, the rest as shares."""
-    ranges = lane.take(lane.levels == level)
-    wide = grid.is_wide(ranges.starts, ranges.ends)
-    single, rest = ranges.take(wide), ranges.take(~wide)
-    return Band(
-        CATEGORIES[RANGE],
-        grid.shares(clip(union(rest.starts, rest.ends), grid.start, grid.end)),
-        _boxes(single.starts, single.ends, folded(single.names), grid),
-        len(ranges),
-        grid.peak(ranges.starts, ranges.ends),
-    )
+    levels = (lane.take(lane.levels == n) for lane in lanes for n in range(lane.depth))
+    outer = list(islice(levels, RANGE_LEVELS))
+    bands = [_band([x], RANGE, _spans([x], RANGE, grid), grid) for x in outer]
+    return bands, sum(map(len, lanes)) - sum(band.events for band in bands)
 
 
 def _collectives(lane: Lane, grid: _Grid) -> list[tuple[int, int, int]]:

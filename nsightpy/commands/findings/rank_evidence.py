@@ -24,7 +24,7 @@ from nsightpy.analysis.ranks.collective_groups import (
 from nsightpy.analysis.ranks.links import SlowLink, slow_groups
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.analysis.thresholds import MATERIAL
-from nsightpy.commands.collectives.command import called, cause_of
+from nsightpy.commands.collectives import called, cause_of
 from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query import SystemReport
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, align_parts, once

@@ -26,7 +26,7 @@ from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
-from nsightpy.analysis.ranks.overlap_cost import overlap_costs
+from nsightpy.analysis.ranks.kernels import overlap_costs
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.analysis.work_graph.host_activity import most_sampled
 from nsightpy.analysis.work_graph.host_chain import MODULE, kinds_of_calls

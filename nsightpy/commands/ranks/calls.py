@@ -14,7 +14,7 @@ from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls
 from nsightpy.analysis.intervals import Spans, complement, spans_of, union_of
 from nsightpy.analysis.mpi import functions
 from nsightpy.analysis.mpi.functions import is_one_of
-from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
+from nsightpy.analysis.mpi.waits import WaitRow, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import path_around, range_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
@@ -108,9 +108,8 @@ def _waits(mpi: MpiCalls, starts: Ints, ends: Ints, idle: Sequence[Spans | None]
     calls = mpi.calls
     if not calls.rows:
         return []
-    waits = waits_of(mpi.matched, starts, ends, calls.labels("name"))
-    kept = calls.ints("shown")[waits.row] == 1
-    waits = Waits(*(getattr(waits, name)[kept] for name in ("state", "row", "cause", "lasted")))
+    shown = calls.ints("shown") == 1
+    waits = waits_of(mpi.matched, starts, ends, calls.labels("name"), shown)
     return wait_rows(waits, mpi.clock, calls, calls.ints("start_ns"), idle)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
-from nsightpy.analysis.ranks.imbalance import Imbalance, imbalance_of
+from nsightpy.analysis.ranks.kernels import Imbalance, imbalance_of
 from nsightpy.commands.ranks import calls, clocks, stages
 from nsightpy.query import (
     NAME_COLUMNS,

@@ -19,13 +19,7 @@ from nsightpy.analysis.ranks.stages import Exchanges, Pipelines, by_unit, pipeli
 from nsightpy.frames import Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import rank_budgets, read_work
-from nsightpy.query.rank_alignment import (
-    RankPart,
-    UnitNames,
-    align_parts,
-    collective_part,
-    once,
-)
+from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, collective_part, once
 from nsightpy.results import Field, Note, Row, Said, Table
 
 FIELDS = (

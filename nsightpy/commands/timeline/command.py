@@ -10,8 +10,14 @@ from typing import Annotated, Any
 from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.analysis.timeline.clock import UNCORRECTED, caption_of, collectives_of
-from nsightpy.analysis.timeline.marks import finding_marks, iteration_marks, path_marks
+from nsightpy.analysis.timeline.marks import (
+    UNCORRECTED,
+    caption_of,
+    collectives_of,
+    finding_marks,
+    iteration_marks,
+    path_marks,
+)
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.analysis.work_graph.critical_path import legs
 from nsightpy.commands.findings import command as checks
@@ -152,14 +158,12 @@ def _placed(parts: Parts[Survey | None]) -> list[tuple[Owner, Survey]]:
     Ranks ascending, unknown ones last, then reports, processes and devices.
     """
     repeated = parts.ranks.repeated
-    placed = []
-    for report, survey in parts.results:
-        if survey is None or report.path in repeated:
-            continue
-        for pid, device in survey.owners:
-            rank = report.rank_of(pid)[0]
-            owner = Owner(str(report.path), report.session.host, pid, rank, device)
-            placed.append((owner, survey))
+    placed = [
+        (Owner(str(report.path), report.session.host, pid, report.rank_of(pid)[0], device), survey)
+        for report, survey in parts.results
+        if survey is not None and report.path not in repeated
+        for pid, device in survey.owners
+    ]
 
     def order(pair: tuple[Owner, Survey]) -> tuple[Any, ...]:
         owner = pair[0]
@@ -205,10 +209,7 @@ def _window(
 
 
 def _marks(
-    request: Request,
-    reader: TrackReader,
-    communication: tuple[str, ...],
-    wanted: Sequence[str],
+    request: Request, reader: TrackReader, communication: tuple[str, ...], wanted: Sequence[str]
 ) -> tuple[Mark, ...]:
     """The wanted marks; why there are none is noted."""
     iterations = partial(_on_one_clock, reader=reader)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
+from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocations import usages
-from nsightpy.analysis.timeline.clock import Collectives, with_collectives
 from nsightpy.analysis.timeline.lanes import call_lanes, host_lanes, stream_lanes
+from nsightpy.analysis.timeline.marks import Collectives, with_collectives
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query import Scope, SystemReport
@@ -34,6 +35,7 @@ Lanes: TypeAlias = tuple[
     list[tuple[int, int, Lane]], list[tuple[int, Lane]], list[tuple[int, int, Counter]]
 ]
 BYTES, PER_CENT = "bytes", "%"
+_SHARE = re.compile("|".join(SHARES.values()))
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ class TrackReader:
         """A time that is not later than any event."""
         bounds = {str(report.path): report.bounds(gpu=True) for report in self.reports}
         starts = (
-            self.clock.moment(owner.report, owner.pid, extent[0])
+            self.clock.moment(owner.report, owner.pid, bound[0])
             for owner in self.owners
-            if (extent := bounds[owner.report])
+            if (bound := bounds[owner.report])
         )
         return min(starts, default=0)
 
@@ -91,11 +93,7 @@ class TrackReader:
         lanes_shown = [with_collectives(lane, owner, self.collectives) for lane in own]
         lanes_shown += [lane for pid, lane in hosts if is_first and pid == owner.pid]
         moved = (lane.moved(move).within(*self.window) for lane in lanes_shown)
-        counted = (
-            counter.moved(move).within(*self.window)
-            for *of, counter in counters
-            if tuple(of) == key
-        )
+        counted = (c.moved(move).within(*self.window) for *of, c in counters if tuple(of) == key)
         kept = tuple(counter for counter in counted if len(counter.times))
         return Track(owner, tuple(lane for lane in moved if len(lane)), kept)
 
@@ -140,26 +138,22 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
     They are of a GPU, whoever used it: they are given once, to the first process on it.
     """
     samples = report.frame("gpu_metrics")
+    samples = samples.take(samples.labels("metric").where(_SHARE.fullmatch))
     if not samples.rows:
         return
     owners: dict[int, tuple[int, int]] = {}
     for owner, gpu in sorted(gpus_of(report).items()):
         owners.setdefault(gpu, owner)
-    names = samples.labels("metric").merged()
-    for code, name in enumerate(names.values):
-        if not any(re.fullmatch(pattern, name) for pattern in SHARES.values()):
-            continue
-        for gpu in np.unique(samples.ints("gpu_id")[names.codes == code]).tolist():
-            rows = np.flatnonzero((names.codes == code) & (samples.ints("gpu_id") == gpu))
-            if gpu not in owners or len(rows) < 2:
-                continue
-            times, values = samples.ints("time_ns")[rows], samples.ints("value")[rows]
-            order = np.argsort(times, kind="stable")
-            pause = int(np.median(np.diff(times[order])))
-            times = np.append(times[order], times[order[-1]] + pause)
-            values = np.append(values[order], 0)
+    groups = group_by(samples, ("metric", "gpu_id"))
+    for code, (name, gpu) in enumerate(cast(Sequence[tuple[str, int]], groups.keys)):
+        own = samples.take(groups.codes == code)
+        if gpu in owners and own.rows > 1:
+            order = np.argsort(own.ints("time_ns"), kind="stable")
+            times, values = own.ints("time_ns")[order], own.ints("value")[order]
+            # the last one lasts as long as others do
+            times = np.append(times, times[-1] + int(np.median(np.diff(times))))
             label = name.removesuffix(" [Throughput %]")
-            yield *owners[gpu], Counter(label, PER_CENT, *_changes(times, values))
+            yield *owners[gpu], Counter(label, PER_CENT, *_changes(times, np.append(values, 0)))
 
 
 def _changes(times: Ints, values: Ints) -> tuple[Ints, Ints]:

@@ -42,17 +42,13 @@ def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
             file.write(f"{separator}{lines}".encode())
             separator = ",\n"
             continue
-        for text in (
-            _values(part, origin)
-            if isinstance(part, TraceCounter)
-            else _events(part, origin, flows)
-        ):
-            file.write(text.encode())
-        if isinstance(part, TraceThread):
-            collectives += _collectives(part)
-            flows += 0 if part.flows is None else int(np.count_nonzero(part.flows))
-    for text in _joined(collectives, origin, flows):
-        file.write(text.encode())
+        if isinstance(part, TraceCounter):
+            file.writelines(map(str.encode, _values(part, origin)))
+            continue
+        file.writelines(map(str.encode, _events(part, origin, flows)))
+        collectives += _collectives(part)
+        flows += 0 if part.flows is None else int(np.count_nonzero(part.flows))
+    file.writelines(map(str.encode, _joined(collectives, origin, flows)))
     file.write(b"\n]}\n")
 
 

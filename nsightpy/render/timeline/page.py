@@ -21,15 +21,7 @@ from nsightpy.frames import Labels
 from nsightpy.names import function_name
 from nsightpy.output.escape import printable
 from nsightpy.render.inline import policy_hash, script_json, source, template
-from nsightpy.results.tracks import (
-    NO_LAUNCH,
-    RANGES,
-    STREAM,
-    Counter,
-    Lane,
-    Owner,
-    Timeline,
-)
+from nsightpy.results.tracks import NO_LAUNCH, RANGES, STREAM, Counter, Lane, Owner, Timeline
 
 _SCRIPTS = (
     *("data.js", "counters.js", "draw.js", "app.js", "links.js", "details.js", "panel.js"),

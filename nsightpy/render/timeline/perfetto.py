@@ -8,26 +8,22 @@ https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescrip
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
-from nsightpy.frames import Labels
+from nsightpy.frames import Ints, Labels
 from nsightpy.render.timeline.threads import TraceCounter, TraceProcess, TraceThread, parts_of
 from nsightpy.results.tracks import CATEGORIES, Timeline
-
-if TYPE_CHECKING:
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 _SEQUENCE = 1
 _CLEARED, _NEEDS_STATE = 1, 2
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _BYTES = 3  # the unit of a counter
 _EXPLICIT = 3
-_FLUSH = 1 << 20
 _CHUNK = 1 << 15
 _COLLECTIVES = 1 << 62
 _DETAILS = 1
@@ -39,13 +35,13 @@ def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
     Raises NsightpyError when the package is missing.
     """
     try:
-        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+        from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
     except ImportError:
         raise NsightpyError(
             ".pftrace needs the perfetto package: pip install 'nsightpy[perfetto]'; "
             ".json.gz opens in the same viewer without it"
         ) from None
-    writer = _Writer(protos, file, timeline.earliest())
+    writer = _Writer(StreamingTraceProtoBuilder(file), timeline.earliest())
     for part in parts_of(timeline):
         if isinstance(part, TraceProcess):
             writer.process(part)
@@ -53,47 +49,31 @@ def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
             writer.thread(part)
         else:
             writer.counter(part)
-    writer.flush()
 
 
 class _Writer:
-    def __init__(self, protos: Any, file: BinaryIO, origin: int) -> None:
-        self._packet = protos.TracePacket
-        self._file = file
-        self._origin = origin
-        self._buffer = bytearray()
+    def __init__(self, builder: Any, origin: int) -> None:
+        self._builder, self._add, self._origin = builder, builder.write_packet, origin
         self._names: dict[str, int] = {}
         self._texts: dict[str, int] = {}
-        first = self._packet(
-            trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_CLEARED, previous_packet_dropped=1
-        )
+        first = self._packet(_CLEARED)
+        first.previous_packet_dropped = 1
         for iid, name in enumerate(CATEGORIES, start=1):
             first.interned_data.event_categories.add(iid=iid, name=name)
         first.interned_data.debug_annotation_names.add(iid=_DETAILS, name="details")
         self._add(first)
 
-    def flush(self) -> None:
-        self._file.write(self._buffer)
-        self._buffer.clear()
-
-    def _add(self, packet: perfetto_trace_pb2.TracePacket) -> None:
-        """Append a packet as field 1 of the trace."""
-        data = packet.SerializeToString()
-        length = len(data)
-        self._buffer.append(0x0A)
-        while length > 0x7F:
-            self._buffer.append(length & 0x7F | 0x80)
-            length >>= 7
-        self._buffer.append(length)
-        self._buffer += data
-        if len(self._buffer) > _FLUSH:
-            self.flush()
+    def _packet(self, flags: int | None = None) -> Any:
+        packet = self._builder.create_packet()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        if flags is not None:
+            packet.sequence_flags = flags
+        return packet
 
     def process(self, process: TraceProcess) -> None:
-        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        packet = self._packet()
         track = packet.track_descriptor
-        track.uuid = process.number
-        track.process.pid = process.number
+        track.uuid = track.process.pid = process.number
         track.process.process_name = process.name
         track.child_ordering = _EXPLICIT
         track.sibling_order_rank = process.sort
@@ -101,25 +81,30 @@ class _Writer:
 
     def thread(self, thread: TraceThread) -> None:
         """The description of a thread, the names it needs, and its slices."""
-        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
-        track = packet.track_descriptor
+        packet = self._packet(_NEEDS_STATE)
+        track, new = packet.track_descriptor, packet.interned_data
         track.uuid, track.parent_uuid = thread.tid, thread.process
         track.thread.pid, track.thread.tid = thread.process, thread.tid
         track.thread.thread_name = thread.name
         track.sibling_order_rank = thread.tid
-        lane = thread.lane
-        names = self._intern(lane.names, self._names, packet.interned_data.event_names)
-        details = None
-        if lane.details is not None:
-            interned = packet.interned_data.debug_annotation_string_values
-            details = self._intern(lane.details, self._texts, interned, encode=True)
+        names = _interned(
+            thread.lane.names,
+            self._names,
+            lambda iid, text: new.event_names.add(iid=iid, name=text.decode()),
+        )
+        texts = np.zeros(len(thread.lane), dtype=np.int64)
+        if thread.lane.details is not None:
+            texts = _interned(
+                thread.lane.details,
+                self._texts,
+                lambda iid, text: new.debug_annotation_string_values.add(iid=iid, str=text),
+            )
         self._add(packet)
-        self._slices(thread, names, details)
+        self._slices(thread, names, texts)
 
     def counter(self, counted: TraceCounter) -> None:
         """A counter of a process and its values."""
-        counter = counted.counter
-        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        counter, packet = counted.counter, self._packet()
         track = packet.track_descriptor
         track.uuid, track.parent_uuid, track.name = counted.number, counted.process, counted.name
         if counter.unit == "bytes":
@@ -127,37 +112,19 @@ class _Writer:
         else:
             track.counter.unit_name = counter.unit
         self._add(packet)
-        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        packet = self._packet()
         packet.track_event.type, packet.track_event.track_uuid = _COUNTER, counted.number
         times = np.maximum(counter.times - self._origin, 0).tolist()
         for time, value in zip(times, counter.values.tolist(), strict=True):
             packet.timestamp, packet.track_event.counter_value = time, value
             self._add(packet)
 
-    def _intern(
-        self, labels: Labels, interned: dict[str, int], table: Any, *, encode: bool = False
-    ) -> NDArray[np.int64]:
-        """The number of each name, 0 for the empty one; new ones go into the packet."""
-        for text in labels.values:
-            if text and text not in interned:
-                interned[text] = len(interned) + 1
-                plain = text.encode("utf-8", "backslashreplace")
-                entry = table.add(iid=interned[text])
-                if encode:
-                    entry.str = plain
-                else:
-                    entry.name = plain.decode()
-        return np.asarray([interned.get(text, 0) for text in labels.values], dtype=np.int64)
-
-    def _slices(
-        self, thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None
-    ) -> None:
-        """The beginning and the end of each slice, in order."""
-        begin = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
-        begin.track_event.type, begin.track_event.track_uuid = _BEGIN, thread.tid
-        end = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
-        end.track_event.type, end.track_event.track_uuid = _END, thread.tid
+    def _slices(self, thread: TraceThread, names: Ints, texts: Ints) -> None:
+        """The beginning and the end of each slice, in order; its name and details are interned."""
+        begin, end = self._packet(_NEEDS_STATE), self._packet(_NEEDS_STATE)
         event, lane = begin.track_event, thread.lane
+        event.type, event.track_uuid = _BEGIN, thread.tid
+        end.track_event.type, end.track_event.track_uuid = _END, thread.tid
         open_ends: list[int] = []
 
         def close(until: float) -> None:
@@ -165,10 +132,7 @@ class _Writer:
                 end.timestamp = open_ends.pop() - self._origin
                 self._add(end)
 
-        texts = np.zeros(len(lane), dtype=np.int64)
-        if lane.details is not None and details is not None:
-            texts = details[lane.details.codes]
-        columns = (lane.starts, lane.ends, names[lane.names.codes], lane.categories, texts)
+        columns = (lane.starts, lane.ends, names, lane.categories, texts)
         for low in range(0, len(lane), _CHUNK):
             part = slice(low, low + _CHUNK)
             values = (column[part].tolist() for column in columns)
@@ -186,6 +150,17 @@ class _Writer:
                 self._add(begin)
                 open_ends.append(stop)
         close(float("inf"))
+
+
+def _interned(
+    labels: Labels, numbers: dict[str, int], add: Callable[[int, bytes], object]
+) -> NDArray[np.int64]:
+    """The number of each row's name, 0 for the empty one; new names are numbered and added."""
+    for text in labels.values:
+        if text and text not in numbers:
+            numbers[text] = len(numbers) + 1
+            add(numbers[text], text.encode("utf-8", "backslashreplace"))
+    return labels.map(lambda text: numbers.get(text, 0), np.int64)
 
 
 def _flows(thread: TraceThread, part: slice) -> Iterator[tuple[int, ...]]:

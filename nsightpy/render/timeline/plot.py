@@ -35,14 +35,8 @@ from nsightpy.units import format_count, format_time, time_unit_for
 WIDTH, COLUMNS = 12.0, 1500  # inches, and about as many pixels
 FLOOR = 0.15  # least height, as a share of the band, where anything happened at all
 # In inches: bands by kind, of one event, of stacked rows and their least; what is between.
-HEIGHTS = {
-    "nvtx": 0.17,
-    "compute": 0.30,
-    "graph": 0.20,
-    "communication": 0.30,
-    "copy": 0.17,
-    "idle": 0.09,
-}
+HEIGHTS = {"nvtx": 0.17, "compute": 0.30, "graph": 0.20, "communication": 0.30}
+HEIGHTS |= {"copy": 0.17, "idle": 0.09}
 EVENT, STACK, LEAST_STACK, SPACE, BETWEEN = 0.15, 0.19, 0.05, 0.025, 0.13
 MOST_STACKS = 64  # rows of their whole height
 KINDS = {
@@ -106,10 +100,8 @@ def draw(picture: Picture) -> Figure:
     axes.add_collection(faint, autolim=False)
     below = {slot.row.owner: slot.bottom + 0.03 for slot in slots}
     for mark in picture.path:
-        start, end = (
-            max(mark.start_ns or 0, picture.start_ns),
-            min(mark.end_ns or 0, picture.end_ns),
-        )
+        start = max(mark.start_ns or 0, picture.start_ns)
+        end = min(mark.end_ns or 0, picture.end_ns)
         if mark.owner in below and start < end:
             axes.hlines(below[mark.owner], start / scale, end / scale, **PATH)
     _draw_labels(axes, picture, slots, inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -52,30 +53,26 @@ def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread |
 
     Numbers are unique in the trace; one track is held in memory at a time.
     """
-    firsts: dict[tuple[str, int], tracks.Owner] = {}
+    numbers: dict[tuple[str, int], int] = {}
     for owner in timeline.owners:
-        firsts.setdefault((owner.report, owner.pid), owner)
-    numbers = {key: number for number, key in enumerate(firsts, start=1)}
-    for key, owner in firsts.items():
+        if (key := (owner.report, owner.pid)) in numbers:
+            continue
+        number = numbers[key] = len(numbers) + 1
         who = "process" if owner.rank is None else f"rank {owner.rank}"
         where = f" on {owner.host}" if owner.host else ""
-        yield TraceProcess(numbers[key], f"{who}{where}, pid {owner.pid}", numbers[key])
+        yield TraceProcess(number, f"{who}{where}, pid {owner.pid}", number)
     tids = count(_FIRST_TID)
-    calls: dict[int, dict[int, tuple[int, NDArray[np.int64]]]] = {
-        number: {} for number in numbers.values()
-    }
+    calls: dict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(dict)
     for track in timeline:
         number = numbers[track.owner.report, track.owner.pid]
         device = "" if track.owner.device is None else f"GPU {track.owner.device} "
-        for lane in sorted(
-            track.lanes, key=lambda lane: (_SORT[lane.kind], lane.number, lane.label)
-        ):
+        for lane in sorted(track.lanes, key=lambda x: (_SORT[x.kind], x.number, x.label)):
             name = f"{device}{lane.label}" if lane.kind == tracks.STREAM else lane.label
             yield from _threads(lane, number, name, tids, calls[number])
         for counter in track.counters:
             yield TraceCounter(number, next(tids), f"{device}{counter.label}", counter)
     if lanes := _mark_lanes(timeline):
-        number = len(firsts) + 1
+        number = len(numbers) + 1
         yield TraceProcess(number, "iterations, findings, critical path", 0)
         for lane in lanes:
             yield TraceThread(number, next(tids), lane.label, lane)
@@ -110,33 +107,31 @@ def _threads(
 def _mark_lanes(timeline: tracks.Timeline) -> list[tracks.Lane]:
     """The marks that have times as lanes; those that overlap are in lanes of their own."""
     origin = timeline.earliest()
-    ends: dict[str, int] = {}
-    lanes: dict[str, list[tracks.Mark]] = {}
+    lanes: dict[str, list[tuple[int, int, tracks.Mark]]] = {}
     every = timeline.marks()
     for mark in sorted(every, key=lambda m: (m.kind != tracks.ITERATION, m.start_ns or 0)):
         if mark.start_ns is None or mark.end_ns is None:
             continue
         names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
         start = max(mark.start_ns, origin)
-        name = next(lane for lane in names if ends.get(lane, 0) <= start)
-        ends[name] = mark.end_ns
-        lanes.setdefault(name, []).append(mark)
-    return [_lane_of(name, marks, origin) for name, marks in lanes.items()]
+        name = next(lane for lane in names if lane not in lanes or lanes[lane][-1][1] <= start)
+        lanes.setdefault(name, []).append((start, mark.end_ns, mark))
+    return [_lane_of(name, marks) for name, marks in lanes.items()]
 
 
-def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.Lane:
-    """Marks that do not overlap as the events of a lane."""
-    starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
-    ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
-    owners = ["" if mark.owner is None else f"{mark.owner.label}: " for mark in marks]
+def _lane_of(label: str, marks: Sequence[tuple[int, int, tracks.Mark]]) -> tracks.Lane:
+    """Marks that do not overlap, each with its start and end, as the events of a lane."""
+    starts, ends = np.asarray([times for *times, _ in marks], dtype=np.int64).T
+    owners = ["" if mark.owner is None else f"{mark.owner.label}: " for *_, mark in marks]
+    texts = zip(owners, (mark.text for *_, mark in marks), strict=True)
     return tracks.Lane(
         tracks.RANGES,
         label,
         0,
         starts,
         np.maximum(starts, ends),
-        Labels.of([mark.label for mark in marks]),
+        Labels.of(mark.label for *_, mark in marks),
         np.zeros(len(marks), dtype=np.int16),
         np.full(len(marks), tracks.MARK, dtype=np.uint8),
-        details=Labels.of([f"{o}{m.text}".strip() for o, m in zip(owners, marks, strict=True)]),
+        details=Labels.of(f"{owner}{text}".strip() for owner, text in texts),
     )

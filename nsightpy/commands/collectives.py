@@ -1,9 +1,11 @@
-"""collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late."""
+"""collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late; those
+within and across nodes; what pairs of ranks send each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -14,14 +16,88 @@ from nsightpy.analysis.ranks.collective_groups import (
     GroupedCollective,
     grouped_collectives,
 )
-from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
-from nsightpy.commands.collectives import pairs
-from nsightpy.query import Option, Parts, Question, Scope
+from nsightpy.analysis.ranks.links import UNKNOWN_PLACE, traffic_by_node
+from nsightpy.analysis.ranks.pairs import SENT, Name, Pair, Sender, Sent, pairs_of, sent_by
+from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.results import Field, Note, Said, Table, rows_of
 from nsightpy.results.keys import COLLECTIVE, row_keys
-from nsightpy.units import format_bytes, format_time, listed, significant
+from nsightpy.units import format_bytes, format_time, group_text, listed, significant
+
+PAIR_FIELDS = (
+    Field("source_rank", "id"),
+    Field("target_rank", "id"),
+    Field("operation", "name", importance=1),
+    Field("group", "text", importance=2),
+    Field("instances", heading="count", importance=4),
+    Field("bytes", "bytes", heading="total size"),
+    Field("largest_bytes", "bytes", heading="largest"),
+    Field("over_mean", "ratio", 3),
+)
+NOTHING = Note(
+    "What one rank sent to another is not recorded: it takes the receiver and the size of every "
+    "NCCL send, or the splits of an all-to-all.",
+    "NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with `--include-json true` (nsys "
+    "2025 on), have both.",
+    "Traces have the splits of all_to_all_single in groups of at most 30 ranks.",
+)
+UNCAPTURED = "?3 stands for rank 3 of a group that was not captured."
+# Receivers that get this much more than the mean are named.
+UNEVEN = 1.25
+
+Part: TypeAlias = dict[tuple[int, Sender], Sent]
+
+
+def _pair_table(parts: Parts[Part]) -> Table:
+    repeated = parts.ranks.repeated
+    senders: list[tuple[Name, Sender, Sent]] = []
+    for report, part in parts.results:
+        for (pid, sender), sent in part.items() if report.path not in repeated else ():
+            rank = report.rank_of(pid)[0]
+            senders.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
+    pairs, groups, ranks = pairs_of(senders), _groups(senders), parts.scope.ranks
+    shown = [p for p in pairs if ranks is None or {p.source_rank, p.target_rank} & ranks]
+    rows = rows_of(PAIR_FIELDS, shown, group=lambda pair: groups[pair.communicator])
+    return Table("collectives", PAIR_FIELDS, rows, notes=tuple(_pair_notes(pairs, groups)))
+
+
+def _sent(report: SystemReport, scope: Scope) -> Part:
+    """What the processes of a report sent, by process and communicator."""
+    columns = ("start_ns", "end_ns", "device", "correlation_id", *SENT)
+    return sent_by(scope.everybody.narrow(report, report.frame("collectives", columns)))
+
+
+def _groups(senders: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
+    """The ranks of each communicator in short; a question mark for those not captured."""
+    members: dict[str, set[Name]] = defaultdict(set)
+    sizes: dict[str, int] = defaultdict(int)
+    for name, sender, _ in senders:
+        members[sender.communicator].add(name)
+        sizes[sender.communicator] = max(sizes[sender.communicator], sender.size)
+    return {
+        which: group_text(list(names)) + (",?" if sizes[which] > len(names) else "")
+        for which, names in members.items()
+    }
+
+
+def _pair_notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[Said]:
+    if not pairs:
+        return [NOTHING]
+    received: dict[tuple[str, str], Counter[Name]] = defaultdict(Counter)
+    for pair in pairs:
+        received[pair.operation, pair.communicator][pair.target_rank] += pair.bytes
+    uneven: list[tuple[float, str]] = []
+    for (operation, communicator), by_rank in received.items():
+        rank, most = by_rank.most_common(1)[0]
+        over = most * len(by_rank) / max(by_rank.total(), 1)
+        if len(by_rank) > 2 and over >= UNEVEN:
+            where = f"{operation} in {groups[communicator]}: rank {rank} receives"
+            uneven.append((over, f"{where} {significant(over)} times the mean of its group."))
+    uneven.sort(key=lambda entry: -entry[0])
+    lost = [UNCAPTURED] if any(str(pair.target_rank).startswith("?") for pair in pairs) else []
+    return [*(note for _, note in uneven[:MOST_NOTES]), *lost]
+
 
 FIELDS = (
     Field("operation", "name", importance=1),
@@ -70,7 +146,7 @@ MOST_NOTES = 3
 
 
 @command(
-    layouts=(FIELDS, NODE_FIELDS, pairs.FIELDS),
+    layouts=(FIELDS, NODE_FIELDS, PAIR_FIELDS),
     keys=row_keys(COLLECTIVE, "operation", "bytes", "ranks"),
     picture="nsightpy.render.plots.collectives_plot:collectives_figure",
 )
@@ -97,19 +173,16 @@ def collectives(
     the mean of the group's pairs.
     """
     if by == "pair":
-        return pairs.question()
+        return Question(_sent, _pair_table, identified=True)
     return Question(rank_part, _by_node if by == "node" else _by_group, identified=True)
 
 
 def _by_group(parts: Parts[RankPart]) -> Table:
     alignment = align_parts(once(parts.ranks, parts.results))
     names = UnitNames.of(alignment)
+    units = _shown_units(parts.scope, alignment)
     found = grouped_collectives(alignment, arrivals_of(alignment))
-    shown = [
-        collective
-        for collective in found
-        if any(_is_shown(parts.scope, alignment, unit) for unit in collective.units)
-    ]
+    shown = [collective for collective in found if units.intersection(collective.units)]
     rows = rows_of(
         FIELDS,
         shown,
@@ -129,8 +202,7 @@ def _by_group(parts: Parts[RankPart]) -> Table:
 
 def _by_node(parts: Parts[RankPart]) -> Table:
     alignment = align_parts(once(parts.ranks, parts.results))
-    units = range(len(alignment.ledger.units))
-    shown = frozenset(unit for unit in units if _is_shown(parts.scope, alignment, unit))
+    shown = _shown_units(parts.scope, alignment)
     by_node = traffic_by_node(alignment, arrivals_of(alignment), shown)
     rows = rows_of(NODE_FIELDS, by_node)
     notes = (
@@ -141,9 +213,12 @@ def _by_node(parts: Parts[RankPart]) -> Table:
     return Table("collectives", NODE_FIELDS, rows, notes=notes)
 
 
-def _is_shown(scope: Scope, alignment: Alignment, place: int) -> bool:
-    unit = alignment.ledger.units[place]
-    return scope.includes(alignment.clocks[unit.clock].rank, unit.device)
+def _shown_units(scope: Scope, alignment: Alignment) -> frozenset[int]:
+    return frozenset(
+        place
+        for place, unit in enumerate(alignment.ledger.units)
+        if scope.includes(alignment.clocks[unit.clock].rank, unit.device)
+    )
 
 
 def called(collective: GroupedCollective, names: UnitNames) -> str:

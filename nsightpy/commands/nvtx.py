@@ -1,7 +1,8 @@
-"""nvtx: code ranges by host time and by the GPU time of what they launched."""
+"""nvtx: code ranges by host time and by the GPU time of what they launched; metrics meanwhile."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,8 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import NOTHING, Spans, union
 from nsightpy.analysis.nvtx.membership import NO_THREAD, as_launched_by, inside, waiting_threads
 from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
 from nsightpy.analysis.nvtx.projection import (
@@ -16,18 +19,19 @@ from nsightpy.analysis.nvtx.projection import (
     RANGE_COLUMNS,
     launched,
     project,
+    projections,
 )
-from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
+from nsightpy.analysis.nvtx.ranges import BY, RangeTallies, folded, merged, range_tallies
 from nsightpy.analysis.ranking import durations
-from nsightpy.analysis.tally import Key
-from nsightpy.commands.nvtx.metrics import FIELDS as METRIC_FIELDS, metrics_of_ranges
+from nsightpy.analysis.tally import Key, Tally, merge, tally
 from nsightpy.frames import GPU_FRAMES, Frame, is_constant
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import NO_CALLS, launching
 from nsightpy.query.request import without_launch_call
-from nsightpy.results import Field, Said, Table, Value, View
+from nsightpy.query.sampled_metrics import NO_SAMPLES, gpus_of
+from nsightpy.results import UNKNOWN, Field, Row, Said, Table, Value, View
 from nsightpy.results.keys import RANGE, row_keys
 from nsightpy.units import counted, format_time
 
@@ -44,10 +48,22 @@ FIELDS = (
     Field("attributed_ns", "time", heading="other threads", importance=6),
     Field("attributed_ops", heading="their ops"),
 )
+METRIC_FIELDS = (
+    Field("range", "name", importance=1),
+    Field("domain", "text", importance=7),
+    Field("metric", "text", importance=2),
+    Field("samples", importance=6),
+    Field("mean", "number", 2, importance=3),
+    Field("minimum", "number", importance=4),
+    Field("maximum", "number", importance=5),
+)
 NOT_RECORDED = not_recorded("No CUDA API calls were recorded: what a range launched is not known.")
 
-# Figures by (range, domain, style).
-Rows: TypeAlias = dict[Key, tuple[Value, ...]]
+WHOLE = ("(whole capture)", "", "")
+RANGES = 20  # that --metrics shows
+# Figures, by their field, by (range, domain, style).
+Rows: TypeAlias = dict[Key, dict[str, Value]]
+RangeKey: TypeAlias = tuple[str, str, str]
 
 
 @command(
@@ -85,21 +101,24 @@ def nvtx(
     projected time; samples says on how many a figure rests.
     """
     if metrics:
-        return metrics_of_ranges(top)
+        return Question(_projected, partial(_longest, top=top))
 
     def ranked(parts: Parts[RangeTallies]) -> Table:
         tallied = merged(parts.values)
         rows = _rows(tallied)
 
         def order(key: Key) -> tuple[Value, ...]:
-            _, host, gpu, *_, attributed, _ = rows.get(key, (None,) * len(FIELDS[3:]))
-            on_gpu = 0 if tree else int(gpu or 0) + int(attributed or 0)
-            return (-on_gpu, -int(host or 0), *key)
+            row = rows.get(key, {})
+            host, gpu, other = (
+                int(row.get(name) or 0)
+                for name in ("total_range_ns", "total_projected_ns", "attributed_ns")
+            )
+            return (0 if tree else -gpu - other, -host, *key)
 
         # in a tree those inside one parent by host time
         ordered = list(depth_first(rows, order)) if tree else sorted(rows, key=order)
         names = _shown_names(ordered, tallied.members, tree=tree)
-        shown = tuple((names[key[0]], *key[1:], *rows[key]) for key in ordered)
+        shown = tuple((names[key[0]], *key[1:], *rows[key].values()) for key in ordered)
         view = View(tree="range") if tree else None
         notes = _notes(tallied) if rows else ()
         return Table("nvtx", FIELDS, shown, notes=notes, view=view).first(top)
@@ -155,13 +174,14 @@ def _rows(tallied: RangeTallies) -> Rows:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = tallied.projected.statistics().rows("total", "median")
     times = {tuple(key): (total, median) for *key, total, median in projected}
+    names = [field.name for field in FIELDS[3:]]
     rows: Rows = {}
-    for *parts, instances, host_ns in tallied.ranges.statistics().rows("instances", "total"):
-        key = tuple(parts)
-        operations, attributed, attributed_ns, busy_ns = tallied.work[key]
+    for *key, instances, host_ns in tallied.ranges.statistics().rows("instances", "total"):
+        operations, attributed, attributed_ns, busy_ns = tallied.work[tuple(key)]
         share = busy_ns / tallied.whole_busy_ns if tallied.whole_busy_ns else None
-        gpu = (*times.get(key, (0, None)), operations, share, attributed_ns, attributed)
-        rows[key] = (instances, host_ns, *(gpu if tallied.known else (None,) * len(gpu)))
+        gpu = (*times.get(tuple(key), (0, None)), operations, share, attributed_ns, attributed)
+        figures = (instances, host_ns, *(gpu if tallied.known else (None,) * len(gpu)))
+        rows[tuple(key)] = dict(zip(names, figures, strict=True))
     return rows
 
 
@@ -183,3 +203,79 @@ def _notes(tallied: RangeTallies) -> tuple[Said, ...]:
             f"({share}) was launched inside no range and is attributed to none."
         )
     return tuple(notes)
+
+
+def _longest(parts: Parts[dict[RangeKey, int]], *, top: int | None) -> Table | Question[Table]:
+    """What is asked of the metrics: of the whole capture and the `top` ranges by projected time."""
+    spent: Counter[RangeKey] = Counter()
+    for part in parts.values:
+        spent.update(part)
+    if not spent:
+        return Table("nvtx", METRIC_FIELDS, (), notes=(NO_SAMPLES,))
+    keys = sorted(spent, key=lambda key: (key != WHOLE, -spent[key], key))
+    keys = keys if top == 0 else keys[: (top or RANGES) + 1]
+
+    def table(parts: Parts[dict[RangeKey, Tally]]) -> Table:
+        rows: list[Row] = []
+        for key in keys:
+            seen = merge([part[key] for part in parts.values if key in part]).statistics()
+            figures = seen.rows("instances", "total", "minimum", "maximum")
+            for metric, samples, total, *extremes in sorted(figures, key=lambda row: str(row[0])):
+                rows.append((*key[:2], metric, samples, total / samples, *extremes))
+        total_rows = UNKNOWN if len(spent) > len(keys) else len(rows)
+        return Table("nvtx", METRIC_FIELDS, tuple(rows), total_rows=total_rows)
+
+    return Question(partial(_metrics, keys=keys), table)
+
+
+def _projected(report: SystemReport, scope: Scope) -> dict[RangeKey, int]:
+    """The projected time of the whole capture (0) and each range, in ns; none without samples."""
+    if not report.frame("gpu_metrics").rows:
+        return {}
+    windows = _windows(report, scope)
+    spent = {key: sum(spans.total for spans in each.values()) for key, each in windows.items()}
+    return {WHOLE: 0, **spent}
+
+
+def _metrics(
+    report: SystemReport, scope: Scope, *, keys: Sequence[RangeKey]
+) -> dict[RangeKey, Tally]:
+    """The samples of each metric in the whole capture and in the ranges that are asked for."""
+    samples = report.frame("gpu_metrics")
+    if not samples.rows:
+        return {}
+    time, gpu_id, value = (samples.ints(name) for name in ("time_ns", "gpu_id", "value"))
+    start, end = scope.bounds(report)
+    low = int(time.min()) if start is None else start
+    high = int(time.max()) + 1 if end is None else end
+    seen = dict.fromkeys(np.unique(gpu_id).tolist(), Spans.of(low, high))
+    windows = {WHOLE: seen, **_windows(report, scope)}
+    metrics = samples.labels("metric").merged()
+    tallies = {}
+    for key in filter(windows.__contains__, keys):
+        inside = np.zeros(samples.rows, dtype=np.bool_)
+        for gpu, window in windows[key].items():
+            inside |= (gpu_id == gpu) & window.holds(time)
+        names = [(name,) for name in metrics.values]
+        tallies[key] = tally(metrics.codes[inside], value[inside], names)
+    return tallies
+
+
+def _windows(report: SystemReport, scope: Scope) -> dict[RangeKey, dict[int, Spans]]:
+    """Per range, and GPU of the host, the union of the projected intervals of its instances."""
+    gpus = gpus_of(report)
+    frames = [scope.read(report, name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+    operations = Frame.concatenate(frames)
+    ranges = scope.read(report, "nvtx_ranges", RANGE_COLUMNS)
+    groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
+    calls, _ = launching(report, operations) or (NO_CALLS, None)
+    by_range: dict[RangeKey, dict[int, Spans]] = {}
+    for (pid, device), projected in projections(ranges, operations, calls):
+        gpu = gpus.get((pid, device), device)
+        for code in np.unique(groups.codes[projected.found]).tolist():
+            rows = projected.found & (groups.codes == code)
+            name, domain, style = map(str, groups.keys[code])
+            spans = by_range.setdefault((name, domain, style), {})
+            window = union(projected.start[rows], projected.end[rows])
+            spans[gpu] = spans.get(gpu, NOTHING) | window
+    return by_range

@@ -1,8 +1,13 @@
-"""Kernels whose time differs between ranks, compared only between ranks that do the same work.
+"""Kernels whose time differs between ranks, and what running beside communication costs them.
 
 Ranks do the same work when they run the same kernels in the same proportions (pipeline stages do
-not). Where one captured more iterations than another, all kernels are more by the same factor, and
-totals are scaled to the usual amount; a stage with more layers has more of some kernels only.
+not), and only these are compared. Where one captured more iterations than another, all kernels are
+more by the same factor, and totals are scaled to the usual amount; a stage with more layers has
+more of some kernels only.
+
+Communication takes SMs, memory bandwidth and power from what runs beside it. Launches are
+compared that agree in kernel, blocks, threads and the kernel before them on their stream (a product
+of the forward pass is not one of the backward pass, though both carry one name).
 """
 
 from __future__ import annotations
@@ -12,9 +17,20 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nsightpy.analysis.ranks.thresholds import DIFFERENT, FEW_KERNELS, SAME_AMOUNT, SAME_FACTOR
-from nsightpy.frames import Ints
+from nsightpy.analysis.grouping import group_by, rows_by_group
+from nsightpy.analysis.intervals import Spans, measure_before
+from nsightpy.analysis.ranks.thresholds import (
+    ALONE_SHARE,
+    BESIDE_SHARE,
+    DIFFERENT,
+    FEW_KERNELS,
+    LEAST_LAUNCHES,
+    SAME_AMOUNT,
+    SAME_FACTOR,
+)
+from nsightpy.frames import Frame, Ints, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +138,72 @@ def _amounts(counts: Ints) -> list[float]:
         ran = (own > 0) & (usual > 0)
         amounts.append(float(np.median(own[ran] / usual[ran])) if ran.any() else 1.0)
     return amounts
+
+
+_VARIANT = ("name", "blocks", "threads", "before")
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapCost:
+    """One kernel variant: launches and median times in ns alone and beside communication.
+
+    `excess_ns` is what all launches with communication beside them took beyond the median alone.
+    """
+
+    name: str
+    alone: int
+    beside: int
+    alone_med_ns: float
+    beside_med_ns: float
+    excess_ns: float
+
+    @property
+    def factor(self) -> float:
+        return self.beside_med_ns / self.alone_med_ns
+
+
+def overlap_costs(kernels: Frame, communication: Spans) -> list[OverlapCost]:
+    """The variants that are slower beside communication, the one that loses most first.
+
+    `kernels` are the compute kernels of one device in the order of their start. A variant counts
+    where three quarters of its launches beside are slower than three quarters of those alone.
+    """
+    starts, ends = kernels.ints("start_ns"), kernels.ints("end_ns")
+    durations = ends - starts
+    before = measure_before(communication, np.concatenate([ends, starts]))
+    shared = before[: len(starts)] - before[len(starts) :]
+    if not shared.any():
+        return []
+    shares = shared / np.maximum(durations, 1)
+    variants = group_by(_after_another(kernels), _VARIANT)
+    launches = np.bincount(variants.codes)
+    found = []
+    for rows in np.split(rows_by_group(variants.codes), np.cumsum(launches)[:-1]):
+        name = str(variants.keys[variants.codes[rows[0]]][0])
+        cost = _cost(name, durations[rows], shares[rows])
+        found += [] if cost is None else [cost]
+    return sorted(found, key=lambda cost: -cost.excess_ns)
+
+
+def _cost(name: str, durations: Ints, shares: NDArray[np.float64]) -> OverlapCost | None:
+    alone, beside = durations[shares <= ALONE_SHARE], durations[shares >= BESIDE_SHARE]
+    if min(len(alone), len(beside)) < LEAST_LAUNCHES:
+        return None
+    if np.quantile(beside, 0.25) <= np.quantile(alone, 0.75):
+        return None
+    usual = float(np.median(alone))
+    excess = np.maximum(durations[shares > ALONE_SHARE] - usual, 0).sum()
+    return OverlapCost(
+        name, len(alone), len(beside), usual, float(np.median(beside)), float(excess)
+    )
+
+
+def _after_another(kernels: Frame) -> Frame:
+    """The kernels with the name of the one before each on its stream."""
+    names = kernels.labels("name")
+    streams = group_by(kernels, ("pid", "stream")).codes
+    order = rows_by_group(streams)
+    before = np.full(len(order), len(names.values), dtype=names.codes.dtype)
+    follows = streams[order[1:]] == streams[order[:-1]]
+    before[order[1:][follows]] = names.codes[order[:-1][follows]]
+    return Frame({**kernels, "before": Labels(before, (*names.values, ""))})

@@ -1,1 +1,0 @@
-"""nvtx: code ranges, and the metrics sampled while what they launched was running."""
