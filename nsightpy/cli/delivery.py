@@ -133,7 +133,7 @@ def stdout_or_file(options: Mapping[str, Any]) -> Iterator[BinaryIO]:
 def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
     """Raise OutputError where the output is one of the reports: --force spares them, too."""
     from nsightpy.errors import OutputError, ReportError
-    from nsightpy.report_sets.report_files import find_reports
+    from nsightpy.report_sets.opening import find_reports
 
     for given in reports if output.exists() else ():
         try:

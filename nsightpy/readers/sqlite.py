@@ -20,14 +20,6 @@ from urllib.parse import quote
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, joined
-from nsightpy.readers.arrow import (
-    NotIntegersError,
-    batches,
-    columns_of_batches,
-    columns_of_rows,
-    driver_memory,
-    in_threads,
-)
 from nsightpy.readers.limits import (
     ROWS,
     STEPS_BETWEEN,
@@ -36,7 +28,19 @@ from nsightpy.readers.limits import (
     query_seconds,
     threads_in_memory,
 )
-from nsightpy.readers.sql import check_lock, damaged, explained, row_number, sa
+from nsightpy.readers.sql import (
+    NotIntegersError,
+    batches,
+    check_lock,
+    columns_of_batches,
+    columns_of_rows,
+    damaged,
+    driver_memory,
+    explained,
+    in_threads,
+    row_number,
+    sa,
+)
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"

@@ -1,5 +1,6 @@
-"""Opening what files, folders and patterns stand for: reports of one job as a rank set, those of
-Nsight Compute and memory snapshots (only their names give ranks), or what there is of each."""
+"""What files, folders and patterns stand for, in natural order of their names: reports of one job
+as a rank set, those of Nsight Compute and memory snapshots (only their names give ranks), or what
+there is of each."""
 
 from __future__ import annotations
 
@@ -9,28 +10,101 @@ from shlex import quote
 from typing import Any, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers.ncu.file import NCU_SUFFIXES
 from nsightpy.readers.nsys.identity import rank_expression
-from nsightpy.readers.tools.file_check import NSYS_SUFFIXES, is_regular, resolved
-from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_files import (
-    files_of,
-    find_ncu_reports,
-    find_snapshots,
-    first_hand,
-    natural,
-    reports_behind,
+from nsightpy.readers.tools.file_check import (
+    KINDS,
+    NSYS_SUFFIXES,
+    file_errors,
+    is_regular,
+    resolved,
 )
+from nsightpy.readers.torch.pieces import latest_cycles
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_set import SKIP, Progress, ReportSet
-from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport, WholeFile, name_ranks
 from nsightpy.reports.opening import (
+    files_of,
+    first_hand,
+    in_order,
     is_ncu_file,
     is_no_report,
+    is_nsys_name,
     is_snapshot_file,
     is_system_report,
+    natural,
     open_report,
 )
+from nsightpy.reports.profiles import NsysReport, TorchTrace
 from nsightpy.reports.system import SystemReport
+
+
+def find_reports(given: str | Path) -> list[Path]:
+    """The reports of a whole system behind one path; of a report and its export, the report.
+
+    Of the traces that one process wrote one after the other, the last one.
+    """
+    return list(reports_behind(given))
+
+
+def reports_behind(given: str | Path) -> dict[Path, int]:
+    """The same reports, and how many earlier traces of its process each leaves out."""
+    path = Path(given)
+    files = files_of(given)
+    if files is None:
+        return {path: 0}
+    if path.is_dir():
+        reports = [p for p in files if is_system_report(p)]
+        if not reports:
+            problem = "holds no Nsight Systems report and no PyTorch trace"
+            raise ReportError(path, problem, _instead(path, files))
+        files = reports
+    elif not files:
+        raise ReportError(path, "matches no file", "check the pattern.")
+    return latest_cycles(in_order(first_hand(files, NSYS_SUFFIXES)))
+
+
+def _instead(folder: Path, files: Sequence[Path]) -> str:
+    """What to do with a folder without reports that holds these files."""
+    regular = [file for file in files if is_regular(file)]
+    for command, fits in (("memory-usage", is_snapshot_file), ("roofline", is_ncu_file)):
+        if any(map(fits, regular)):
+            return f"`nsightpy {command} {quote(str(folder))}` reads it."
+    try:
+        deeper = min((p.parent for p in folder.rglob("*") if is_system_report(p)), default=None)
+    except (OSError, RuntimeError):  # what cannot be looked into is passed by
+        deeper = None
+    return f"{deeper} does." if deeper else f"{KINDS}."
+
+
+def find_ncu_reports(given: str | Path) -> list[Path]:
+    """The Nsight Compute files behind one path; of a report and its CSV, the report."""
+    path = Path(given)
+    files = files_of(given)
+    if files is None:
+        if is_system_report(path):
+            advice = f"`nsightpy summarize {quote(str(path))}` reads it."
+            raise ReportError(path, "is no Nsight Compute report", advice)
+        return [path]
+    others = any(map(is_system_report, files))
+    files = [p for p in files if is_regular(p) and is_ncu_file(p)]
+    if not files:
+        advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
+        if others:
+            advice = f"`nsightpy summarize {quote(str(given))}` reads it."
+        raise ReportError(path, "holds no Nsight Compute report", advice)
+    return in_order(first_hand(files, NCU_SUFFIXES))
+
+
+def find_snapshots(given: str | Path) -> list[Path]:
+    """The memory snapshots behind one path; none where reports of nsys lie beside them."""
+    path = Path(given)
+    files = files_of(given)
+    with file_errors(path):
+        regular = [p for p in files or [path] if is_regular(p)]
+        snapshots = sorted(filter(is_snapshot_file, regular))
+    return [] if files and any(map(is_nsys_name, regular)) else snapshots
+
 
 Paths: TypeAlias = str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]
 
@@ -82,6 +156,15 @@ def open_ranks(
     return ranks
 
 
+def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
+    """Raise ReportError for reports of both tools: their clocks and names have little in common."""
+    first = {report.kind: report.path for report in reversed(reports)}
+    if len(first) > 1:
+        problem = f"is a PyTorch trace, and {first[NsysReport.kind]} is a report of Nsight Systems"
+        advice = "one rank set holds reports of one tool: give the files of one of them."
+        raise ReportError(first[TorchTrace.kind], problem, advice)
+
+
 def _files_of(given: Iterable[str | Path]) -> tuple[dict[Path, int], set[Path]]:
     """The reports that are meant, with their earlier cycles, and files beside them that are none.
 
@@ -115,17 +198,6 @@ def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemRepo
         advice = f"`nsightpy {command} {quote(str(report.path))}` reads it."
         raise ReportError(report.path, problem, advice)
     return report
-
-
-def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
-    """Raise ReportError for a rank set of both tools: their clocks and names have little in
-    common."""
-    traces = [report for report in reports if report.kind != NsysReport.kind]
-    others = [report for report in reports if report.kind == NsysReport.kind]
-    if traces and others:
-        problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
-        advice = "one rank set holds reports of one tool: give the files of one of them."
-        raise ReportError(traces[0].path, problem, advice)
 
 
 NcuPaths: TypeAlias = str | Path | NcuReport | Iterable[str | Path | NcuReport]

@@ -1,11 +1,13 @@
-"""Opening one report file: what a file is, is found from what it holds."""
+"""What one report file is, found from what it holds, and opening it; which files a path means."""
 
 from __future__ import annotations
 
+import glob
+import re
 import zlib
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.ncu.file import is_ncu_rep
@@ -21,12 +23,9 @@ from nsightpy.readers.tools.file_check import (
 )
 from nsightpy.readers.torch.pieces import is_trace, texts
 from nsightpy.readers.torch.snapshot import is_snapshot
-from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
+from nsightpy.reports.profiles import NsysReport, TorchTrace
 from nsightpy.reports.system import Progress
-
-if TYPE_CHECKING:
-    from nsightpy.reports.torch import TorchTrace
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 SNAPSHOT_SUFFIXES = (".pickle", ".pkl")
@@ -79,6 +78,36 @@ def is_no_report(path: Path) -> bool:
         return not file.read(len(MAGIC)).startswith(MAGIC)
 
 
+def files_of(given: str | Path) -> list[Path] | None:
+    """What a folder holds, or the files that a glob matches; None for the path of one file."""
+    path = Path(given)
+    with file_errors(path):
+        if path.is_dir():
+            return list(path.iterdir())
+        if glob.has_magic(str(given)) and not path.exists():
+            names = glob.glob(str(given), recursive=True)  # noqa: PTH207
+            return [Path(name) for name in names if is_regular(Path(name))]
+    return None
+
+
+def first_hand(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """The files without what was made of those among them that have one of these suffixes."""
+    files = list(paths)
+    stems = {p.with_suffix("") for p in files if has_suffix(p, suffixes)}
+    return [p for p in files if has_suffix(p, suffixes) or p.with_suffix("") not in stems]
+
+
+def in_order(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: natural(str(path)))
+
+
+def natural(text: str) -> tuple[tuple[int, int | str], ...]:
+    """A sort key by which rank2 comes before rank10; total, so that rank1 and rank01 have one."""
+    parts = re.split(r"(\d+)", text)
+    numbered = ((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
+    return (*numbered, (-1, text))
+
+
 def open_report(
     path: Path | str,
     *,
@@ -104,8 +133,6 @@ def open_report(
     if is_snapshot_file(path):
         return MemorySnapshot(path)
     if not has_suffix(path, NSYS_SUFFIXES) and is_torch_trace(path):
-        from nsightpy.reports.torch import TorchTrace
-
         return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
     return NsysReport(
         path, use_cache=use_cache, rank_regex=rank_regex, progress=progress, threads=threads

@@ -17,7 +17,7 @@ from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size
-from nsightpy.reports.report_file import OneFile, SystemFrames
+from nsightpy.reports.one_file import OneFile, SystemFrames
 from nsightpy.results import Note
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows

@@ -11,7 +11,7 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -24,7 +24,6 @@ from nsightpy.frames import ColumnData, Ints, Labels, is_constant, taken
 _MARK = b"nsightpy columns"
 _END = struct.Struct("<QL")
 _ALIGNED = 8
-_ALL = slice(None)
 _NARROW = tuple(np.dtype(f"<u{width}") for width in (1, 2, 4))
 
 # What a file says of itself beside its columns.
@@ -49,8 +48,9 @@ class Column:
     low: int = 0
     names: tuple[str, ...] | None = None
 
-    def data(self, part: Rows = _ALL) -> ColumnData:
+    def data(self, rows: Rows | None = None) -> ColumnData:
         """The column, or some of its rows, as frames have it."""
+        part = slice(None) if rows is None else rows
         if self.names is not None:
             codes = self._whole(part, np.dtype(np.int32))
             return Labels(cast("NDArray[np.int32]", codes), self.names)
@@ -150,11 +150,7 @@ class ColumnFile:
         about = json.loads(text)
         self.header: Header = about["header"]
         self._about: dict[str, dict[str, Any]] = about["columns"]
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The columns that it holds."""
-        return tuple(self._about)
+        self.names = tuple(self._about)
 
     def column(self, name: str) -> Column:
         """A column. Raises DamagedError where its bytes are not those that were written."""

@@ -145,7 +145,7 @@ class Store:
         if data is None:
             held = self._held[frame][column]
             stored = held if isinstance(held, Column) else held.column(column)
-            data = stored.data() if rows is None else stored.data(rows)
+            data = stored.data(rows)
             if rows is None:
                 self._used[frame, column] = data
         return data
@@ -288,10 +288,8 @@ class Store:
             except ReportError as error:
                 self._give_up(error)
             self._is_alone = True
-            try:
-                yield
-            finally:
-                self._is_alone = False
+            held.callback(setattr, self, "_is_alone", False)
+            yield
 
 
 def _files_of(frame: str) -> str:

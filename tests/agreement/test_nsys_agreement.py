@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from tests.support.nsys_stats import Rows, printed, tables_of
 from tests.support.reports import NSYS, ask, needs_reports, select
 

@@ -11,7 +11,7 @@ import pytest
 import nsightpy
 from nsightpy import frames
 from nsightpy.commands.breakdown.command import breakdown
-from nsightpy.reports.torch import TorchTrace
+from nsightpy.reports.profiles import TorchTrace
 from tests.support.plain_trace import CALLS, KINETO, TRACES, Event, load, of
 from tests.support.reports import needs_reports
 from tests.support.trace_events import event

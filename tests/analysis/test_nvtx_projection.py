@@ -15,7 +15,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import folded, numberless, plain_name, range_tallies
 from nsightpy.frames import Frame, Labels
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from tests.support.frames import frame
 from tests.support.nvtx_programs import PROGRAMS, Case, Operation, Range
 from tests.support.reports import NSYS, needs_reports

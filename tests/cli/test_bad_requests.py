@@ -16,7 +16,7 @@ from nsightpy.cli.main import run
 from nsightpy.errors import FAULTS
 from nsightpy.output.escape import printable
 from nsightpy.query import command
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from tests.support.full_export import changed, small
 from tests.support.reports import ask, refused, state
 

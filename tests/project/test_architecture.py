@@ -127,7 +127,7 @@ def test_no_module_imports_itself_in_a_circle(base: str, folder: str) -> None:
         ("query commands analysis output render results", "sqlalchemy sqlite3"),
         ("query commands", "nsightpy.readers.sqlite nsightpy.readers.nsys.tables"),
         # queries are typed against reports/system.py, whatever kind of file a report is
-        ("query commands", "nsightpy.reports.nsys.NsysReport"),
+        ("query commands", "nsightpy.reports.profiles.NsysReport"),
         (".", "matplotlib.pyplot"),
     ],
 )

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nsightpy.commands.ranks.command import ranks
-from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.opening import open_report
+from nsightpy.reports.profiles import NsysReport
 from tests.support.reports import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"

@@ -17,7 +17,7 @@ from nsightpy.job import Job
 from nsightpy.query.rank_alignment import MOMENTS, CommonClock, alignment_of
 from nsightpy.report_sets.opening import open_ranks
 from nsightpy.reports import system
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from nsightpy.store.cache import session_folder
 from tests.support.frames import frame
 from tests.support.reports import ROOT

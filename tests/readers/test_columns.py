@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import Labels, is_constant, joined
-from nsightpy.readers import arrow, limits
-from nsightpy.readers.arrow import NotIntegersError, columns_of_batches, columns_of_rows
+from nsightpy.readers import limits, sql
 from nsightpy.readers.nsys.tables import Strings
+from nsightpy.readers.sql import NotIntegersError, columns_of_batches, columns_of_rows
 from nsightpy.readers.sqlite import SqliteFile
 from tests.support.full_export import changed, full
 
@@ -91,7 +91,7 @@ def test_the_driver_is_not_asked_where_it_would_die(
         return
     with pytest.raises(ReportError, match=r"needs 98 MiB of memory .* leave 97 MiB"):
         limits.threads_in_memory("a.sqlite", 4, *needed)
-    (_, none), (_, number), (_, text) = (arrow.driver_memory(*n) for n in ((0, 0), (1, 0), (0, 1)))
+    (_, none), (_, number), (_, text) = (sql.driver_memory(*n) for n in ((0, 0), (1, 0), (0, 1)))
     assert 0 < none < number < text
 
 

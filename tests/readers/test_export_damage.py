@@ -24,7 +24,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers import limits, sqlite
 from nsightpy.readers.export.nsys_export import remove_environment
 from nsightpy.readers.sqlite import SqliteFile
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from nsightpy.workers.outcomes import attempt_elsewhere
 from tests.support.full_export import GENERATIONS, KERNELS, changed, columns, damaged, full, untyped
 from tests.support.reports import COMMANDS, ROOT, SPLITS, ask, refused, rows_of

@@ -15,7 +15,7 @@ import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch.columns import whole
 from nsightpy.reports.opening import is_torch_trace
-from nsightpy.reports.torch import TorchTrace
+from nsightpy.reports.profiles import TorchTrace
 from tests.support.reports import ROOT, refused, rows_of
 
 BASE = 1_711_929_600_000_000_000

@@ -9,9 +9,9 @@ from simulator import Export, schema
 
 from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.report_sets.opening import open_ranks
-from nsightpy.report_sets.report_files import find_reports, natural
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.report_sets.opening import find_reports, open_ranks
+from nsightpy.reports.opening import natural
+from nsightpy.reports.profiles import NsysReport
 from tests.support.ranked_reports import join, write
 from tests.support.reports import ask
 

@@ -19,7 +19,7 @@ from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.errors import UsageError
 from nsightpy.report_sets.opening import open_ranks
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from nsightpy.workers import dask as dask_workers
 from tests.support.reports import ROOT, refused
 

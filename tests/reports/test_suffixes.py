@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.report_sets.report_files import find_ncu_reports, find_reports
+from nsightpy.report_sets.opening import find_ncu_reports, find_reports
 from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.opening import is_no_report, open_report
 from tests.support.reports import ROOT, ask, refused

@@ -16,10 +16,10 @@ from loky.backend.process import LokyProcess
 
 from nsightpy.errors import ReportError
 from nsightpy.report_sets.opening import open_ranks
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport
 from nsightpy.workers import engine
+from nsightpy.workers.engine import ProcessWorkers
 from nsightpy.workers.outcomes import Done
-from nsightpy.workers.processes import ProcessWorkers
 from tests.support.nsys_stand_in import is_alive
 from tests.support.ranked_reports import write
 from tests.support.reports import ask

@@ -8,9 +8,8 @@ import pytest
 
 from nsightpy.frames import EVERY_SCHEMA, Frame
 from nsightpy.reports import system
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.profiles import NsysReport, TorchTrace
 from nsightpy.reports.system import SystemReport
-from nsightpy.reports.torch import TorchTrace
 from nsightpy.store.cache import cache_folder
 from tests.support.full_export import full
 from tests.support.rewritten import rewritten

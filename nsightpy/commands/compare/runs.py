@@ -20,9 +20,9 @@ from nsightpy.query.engine import Question, answer_each
 from nsightpy.query.request import Request, reading_options
 from nsightpy.report_sets.opening import open_ncu_reports, split_by_tool
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import NcuReport
+from nsightpy.reports.opening import files_of
 from nsightpy.results.rooflines import RooflineLaunch
 from nsightpy.results.run_summary import KINDS, PARTS, RunSummary, UnitSummary, WorkSummary
 from nsightpy.units import format_count

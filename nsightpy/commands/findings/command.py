@@ -28,7 +28,7 @@ from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
 from nsightpy.query.launching_lines import usual_line
 from nsightpy.query.replayed import Job, Replayed, replayed
 from nsightpy.readers.references import read_link_rates
-from nsightpy.report_sets.report_files import find_reports
+from nsightpy.report_sets.opening import find_reports
 from nsightpy.results import FINDING_FIELDS, Finding, Table, findings_table
 from nsightpy.results.findings import unsaid
 from nsightpy.units import listed

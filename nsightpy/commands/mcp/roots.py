@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import UsageError
-from nsightpy.report_sets.report_files import find_snapshots
+from nsightpy.report_sets.opening import find_snapshots
 from nsightpy.reports.opening import is_ncu_file, is_system_report
 
 MOST_LISTED = 1_000

@@ -31,10 +31,10 @@ from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import memory_events
 from nsightpy.query.request import Request, captures, running_options
-from nsightpy.report_sets.opening import Paths, open_snapshots
-from nsightpy.report_sets.report_files import find_snapshots, natural
+from nsightpy.report_sets.opening import Paths, find_snapshots, open_snapshots
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot
+from nsightpy.reports.opening import natural
 from nsightpy.results import Said, View, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import format_count

@@ -30,7 +30,7 @@ from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
 from nsightpy.query.steps import none_of, places_in
 from nsightpy.readers.activity import bounds_of
-from nsightpy.report_sets.report_files import natural
+from nsightpy.reports.opening import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
 from nsightpy.results.notes import texts

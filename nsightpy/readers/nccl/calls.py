@@ -68,15 +68,10 @@ class Calls:
         self.communicators = communicators
         self._parent = _parents(self.ranges)
         self.members, self.first = _members(self.ranges, self._parent)
-        self._stands = self.first[1:] > self.first[:-1]
+        self.counts = np.diff(self.first)
 
     def __len__(self) -> int:
         return self.ranges.rows
-
-    @property
-    def counts(self) -> Ints:
-        """For how many calls each range stands."""
-        return np.diff(self.first)
 
     def served(self, pid: Ints, tid: Ints, moment: Ints) -> tuple[Ints, Ints]:
         """The range whose calls a launch of a thread at a moment served; NONE where none says.
@@ -90,7 +85,7 @@ class Calls:
         while len(late := late[end[inner[late]] < moment[late]]):
             inner[late] = self._parent[inner[late]]
             late = late[inner[late] != NONE]
-        around = _nearest(self._parent, self._stands)
+        around = _nearest(self._parent, self.counts > 0)
         serving = np.where(inner == NONE, NONE, around[inner])
         is_call = self.ranges.labels("name").equals(tuple(CALLS))
         return serving, np.where(is_call[serving], serving, inner)
@@ -237,10 +232,8 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     # a domain without a name of its own may be NCCL's
     is_nccl = [domains.get(each, NCCL_DOMAIN if each[1] else "") == NCCL_DOMAIN for each in owners]
 
-    def calls(in_domain: bool) -> Labels:
-        return texts.renamed(lambda text: call_of(text, in_domain=in_domain) or "")
-
-    inside, outside = calls(True), calls(False)
+    inside = texts.renamed(lambda text: call_of(text, in_domain=True) or "")
+    outside = texts.renamed(lambda text: call_of(text, in_domain=False) or "")
     codes = np.where(
         np.asarray(is_nccl, dtype=np.bool_)[owner], inside.codes, outside.codes + len(inside.values)
     )

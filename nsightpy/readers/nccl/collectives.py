@@ -169,20 +169,16 @@ def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Call
     def numbers(values: Iterable[int], codes: NDArray[np.int32]) -> Ints:
         return np.asarray(list(values), dtype=np.int64)[codes]
 
-    def texts(values: Iterable[str]) -> Labels:
-        return Labels(code, tuple(values)).merged()
-
     columns: dict[str, ColumnData] = {
         **of_kernels,
         **rows,
-        "communicator": texts(payload.communicator for payload in passed),
         "group_size": numbers((max(payload.ranks, 0) for payload in made), owner),
         "group_rank": numbers((payload.rank for payload in made), owner),
-        "bytes": numbers((payload.bytes for payload in passed), code),
-        "root": numbers((payload.root for payload in passed), code),
-        "peer": numbers((payload.peer for payload in passed), code),
-        "reduction": texts(payload.reduction for payload in passed),
-        "sequence": numbers((payload.sequence for payload in passed), code),
         "kernel": of_kernels["kernel"],
     }
+    for name in ("communicator", "reduction"):
+        texts = tuple(getattr(payload, name) for payload in passed)
+        columns[name] = Labels(code, texts).merged()
+    for name in ("bytes", "root", "peer", "sequence"):
+        columns[name] = numbers((getattr(payload, name) for payload in passed), code)
     return Frame({name: columns[name] for name in frames.COLLECTIVES.names})

@@ -1,15 +1,16 @@
-"""One report file: its frames, read on first use, and who it says it is."""
+"""Reports of Nsight Systems and of PyTorch's profiler: their frames, read on first use, and who
+they say they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy import frames
-from nsightpy.frames import GPU_FRAMES, Frame, constant, distinct
-from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
+from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Schema, blank, constant, distinct
+from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS, HostCalls
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
 from nsightpy.readers.nsys import events, host_tables, mpi_calls, nvtx
 from nsightpy.readers.nsys.capture import Capture, capture
@@ -18,6 +19,9 @@ from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.tools.file_check import NSYS_SUFFIXES, has_suffix
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import COUNTED, FrameSource, Imported
+
+if TYPE_CHECKING:
+    from nsightpy.readers.torch.trace import Trace
 
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 
@@ -122,3 +126,63 @@ class NsysReport(SystemReport):
         if mpi_calls.MPI_DOMAIN in nvtx.domain_names(self.export).values():
             calls = mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
         return Imported(Frame({**calls, COUNTED: constant(1, calls.rows)}))
+
+
+class TorchTrace(SystemReport):
+    """One trace of PyTorch's profiler (.json or .json.gz).
+
+    It has the frames of Nsight Systems reports, those that a trace cannot have being empty, and
+    `operators` and `python_functions`. Times in ns from the first event on, sizes in bytes. Raises
+    ReportError when the file cannot be read.
+    """
+
+    kind = "torch"
+    growth = ((".gz", 10), ("", 1))
+
+    _trace: Trace | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to open the same trace: no frames."""
+        return {**super().__getstate__(), "earlier_cycles": self.earlier_cycles}
+
+    def close(self) -> None:
+        """Let go of the frames; what is asked next reads them again."""
+        super().close()
+        self._trace = None
+
+    def _read(self) -> Trace:
+        """The trace, which is read as a whole, and its columns are kept."""
+        if self._trace is None:
+            progress = self._progress or (lambda done, message: None)
+            progress(None, f"reading {self.path.name}")
+            from nsightpy.readers.torch.trace import read_trace
+
+            try:
+                self._trace = read_trace(self.path)
+            finally:
+                progress(1.0, "")
+            for name in self._trace.frames:
+                self.store.frame(self._source_of(name))
+        return self._trace
+
+    def _read_capture(self) -> Capture:
+        capture = self._read().capture
+        if self.store.folder is not None and not self.store.problem:
+            self._trace = None  # its columns are mapped
+        return capture
+
+    def _source(self, name: str) -> FrameSource | None:
+        return self._source_of(name) if name in self.capture.frames else None
+
+    def _source_of(self, name: str) -> FrameSource:
+        return FrameSource(EVERY_SCHEMA[name], partial(self._imported, EVERY_SCHEMA[name]))
+
+    def _imported(self, schema: Schema, columns: Sequence[str]) -> Imported:
+        whole = self._read().frames[schema.name]
+        held = {c: whole[c] if c in whole else blank(schema[c], whole.rows) for c in columns}
+        return Imported(Frame(held))
+
+    @property
+    def calls(self) -> HostCalls:
+        """The API calls, all of which count as launching: what a trace keeps is at hand."""
+        return HostCalls(partial(self._part, "api_calls"), every=True)
