@@ -1,26 +1,26 @@
-"""The command line as a whole: its overview, its help, former names, files of another kind."""
+"""The command line as a contract: columns, formats, help, options, former names, other files."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import pytest
 
 import nsightpy
 from nsightpy.cli.main import cli
+from nsightpy.cli.options import option_of
 from nsightpy.command_table import COMMANDS, FORMER, GROUPS, Listed
 from nsightpy.errors import UsageError
-from tests.support.reports import ROOT, ask, refused
+from nsightpy.query.command import Argument
+from nsightpy.query.options import Option
+from tests.support.golden import FOLDER
+from tests.support.reports import ask, refused
+from tests.support.samples import MEASURED, NCU, SINGLE, SNAPSHOT, TRACES, TRAINING
 
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-TORCH = SAMPLES / "torch_2rank"
-NCU = SAMPLES / "kernels_h100.ncu.csv"
-SNAPSHOT = SAMPLES / "training_memory.pickle"
 # What is typed at least beside a report.
 WORDS_OF = {
     "headroom": ("--ncu", NCU),
@@ -81,9 +81,7 @@ def test_every_command_is_a_function_and_has_help_and_a_schema(command: Listed) 
     [(NCU, "nsightpy roofline"), (SNAPSHOT, "nsightpy memory-usage")],
     ids=["ncu", "snapshot"],
 )
-def test_a_file_of_another_kind_names_the_command_that_answers_it(
-    name: str, path: Path, answering: str, tmp_path: Path
-) -> None:
+def test_another_kind_of_file(name: str, path: Path, answering: str, tmp_path: Path) -> None:
     if not COMMANDS[name].load().positional:
         return
     words = WORDS_OF.get(name, ())
@@ -109,7 +107,7 @@ ALL_HEAVY = {"numpy", "pandas", "sqlalchemy", "matplotlib", "pyarrow", "rich"}
         ([], ALL_HEAVY),
         (["--help"], ALL_HEAVY),
         (["trace"], ALL_HEAVY),
-        (["info", str(TORCH), "--no-cache", "--format", "json"], ALL_HEAVY - {"numpy"}),
+        (["info", str(TRACES), "--no-cache", "--format", "json"], ALL_HEAVY - {"numpy"}),
     ],
     ids=["alone", "help", "former name", "trace"],
 )
@@ -125,7 +123,7 @@ def test_what_is_not_needed_is_not_imported(arguments: list[str], heavy: set[str
 
 FIGURES = {
     "roofline": ((NCU,), {}),
-    "headroom": ((TRAINING,), {"ncu": SAMPLES / "training_4rank.ncu.csv"}),
+    "headroom": ((TRAINING,), {"ncu": MEASURED}),
     "instances": ((TRAINING,), {"of": "AllReduce"}),
     "compare": ((TRAINING, TRAINING), {}),
     "memory-usage": ((SNAPSHOT,), {}),
@@ -137,3 +135,98 @@ FIGURES = {
 def test_every_picture_is_a_function_of_the_library(name: str) -> None:
     reports, given = FIGURES.get(name, ((TRAINING,), {}))
     assert getattr(nsightpy, f"{COMMANDS[name].function}_figure")(*reports, **given).axes
+
+
+ARGUMENTS = (
+    Argument.of("use_cache", Annotated[bool, Option("Off.", typed="--no-cache")], True),
+    Argument.of("calls", Annotated[bool, Option("Off.")], True),
+    Argument.of("tree", Annotated[bool, Option("On.")], False),
+    Argument.of("fold", Annotated[bool | None, Option("Both.", typed="--fold/--unfold")], None),
+    Argument.of("jobs", Annotated[int | None, Option("N.", "N", least=1)], None),
+    Argument.of("report", Annotated[str, Option("Which.", "NAME", typed="--report -r")], "a"),
+    Argument.of("words", Annotated[tuple[str, ...], Option("Some.", "RE", several=True)], ()),
+    Argument.of("by", Annotated[str, Option("How.", choices=("gap", "call"))], "gap"),
+    Argument.of("progress", Annotated[object, Option("Told.", typed="")], None),
+)
+NOTHING = {a.name: a.default for a in ARGUMENTS if a.typed}
+
+
+def parsed(*words: str) -> dict[str, Any]:
+    options = [option for argument in ARGUMENTS if (option := option_of(argument))]
+    command = click.Command("x", params=options, callback=lambda **given: given)
+    taken: dict[str, Any] = command.main(list(words), standalone_mode=False)
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        ((), {}),
+        (("--no-cache",), {"use_cache": False}),
+        (("--no-calls",), {"calls": False}),
+        (("--tree",), {"tree": True}),
+        (("--fold",), {"fold": True}),
+        (("--unfold",), {"fold": False}),
+        (("--jobs", "2"), {"jobs": 2}),
+        (("-r", "b"), {"report": "b"}),
+        (("--words", "b", "--words", "c"), {"words": ("b", "c")}),
+        (("--by", "call"), {"by": "call"}),
+    ],
+)
+def test_what_is_typed(words: tuple[str, ...], changed: dict[str, Any]) -> None:
+    assert parsed(*words) == {**NOTHING, **changed}
+
+
+@pytest.mark.parametrize(
+    "words", [("--jobs", "x"), ("--by", "x"), ("--progress", "x"), ("--calls",)]
+)
+def test_what_cannot_be_typed(words: tuple[str, ...]) -> None:
+    with pytest.raises(click.UsageError):
+        parsed(*words)
+
+
+# What scripts rely on: these columns come first, in this order. By what a command is split, or
+# the columns that it has without.
+COLUMNS = dict(
+    line.split(": ", maxsplit=1)
+    for line in (FOLDER / "columns.txt").read_text(encoding="utf-8").splitlines()
+)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_the_columns_of_the_contract_come_first(columns: str) -> None:
+    layouts = COMMANDS[columns.split(maxsplit=1)[0]].load().layouts
+    found = [",".join(field.name for field in layout) for layout in layouts]
+    wanted = COLUMNS[columns]
+    assert any(each.startswith(wanted) for each in (found if " --" in columns else found[:1]))
+    known = {name.split()[0] for name in COLUMNS} | {"stats", "export"}
+    assert {name for name, each in COMMANDS.items() if each.load().layouts} == known
+
+
+def test_piped_output_is_whole_and_plain() -> None:
+    answer = ask("summarize", TRAINING)
+    assert "\x1b" not in answer.text
+    assert "…" not in answer.text
+    assert "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<" in answer.text
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "given", "format_"),
+    [
+        (".csv", (), "csv"),
+        (".json", (), "json"),
+        (".md", (), "markdown"),
+        (".MARKDOWN", (), "markdown"),
+        (".parquet", (), "parquet"),
+        (".txt", (), "table"),
+        (".csv", ("--format", "json"), "json"),
+    ],
+)
+def test_the_suffix_of_the_output_says_the_format_unless_it_is_given(
+    tmp_path: Path, suffix: str, given: tuple[str, ...], format_: str
+) -> None:
+    by_suffix, by_name = tmp_path / f"by_suffix{suffix}", tmp_path / "by_name"
+    ask("kernels", SINGLE, "-o", by_suffix, *given)
+    ask("kernels", SINGLE, "--format", format_, "-o", by_name)
+    assert by_suffix.read_bytes() == by_name.read_bytes()

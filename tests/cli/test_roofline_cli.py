@@ -11,45 +11,38 @@ from pathlib import Path
 import pytest
 
 import nsightpy
-from nsightpy.cli.main import run
 from nsightpy.commands.roofline.command import of_kernels, parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.references import read_ceilings
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
+from tests.support.reports import ask
+from tests.support.samples import SINGLE
 
 GB200 = REPORTS / "gb200_full_2025.3.ncu-rep"
-COLUMNS = (
-    "id,kernel,grid,block,device,precision,level,flops_per_s,peak_flops_per_s,bytes_per_s,"
-    "peak_bytes_per_s,arithmetic_intensity,roof_flops_per_s,roof_fraction,sol_compute_pct,"
-    "sol_memory_pct,classification,duration_ns"
-)
-CAPTURE = pytest.CaptureFixture[bytes]
 
 
-def said(capsysbinary: CAPTURE, *arguments: object, expect: int = 0) -> tuple[str, str]:
-    assert run(["roofline", *map(str, arguments)]) == expect
-    out, err = capsysbinary.readouterr()
-    return out.decode(), err.decode()
+def asked(*words: str | Path, expect: int = 0) -> tuple[str, str]:
+    answer = ask("roofline", *words, expect=expect)
+    return answer.text, answer.stderr
 
 
-def test_columns_and_raw_units(capsysbinary: CAPTURE) -> None:
-    out, _ = said(capsysbinary, SAMPLE, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert out.splitlines()[0] == COLUMNS
+def table(*words: str | Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(asked(*words, "--format", "csv")[0])))
+
+
+def test_columns_and_raw_units() -> None:
+    rows = table(SAMPLE)
     gemm = next(r for r in rows if r["precision"] == "tensor_bf16" and r["level"] == "dram")
     assert float(gemm["peak_flops_per_s"]) == pytest.approx(4096 * 114 * 1.103e9)
     assert float(gemm["roof_fraction"]) == pytest.approx(0.779, abs=0.001)
     assert (gemm["grid"], gemm["block"], gemm["device"]) == ("64x64x1", "384x1x1", "0")
-    copy = next(
-        r for r in rows if r["id"] == "0" and (r["precision"], r["level"]) == ("fp32", "l1")
-    )
-    assert (copy["flops_per_s"], copy["arithmetic_intensity"], copy["roof_fraction"]) == (
-        *("0.0", "0.0", ""),
-    )
+    copy = next(r for r in rows if (r["id"], r["precision"], r["level"]) == ("0", "fp32", "l1"))
+    figures = ("flops_per_s", "arithmetic_intensity", "roof_fraction")
+    assert [copy[name] for name in figures] == ["0.0", "0.0", ""]
 
 
-def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
-    out, err = said(capsysbinary, SAMPLE)
+def test_people_get_readable_units_and_verdicts() -> None:
+    out, err = asked(SAMPLE)
     assert "NVIDIA H100 PCIe, SM clock 1103 MHz (profiled), 8 launches" in out
     assert "28.3 TFLOP/s" in out
     assert "Runs near the limit of memory, DRAM (92 %; compute 4 %)" in out
@@ -60,28 +53,19 @@ def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
 
 @needs_library
 @needs_reports
-def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> None:
+def test_reports_of_one_program_complete_each_other() -> None:
     """Two reports of the same kernels, one without throughputs: the other one is judged."""
     two = [REPORTS / f"a10g_{name}_2023.1.ncu-rep" for name in ("onesection", "11kernels")]
-    out, _ = said(capsysbinary, *two, "--by", "launch")
+    out, _ = asked(*two, "--by", "launch")
     assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank distinguishes them"
     (both,) = (v for v in roofline(two).variants if v.first.base_name == "two_blocktiling")
     measured, bare = both.launches
     assert (measured.figures, bare.figures) == (2, 0)
     assert (measured.duration_ns or 0) > (bare.duration_ns or 0), "the median is the lower one"
     assert both.typical is measured
-    out, err = said(capsysbinary, REPORTS / "exgpu_a100_2020.3.ncu-rep")
+    out, err = asked(REPORTS / "exgpu_a100_2020.3.ncu-rep")
     assert "What limits it" not in out
     assert "Speed of light was not collected" in err
-
-
-def test_variants_have_the_spread_of_their_launches() -> None:
-    assert {row[1] for row in roofline(SAMPLE, top=1, name="base").rows} == {"Kernel2"}
-    grouped = roofline(SAMPLE, by="variant")
-    assert grouped.columns[-6:] == (
-        *("launches", "total_ns", "min_ns", "max_ns", "min_flops_per_s", "max_flops_per_s"),
-    )
-    assert grouped.rows[0][1] == roofline(SAMPLE).launches[3].name  # by time, longest first
 
 
 @needs_reports
@@ -89,10 +73,8 @@ def test_variants_have_the_spread_of_their_launches() -> None:
 @pytest.mark.parametrize(
     ("by", "more"), [((), "6 more kernels"), (("--by", "launch"), "6 more launches")]
 )
-def test_shares_are_of_all_launches_and_the_rest_is_counted(
-    by: tuple[str, ...], more: str, capsysbinary: CAPTURE
-) -> None:
-    out, _ = said(capsysbinary, SAMPLE, "--top", "2", *by)
+def test_shares_are_of_all_launches_and_the_rest_is_counted(by: tuple[str, ...], more: str) -> None:
+    out, _ = asked(SAMPLE, "--top", "2", *by)
     assert f"and {more}: --top 0 shows them" in out
     assert "8 launches" in out.splitlines()[0]
     assert "68 % of the time" in out
@@ -105,15 +87,12 @@ def test_the_first_variants_are_whole() -> None:
     assert (first.total_rows, first.truncated) == (len(every.rows), True)
 
 
-@pytest.mark.parametrize("clock", ["1755", "1755 MHz", 1755.0])
-def test_clocks_in_mhz(clock: str | float) -> None:
-    assert parse_clock(clock) == 1.755e9
-
-
-@pytest.mark.parametrize("clock", ["fast", "0", "-5", "1e30", 0])
-def test_bad_clocks_are_wrong_usage(clock: str | float) -> None:
-    with pytest.raises(UsageError, match="MHz"):
-        parse_clock(clock)
+def test_clocks_are_megahertz() -> None:
+    for clock in ("1755", "1755 MHz", 1755.0):
+        assert parse_clock(clock) == 1.755e9
+    for wrong in ("fast", "0", "-5", "1e30", 0):
+        with pytest.raises(UsageError, match="MHz"):
+            parse_clock(wrong)
 
 
 @pytest.mark.parametrize(
@@ -149,24 +128,22 @@ def test_bad_ceilings_say_how_to_write_them(text: str, tmp_path: Path) -> None:
 
 @needs_reports
 @needs_library
-def test_many_ranks(capsysbinary: CAPTURE) -> None:
-    out, _ = said(capsysbinary, REPORTS / "gene6rank", "--format", "csv", "--rank", "1-2")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert out.splitlines()[0] == f"{COLUMNS},rank,report"
+def test_many_ranks() -> None:
+    rows = table(REPORTS / "gene6rank", "--rank", "1-2")
+    assert list(rows[0])[-2:] == ["rank", "report"]
     assert {row["rank"] for row in rows} == {"1", "2"}
     assert len(rows) == 2 * (4 + 12)
     assert all(Path(row["report"]).suffix == ".ncu-rep" for row in rows)
     untimed = next(row for row in rows if "flops_rank1" in row["report"])
-    assert [name for name, value in untimed.items() if value] == [
-        *("id", "kernel", "grid", "block", "rank", "report"),
-    ]
+    given = ["id", "kernel", "grid", "block", "rank", "report"]
+    assert [name for name, value in untimed.items() if value] == given
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
         (("absent.ncu-rep",), 1, "no such file"),
-        ((ROOT / "sample_reports" / "single_process.sqlite",), 1, "no Nsight Compute report"),
+        ((SINGLE,), 1, "no Nsight Compute report"),
         ((ROOT / "README.md",), 1, "no `ncu --csv` page"),
         ((SAMPLE, "--clock", "fast"), 2, "MHz"),
         ((SAMPLE, "--from", "1s"), 2, "no timeline"),
@@ -178,16 +155,14 @@ def test_many_ranks(capsysbinary: CAPTURE) -> None:
         ((), 2, "REPORT"),
     ],
 )
-def test_errors_name_the_file_and_what_to_do(
-    arguments: tuple[object, ...], code: int, word: str, capsysbinary: CAPTURE
-) -> None:
-    out, err = said(capsysbinary, *arguments, expect=code)
+def test_errors_name_what_to_do(arguments: tuple[str | Path, ...], code: int, word: str) -> None:
+    out, err = asked(*arguments, expect=code)
     assert out == ""
     assert word in err
 
 
 def test_info_describes_pages_and_reports() -> None:
-    table = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"])
+    table = nsightpy.info([SAMPLE, SINGLE])
     by_kind = {row["kind"]: row for row in table.records()}
     assert set(by_kind) == {"ncu", "nsys"}
     page = by_kind["ncu"]
@@ -216,31 +191,26 @@ def test_a_range_narrows_the_launches() -> None:
         (("--kernel-name", "regex:kernel[AB]", "--id", "0,2"), {"0"}),
     ],
 )
-def test_kernels_are_picked_by_name_and_id(
-    words: tuple[str, ...], ids: set[str], capsysbinary: CAPTURE
-) -> None:
-    out, _ = said(capsysbinary, GB200, *words, "--format", "csv")
-    assert {row["id"] for row in csv.DictReader(io.StringIO(out))} == ids
+def test_kernels_are_picked_by_name_and_id(words: tuple[str, ...], ids: set[str]) -> None:
+    assert {row["id"] for row in table(GB200, *words)} == ids
 
 
-def test_people_see_one_row_for_a_kernel_and_shape(capsysbinary: CAPTURE) -> None:
-    table = said(capsysbinary, SAMPLE)[0].split("\n\n")[0]
-    assert len(table.splitlines()) == 3 + len(roofline(SAMPLE).variants)
-    assert "tensor_bf16  dram" in table
-    every = said(capsysbinary, SAMPLE, "--by", "variant")[0].split("\n\n")[0]
+def test_people_see_one_row_for_a_kernel_and_shape() -> None:
+    shown = asked(SAMPLE)[0].split("\n\n")[0]
+    assert len(shown.splitlines()) == 3 + len(roofline(SAMPLE).variants)
+    assert "tensor_bf16  dram" in shown
+    every = asked(SAMPLE, "--by", "variant")[0].split("\n\n")[0]
     assert every.count("tensor_bf16") == 3
 
 
 @needs_reports
 @needs_library
-def test_what_ncus_own_rules_estimate_is_said_beyond_the_nearest_roof(
-    capsysbinary: CAPTURE,
-) -> None:
-    text = " ".join(said(capsysbinary, GB200, "-k", "kernelA")[0].split())
+def test_what_ncus_own_rules_estimate_is_said_beyond_the_nearest_roof() -> None:
+    text = " ".join(asked(GB200, "-k", "kernelA")[0].split())
     assert "rules" not in text, "its roof leaves 99 %, more than any rule"
     assert "a warp waits: no instruction 34 %, long scoreboard 32 %" in text
     assert "Occupancy: 13 % of 100 % possible." in text
-    out, _ = said(capsysbinary, GB200, "-k", "kernelA", "--format", "json")
+    out, _ = asked(GB200, "-k", "kernelA", "--format", "json")
     (kernel,) = json.loads(out)["kernels"]
     first = kernel["rules"][0]
     assert (first["rule"], first["scope"]) == ("LaunchConfiguration", "global")
@@ -249,8 +219,8 @@ def test_what_ncus_own_rules_estimate_is_said_beyond_the_nearest_roof(
 
 
 @needs_reports
-def test_rules_of_a_csv_page_are_said_too(capsysbinary: CAPTURE) -> None:
-    out, _ = said(capsysbinary, REPORTS / "copy_blocked_t4_details.csv")
+def test_rules_of_a_csv_page_are_said_too() -> None:
+    out, _ = asked(REPORTS / "copy_blocked_t4_details.csv")
     text = " ".join(out.split())
     assert "more than the 38 % that its nearest roof leaves: Uncoalesced Global Access 74 %" in text
     assert "CPI Stall 38 %" not in text

@@ -17,17 +17,17 @@ import pytest
 from nsightpy.errors import ReportError
 from nsightpy.report_sets.opening import open_ranks
 from tests.support.reports import ROOT, ask, refused
+from tests.support.samples import SINGLE
 
 pytestmark = pytest.mark.slow
 
-SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and signals")
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """A line of sh in which "$nsightpy" is the command and "$report" the sample report."""
     program = f"{sys.executable} -m nsightpy"
-    variables = {**os.environ, "nsightpy": program, "report": str(SAMPLE), **environment}
+    variables = {**os.environ, "nsightpy": program, "report": str(SINGLE), **environment}
     return subprocess.run(["sh", "-c", line], capture_output=True, check=False, env=variables)
 
 
@@ -63,7 +63,7 @@ def test_streams(line: str, encoding: str, code: int, said: str) -> None:
 def test_a_reader_that_leaves_early_makes_no_noise(form: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "nsightpy", "kernels", str(SAMPLE), "--format", form]
+    command = [sys.executable, "-m", "nsightpy", "kernels", str(SINGLE), "--format", form]
     ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (0, b"")
@@ -72,7 +72,7 @@ def test_a_reader_that_leaves_early_makes_no_noise(form: str) -> None:
 @LINUX
 @pytest.mark.parametrize("delay", [0.25, 0.6])
 def test_ctrl_c_while_modules_load_is_one_line(delay: float) -> None:
-    command = [sys.executable, "-m", "nsightpy", "summarize", str(SAMPLE)]
+    command = [sys.executable, "-m", "nsightpy", "summarize", str(SINGLE)]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -94,14 +94,18 @@ def test_links_that_form_a_loop_and_long_names_are_named(tmp_path: Path) -> None
 
 def test_one_that_cannot_be_opened_leaves_the_others(tmp_path: Path) -> None:
     for name in ("rank0.sqlite", "rank1.sqlite"):
-        shutil.copy(SAMPLE, tmp_path / name)
+        shutil.copy(SINGLE, tmp_path / name)
     (tmp_path / "rank2.sqlite").symlink_to(tmp_path / "removed.sqlite")
     os.mkfifo(tmp_path / "rank3.sqlite")
-    ranks = open_ranks(tmp_path)
-    assert len(ranks.map(str).values) == 2 + 2  # nothing was read yet
-    answer = ask("kernels", tmp_path)
-    assert "rank2.sqlite: no such file" in answer.stderr
-    assert "rank3.sqlite: is a pipe" in answer.stderr
+    (tmp_path / "rank4.sqlite").touch()
+    assert len(open_ranks(tmp_path).map(str).values) == 2 + 3  # nothing was read yet
+    said = ask("kernels", tmp_path).stderr
+    for why in ("rank2.sqlite: no such file", "rank3.sqlite: is a pipe", "rank4.sqlite: is empty"):
+        assert why in said
+    assert "left out" in said
+    assert "rank4.sqlite: is empty" in refused(
+        "kernels", *sorted(tmp_path.glob("rank[014]*")), "--on-error", "raise"
+    )
     with pytest.raises(ReportError, match="no such file"):
         open_ranks([tmp_path, tmp_path / "rank2.sqlite"])
 
@@ -121,14 +125,14 @@ def test_a_pipe_is_never_waited_for(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_change_that_was_not_finished_is_named(tmp_path: Path) -> None:
-    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    report = Path(shutil.copy(SINGLE, tmp_path / "a.sqlite"))
     journal = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # where SQLite's rollback journals begin
     (tmp_path / "a.sqlite-journal").write_bytes(journal + bytes(1000))
     assert "waits in a.sqlite-journal" in refused("kernels", report)
 
 
 def test_a_stale_wal_is_left_alone(tmp_path: Path) -> None:
-    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    report = Path(shutil.copy(SINGLE, tmp_path / "a.sqlite"))
     (tmp_path / "a.sqlite-wal").write_bytes(b"stale")
     assert ask("kernels", report).code == 0
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite-wal"]
@@ -147,7 +151,7 @@ def open_files(pid: int) -> set[Path]:
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_a_long_query_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    report = Path(shutil.copy(SINGLE, tmp_path / "a.sqlite"))
     with closing(sqlite3.connect(report)) as connection:
         connection.execute(
             "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME "

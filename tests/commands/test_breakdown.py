@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ import nsightpy
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.results import Table, Value, number
-from tests.support.reports import ROOT, ask
-
-JOB = ROOT / "sample_reports" / "training_4rank"
+from tests.support.samples import TRAINING
 
 
 def caused(table: Table) -> dict[str, int]:
@@ -29,39 +26,32 @@ def caused(table: Table) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_breakdown_and_gaps_say_the_same() -> None:
-    by_cause = nsightpy.gaps(JOB, by="cause")
+    by_cause = nsightpy.gaps(TRAINING, by="cause")
     said = {str(row["cause"]): row["total_ns"] for row in by_cause.records()}
     assert {f"{cause.replace('-', '_')}_ns": total for cause, total in said.items()} == caused(
-        nsightpy.breakdown(JOB)
+        nsightpy.breakdown(TRAINING)
     )
-    places = nsightpy.gaps(JOB, by="cause,place,stream,before,call,range")
+    places = nsightpy.gaps(TRAINING, by="cause,place,stream,before,call,range")
     assert sum(map(number, places.column("total_ns"))) == sum(said.values())
     assert len({row[:6] for row in places.rows}) == len(places)
 
 
 def test_a_report_alone_does_not_know_who_waited() -> None:
-    (alone,) = nsightpy.breakdown(sorted(JOB.glob("*.sqlite"))[0]).records()
+    (alone,) = nsightpy.breakdown(sorted(TRAINING.glob("*.sqlite"))[0]).records()
     assert alone["exposed_wait_ns"] is alone["exposed_transfer_ns"] is None
-
-
-def test_people_see_the_causes_that_matter() -> None:
-    shown = ask("breakdown", JOB).everything.decode()
-    assert "host-gap" in shown
-    assert "allocation" not in shown
-    assert "host wait" not in shown
 
 
 @pytest.mark.parametrize("more", [{}, {"iteration": "steady"}, {"nvtx": "forward"}])
 def test_parts_add_up_in_windows_with_holes_too(more: dict[str, Any]) -> None:
-    for row in nsightpy.breakdown(JOB, **more).records():
+    for row in nsightpy.breakdown(TRAINING, **more).records():
         assert sum(number(row[cause.name]) for cause in CAUSES) == row["idle_ns"]
         parts = row["exposed_wait_ns"], row["exposed_transfer_ns"]
         assert sum(map(number, parts)) == row["exposed_communication_ns"]
 
 
 def test_a_rank_alone_waited_as_long_as_among_all() -> None:
-    every = nsightpy.breakdown(JOB).records()
-    assert [nsightpy.breakdown(JOB, rank=rank).records()[0] for rank in range(4)] == every
+    every = nsightpy.breakdown(TRAINING).records()
+    assert [nsightpy.breakdown(TRAINING, rank=rank).records()[0] for rank in range(4)] == every
 
 
 def exposed(path: Path) -> Spans:
@@ -98,87 +88,46 @@ def test_waiting_for_late_ranks_is_told_from_moving_data(name: str, tmp_path: Pa
         assert row["exposed_wait_ns"] + row["exposed_transfer_ns"] == alone.total
 
 
-JOBS = ("small", "ranks_2", "pipeline_4", "one_report_2rank", "edges", "graph_nodes", "no_nvtx")
+# Start, end and launch of kernels of one stream; their waits for the host, for kernels, for others.
+Kernel = tuple[int, int, tuple[Any, ...] | None]
+WAITS: dict[str, tuple[Sequence[Kernel], list[int]]] = {
+    "launched late": ([(100, 200, (50, 60)), (300, 400, (260, 270))], [100, 0, 0]),
+    "early": ([(100, 200, (50, 60)), (210, 280, (61, 70)), (290, 400, (71, 80))], [0, 20, 0]),
+    "long after": ([(100, 200, (50, 60)), (40_200, 40_300, (70, 80))], [0, 0, 40_000]),
+    # the second ends inside the first: HTA would see a gap from 120 on
+    "inside": ([(0, 200, (-50, -40)), (110, 120, (-30, -20)), (250, 300, (210, 220))], [50, 0, 0]),
+    "not launched": ([(100, 200, (50, 60)), (230, 400, None)], [0, 30, 0]),
+    "unusual": (
+        [(100, 200, (50, 60)), (300, 400, (260, 270, 1000, "hipModuleRun_v1"))],
+        [100, 0, 0],
+    ),
+}
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_the_waits_of_streams_are_the_truth(name: str, tmp_path: Path) -> None:
-    job = replace(PRESETS[name], graph_replays=2)
-    paths, truth = job.write(tmp_path)
-    rows = nsightpy.breakdown([str(path) for path in paths]).records()
-    rows.sort(key=lambda row: (row["rank"] is None, row["rank"], row["device"]))
-    ranks = truth["ranks"]
-    assert isinstance(ranks, list)
-    for row, rank in zip(rows, ranks, strict=True):
-        assert {name: row[name] for name in rank["idle"]} == rank["idle"]
-
-
-NAMES = ("host_wait_ns", "kernel_wait_ns", "other_wait_ns")
-Build = Callable[[Export], None]
-
-
-def waits_of_streams(path: Path, build: Build, **options: object) -> list[Value]:
+def waits_of_streams(path: Path, kernels: Sequence[Kernel], **options: Any) -> list[Value]:
+    """The waits before kernels; another process has a call of the same number as the second."""
     export = Export(path / "report.sqlite")
-    build(export)
+    first, second = export.process(1000), export.process(2000)
+    for place, (start, end, launch) in enumerate(kernels, 1):
+        export.kernel(
+            start,
+            end,
+            f"k{place}",
+            process=first,
+            launch=launch,
+            correlation=place if launch else 77,
+        )
+    export.api(5, 6, "cudaLaunchKernel_v7000", process=second, correlation=2)
     (row,) = nsightpy.breakdown(str(export.write()), **options).records()
-    return [row[name] for name in NAMES]
+    return [row[name] for name in ("host_wait_ns", "kernel_wait_ns", "other_wait_ns")]
 
 
-def launched_late(export: Export) -> None:
-    export.kernel(100, 200, "a", launch=(50, 60))
-    export.kernel(300, 400, "b", launch=(260, 270))
-
-
-def launched_early(export: Export) -> None:
-    export.kernel(100, 200, "a", launch=(50, 60))
-    export.memcpy(210, 280, 1000, launch=(61, 70))
-    export.kernel(290, 400, "b", launch=(71, 80))
-
-
-def long_behind_an_early_launch(export: Export) -> None:
-    export.kernel(100, 200, "a", launch=(50, 60))
-    export.kernel(40_200, 40_300, "b", launch=(70, 80))
-
-
-def inside_another(export: Export) -> None:
-    # the second kernel ends inside the first: HTA would see a gap from 120 on
-    export.kernel(0, 200, "a", launch=(-50, -40))
-    export.kernel(110, 120, "b", launch=(-30, -20))
-    export.kernel(250, 300, "c", launch=(210, 220))
-
-
-def not_launched(export: Export) -> None:
-    export.kernel(100, 200, "a", launch=(50, 60))
-    export.kernel(230, 400, "b", correlation=77)
-
-
-def launched_by_another_process(export: Export) -> None:
-    one, two = export.process(1000), export.process(2000)
-    export.kernel(100, 200, "a", process=one, correlation=1, launch=(50, 60))
-    export.kernel(300, 400, "b", process=one, correlation=2, launch=(260, 270))
-    export.api(5, 6, "cudaLaunchKernel_v7000", process=two, correlation=2)
-
-
-def launched_by_an_unusual_call(export: Export) -> None:
-    export.kernel(100, 200, "a", launch=(50, 60))
-    export.kernel(300, 400, "b", launch=(260, 270, 1000, "hipModuleRun_v1"))
-
-
-@pytest.mark.parametrize(
-    ("build", "expected"),
-    [
-        (launched_late, [100, 0, 0]),
-        (launched_early, [0, 20, 0]),
-        (long_behind_an_early_launch, [0, 0, 40_000]),
-        (inside_another, [50, 0, 0]),
-        (not_launched, [0, 30, 0]),
-        (launched_by_another_process, [100, 0, 0]),
-        (launched_by_an_unusual_call, [100, 0, 0]),
-    ],
-)
-def test_gaps_of_a_stream(build: Build, expected: list[Value], tmp_path: Path) -> None:
-    assert waits_of_streams(tmp_path, build) == expected
+@pytest.mark.parametrize("name", WAITS)
+def test_gaps_of_a_stream(name: str, tmp_path: Path) -> None:
+    kernels, expected = WAITS[name]
+    assert waits_of_streams(tmp_path, kernels) == expected
 
 
 def test_a_window_clips_them(tmp_path: Path) -> None:
-    assert waits_of_streams(tmp_path, launched_late, from_time=240, to_time=280) == [40, 0, 0]
+    kernels, _ = WAITS["launched late"]
+    assert waits_of_streams(tmp_path, kernels, from_time=240, to_time=280) == [40, 0, 0]

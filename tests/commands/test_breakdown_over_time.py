@@ -17,8 +17,8 @@ from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.commands.breakdown.over_time import by_device
 from nsightpy.render.plots.breakdown_plot import utilization_figure
 from tests.support.reports import ask
+from tests.support.samples import SAMPLES, TRAINING
 
-SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 SPANS = st.lists(st.tuples(st.integers(-5, 60), st.integers(0, 20)), max_size=8)
 
 
@@ -101,7 +101,7 @@ def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
 
 
 def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
-    report = SAMPLES / "training_4rank"
+    report = TRAINING
     (window,) = {
         (row["start_ns"], row["duration_ns"])
         for row in nsightpy.iterations(report, rank=0, iteration=4).records()
@@ -116,7 +116,7 @@ def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
 
 @pytest.mark.slow
 def test_a_terminal_shows_one_row_a_device() -> None:
-    found = ask("breakdown", SAMPLES / "training_4rank", "--bins", "200", "-q").stdout.decode()
+    found = ask("breakdown", TRAINING, "--bins", "200", "-q").stdout.decode()
     assert len(found.splitlines()) == 6
     assert "busy over time" in found.splitlines()[0]
 
@@ -154,3 +154,26 @@ def test_stretches_of_very_long_times_are_equal() -> None:
     edges = edges_of(-(2**61), 2**61, 1_000)
     assert (edges[0], edges[500], edges[-1]) == (-(2**61), 0, 2**61)
     assert np.ptp(np.diff(edges)) <= 1
+
+
+def report(path: Path, forward_ns: int, backward_ns: int) -> None:
+    """A GPU sampled every 10 ns, whose kernels of two ranges last this long."""
+    export = Export(path)
+    export.gpu(0)
+    at = 0
+    for name, length in (("forward", forward_ns), ("backward", backward_ns)):
+        export.nvtx_push_pop(at, at + 100, name)
+        export.kernel(at + 200, at + 200 + length, "k", launch=(at + 10, at + 20))
+        at += 2_000
+    for time in range(0, 4_000, 10):
+        export.gpu_metric(time, "SMs Active [Throughput %]", 50)
+    export.write()
+
+
+def test_a_range_has_the_samples_of_every_report(tmp_path: Path) -> None:
+    """Also of those in which others take longer: together one is the longest."""
+    report(tmp_path / "rank0.sqlite", forward_ns=1_000, backward_ns=400)
+    report(tmp_path / "rank1.sqlite", forward_ns=500, backward_ns=600)
+    table = nsightpy.nvtx(tmp_path, metrics=True, top=1)
+    samples = {row["range"]: row["samples"] for row in table.records()}
+    assert samples == {"(whole capture)": 800, "forward": 100 + 50}

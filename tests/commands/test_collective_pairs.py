@@ -1,9 +1,10 @@
-"""collectives --by pair: what each rank sends to each other one, against simulated experts."""
+"""Who sends how much to whom, and collectives of other libraries than NCCL."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from simulator import TrainingJob
@@ -12,7 +13,10 @@ from simulator.kineto import write_traces
 from simulator.run import Run
 
 import nsightpy
-from tests.support.reports import ROOT
+from tests.support.full_export import changed
+from tests.support.reports import rows_of
+from tests.support.samples import TRACES, TRAINING
+from tests.support.trace_events import changed_trace
 
 # Experts in the groups of stage 0 (ranks 0-3) and 1 (4-7): two nodes, a pipeline between them.
 JOB = TrainingJob(
@@ -81,6 +85,58 @@ def test_receivers_without_a_report_go_by_their_place(run: Run, tmp_path: Path) 
 
 
 def test_what_records_sizes_is_named_where_there_are_none() -> None:
-    table = nsightpy.collectives(ROOT / "sample_reports" / "training_4rank", by="pair")
+    table = nsightpy.collectives(TRAINING, by="pair")
     assert not table.rows
     assert any("--include-json true" in note for note in table.notes)
+
+
+KERNEL = "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(vllm::RankData*, int)"
+SHORT = "cross_device_reduce_1stage"
+# What tells a collective of NCCL from others in a trace's arguments.
+OF_NCCL = ("Collective name", "Process Group Name", "Process Group Ranks", "Group size", "Seq")
+
+
+def renamed_trace(original: Path, folder: Path) -> None:
+    """The trace with NCCL's kernels called otherwise, and without what only NCCL's have."""
+
+    def rename(trace: dict[str, Any]) -> None:
+        for one in trace["traceEvents"]:
+            if one.get("cat") == "kernel" and "nccl" in one["name"]:
+                one["name"] = KERNEL
+                one["args"] = {k: v for k, v in one["args"].items() if not k.startswith(OF_NCCL)}
+
+    changed_trace(original, folder / original.stem, rename)
+
+
+def renamed_export(original: Path, folder: Path) -> None:
+    """The export with NCCL's kernels called otherwise, and without NCCL's ranges."""
+    ranges = "SELECT id FROM StringIds WHERE value LIKE 'nccl%' AND value NOT LIKE '%Kernel%'"
+    changed(
+        original,
+        folder / original.name,
+        [
+            f"DELETE FROM NVTX_EVENTS WHERE text LIKE 'nccl%' OR textId IN ({ranges})",
+            f"UPDATE StringIds SET value = '{KERNEL}' WHERE value LIKE 'ncclDevKernel%(%'",
+            f"UPDATE StringIds SET value = '{SHORT}' WHERE value LIKE 'ncclDevKernel%'",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "pattern", "rename"),
+    [(TRACES, "*.json.gz", renamed_trace), (TRAINING, "*.sqlite", renamed_export)],
+)
+def test_other_names_change_nothing(job: Path, pattern: str, rename: Any, tmp_path: Path) -> None:
+    for original in job.glob(pattern):
+        rename(original, tmp_path)
+    of_nccl, of_others = rows_of("ranks", job), rows_of("ranks", tmp_path)
+    assert len(of_nccl) == len(of_others) > 1
+    for shown, wanted in zip(of_others, of_nccl, strict=True):
+        for name in ("rank", "wait_ns", "straggler", "instances", "arrived_last_share"):
+            assert shown[name] == wanted[name], name
+        assert shown["offset_ns"] == pytest.approx(wanted["offset_ns"], abs=1)
+    collectives = rows_of("collectives", tmp_path)
+    assert {row["operation"] for row in collectives} == {"AllReduce"}
+    assert {row["bytes"] for row in collectives} == {None}
+    groups = {row["group"] for row in rows_of("collectives", job)}
+    assert {row["group"] for row in collectives} == groups

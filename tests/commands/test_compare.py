@@ -1,29 +1,26 @@
-"""Runs against runs, from files: what changed is known, and must be what is said."""
+"""Runs against runs: what changed is known, and must be what is said."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from simulator import PRESETS
+from terminal import run_in_terminal
 
 import nsightpy
 from nsightpy.errors import UsageError
-from nsightpy.results.comparison import (
-    FASTER,
-    SAME,
-    SLOWER,
-    ComparedQuantity,
-    Comparison,
-)
+from nsightpy.output.escape import display_width
+from nsightpy.results.comparison import FASTER, SAME, SLOWER, ComparedQuantity, Comparison
 from nsightpy.results.run_summary import PARTS
 from nsightpy.units import format_time
 from tests.support.compared_jobs import FLASH_BACKWARD, FLASH_DOT, FUSED, GELU, RENAMED, TILE, Jobs
 from tests.support.jobs import simulate
-from tests.support.reports import ROOT
-
-TRAINING = ROOT / "sample_reports" / "training_4rank"
+from tests.support.reports import ask
+from tests.support.samples import SINGLE, TRACES, TRAINING
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +155,7 @@ def test_a_baseline_is_as_good_as_its_runs(jobs: Jobs, tmp_path: Path) -> None:
 
 
 def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
-    report = ROOT / "sample_reports" / "single_process.sqlite"
+    report = SINGLE
     with pytest.raises(UsageError, match="count from 0"):
         nsightpy.kernels(report, iteration=-1)
     with pytest.raises(UsageError, match="below 100 %"):
@@ -178,3 +175,52 @@ def test_what_replay_promised_is_held_against_what_came(tmp_path: Path) -> None:
     (note,) = (note for note in found.notes if "without host-gap promised" in note)
     assert format_time(int(row["gain_ns"] or 0)) in note
     assert not any("promised" in note for note in nsightpy.compare(TRAINING, TRAINING).notes)
+
+
+FIRST, OTHER = (TRAINING / f"train_rank{rank}.sqlite" for rank in (0, 2))
+TRACE = TRACES / "train_rank0.pt.trace.json.gz"
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_answer_stands_in_the_first_five_lines(columns: int) -> None:
+    shown = ESCAPE.sub("", run_in_terminal(["compare", str(FIRST), str(OTHER)], columns))
+    lines = shown.splitlines()
+    assert lines[4].startswith("Answer   Cannot tell whether the step changed: 12.88 -> 12.86 ms")
+    commands = lines[lines.index("Next") + 1 :]
+    assert all(line.startswith("  nsightpy ") for line in commands)
+    assert max(map(display_width, lines[: -len(commands)])) <= columns
+    assert "Parts of the step: their changes add up" in lines
+
+
+def test_junit_is_for_compare_alone(tmp_path: Path) -> None:
+    suites = ET.fromstring(ask("compare", "--format", "junit", FIRST, OTHER).stdout)
+    assert suites.get("tests") == "1"
+    assert "junit" in ask("kernels", "--format", "junit", FIRST, expect=2).stderr
+    said_of = {each: f"kernels writes no {each}; it writes .csv" for each in (".xml", ".png")}
+    for suffix, words in said_of.items():
+        path = tmp_path / f"kernels{suffix}"
+        said = ask("kernels", FIRST, "-o", path, expect=2).stderr
+        assert words in said
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("outside", [("--to", "-1"), ("--from", "1e18")])
+def test_times_outside_of_a_capture_are_said(outside: tuple[str, str]) -> None:
+    assert "there is nothing to compare" in ask("compare", *outside, TRACE, TRACE, expect=1).stderr
+
+
+def test_top_is_of_each_section_in_every_format() -> None:
+    document = ask("compare", "--format", "json", "--top", "1", FIRST, OTHER).json
+    assert [row["section"] for row in document["rows"]][-3:] == ["collective", "range", "category"]
+    names = [[row["name"] for row in document[which]] for which in ("rows", "details")]
+    assert names[0] == names[1]
+    assert len(names[0]) < document["total_rows"]
+    assert document["truncated"]
+    text = ask("compare", "--top", "1", FIRST, OTHER).text
+    assert "AllReduce 33.6 MB" in text
+    assert "AllReduce 10.5 MB" not in text
+    text = ask("compare", FIRST, OTHER).text
+    assert "flash::Flash_bwd_params)" in text
+    assert "…" not in text

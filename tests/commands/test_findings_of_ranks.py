@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from shutil import copy
-from sqlite3 import connect
 from typing import Any
 
 import pytest
@@ -25,42 +21,35 @@ from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks.command import ranks
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.errors import UsageError
+from tests.support.full_export import changed
 from tests.support.jobs import simulate
-from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports, rows_of
+from tests.support.reports import DDP, NSYS, ask, exports, findings_of, needs_reports, rows_of
+from tests.support.samples import SAMPLES, TRAINING
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 MS = 1_000_000
 
 
-def by_id(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
-    return {str(row["id"]): row for row in findings(reports, **options).records()}
-
-
-@pytest.mark.parametrize(("straggler", "named"), [(1, 1), (None, None)])
-def test_a_straggler_is_named_or_nobody(
-    straggler: int | None, named: int | None, tmp_path: Path
-) -> None:
-    job = replace(
-        PRESETS["ranks_2"], iterations=8, straggler=straggler, straggler_slowdown=1.3, layers=3
-    )
-    made = simulate(job, tmp_path)
-    rows = by_id(tmp_path, from_time=0)
-    if named is None:
+@pytest.mark.parametrize("straggler", [1, None])
+def test_a_straggler_is_named_or_nobody(straggler: int | None, tmp_path: Path) -> None:
+    more: dict[str, Any] = {"straggler": straggler, "straggler_slowdown": 1.3}
+    made = simulate(replace(PRESETS["ranks_2"], iterations=8, layers=3, **more), tmp_path)
+    rows = findings_of(tmp_path, from_time=0)
+    if straggler is None:
         assert "straggler" not in rows
         return
     row = rows["straggler"]
-    assert row["rank"] == named
+    assert row["rank"] == straggler
     assert "its kernels take" in row["evidence"]
     assert shlex.split(row["next_command"]) == ["nsightpy", "ranks", str(tmp_path), "--from=0"]
     # what the other waited, as the simulator knows it; never more than it communicated alone
-    waited = made.rank_truth("wait_ns")[1 - named]
-    exposed = made.rank_truth("budget")[1 - named]["exposed_communication_ns"]
+    waited = made.rank_truth("wait_ns")[1 - straggler]
+    exposed = made.rank_truth("budget")[1 - straggler]["exposed_communication_ns"]
     assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.06)
     assert row["recoverable_ns"] <= min(waited, exposed)
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:
-    finding, table = by_id(TRAINING)["straggler"], ranks(TRAINING)
+    finding, table = findings_of(TRAINING)["straggler"], ranks(TRAINING)
     (late,) = [row for row in table.records() if row["straggler"]]
     assert (finding["rank"], late["rank"]) == (2, 2)
     told = "comes last to 98 % of the collectives in which ranks wait"
@@ -78,7 +67,7 @@ TRUE_GAINS = {
 
 
 def test_gains_are_what_the_job_without_the_cause_is_shorter_by() -> None:
-    rows = by_id(TRAINING)
+    rows = findings_of(TRAINING)
     assert next(iter(rows)) == "host-gap"
     for cause, gain in TRUE_GAINS.items():
         assert rows[cause]["gain_ns"] == pytest.approx(gain, rel=0.05)
@@ -92,9 +81,9 @@ def test_gains_are_what_the_job_without_the_cause_is_shorter_by() -> None:
 @pytest.mark.slow
 def test_changes_are_replayed_together() -> None:
     def gain(*changes: str) -> int:
-        row = next(iter(findings(TRAINING, what_if=changes).records()))
-        assert row["id"] == "what-if"
-        return int(str(row["gain_ns"]))
+        name, row = next(iter(findings_of(TRAINING, what_if=changes).items()))
+        assert name == "what-if"
+        return int(row["gain_ns"])
 
     assert gain("network=0") == pytest.approx(TRUE_GAINS["exposed-communication"], rel=0.05)
     assert gain("host=1") == 0
@@ -116,7 +105,7 @@ def test_changes_are_replayed_together() -> None:
     ],
 )
 def test_a_part_of_the_time_is_replayed(part: dict[str, Any], iterations: int) -> None:
-    row = by_id(TRAINING, **part)["host-gap"]
+    row = findings_of(TRAINING, **part)["host-gap"]
     assert row["gain_ns"] == pytest.approx(iterations * TRUE_GAINS["host-gap"], rel=0.05)
 
 
@@ -124,43 +113,34 @@ def test_a_part_of_the_time_is_replayed(part: dict[str, Any], iterations: int) -
 def test_instances_of_a_range_are_replayed_one_by_one() -> None:
     table = findings(TRAINING, nvtx="forward")
     assert table.replay["iterations"] == table.replay["of_iterations"] == 8
-    row = by_id(TRAINING, nvtx="forward")["straggler"]
+    row = findings_of(TRAINING, nvtx="forward")["straggler"]
     # the straggler's kernels take 1.1 times as long, and collectives come after them
     assert 0.5 * row["recoverable_ns"] < row["gain_ns"] < row["recoverable_ns"]
 
 
-def without_calls(folder: Path) -> Path:
-    for report in TRAINING.glob("*.sqlite"):
-        with closing(connect(copy(report, folder))) as database:
-            database.execute("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("report_in", "why"),
+    ("pattern", "lost", "why"),
     [
-        (lambda _: TRAINING / "train_rank0.sqlite", "ranks that are not captured"),
-        (without_calls, "the launching call is not known"),
+        ("*_rank0*", "", "ranks that are not captured"),
+        ("*", "DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME", "the launching call is not known"),
     ],
 )
-def test_where_no_gain_is_sure_the_reason_is_said(
-    report_in: Callable[[Path], Path], why: str, tmp_path: Path
-) -> None:
-    report = report_in(tmp_path)
-    table = findings(report, what_if=["network=0.5"])
+def test_why_no_gain_is_sure(pattern: str, lost: str, why: str, tmp_path: Path) -> None:
+    for path in TRAINING.glob(f"{pattern}.sqlite"):
+        changed(path, tmp_path / path.name, [lost] if lost else [])
+    table = findings(tmp_path, what_if=["network=0.5"])
     assert set(table.column("gain_ns")) == {None}
     assert why in table.column("evidence")[0]
     assert any(why in note for note in table.notes)
     assert why in table.replay["reason"]
-    assert summarize(report).header["critical_path"]
+    assert summarize(tmp_path).header["critical_path"]
 
 
 def test_no_gain_is_known_where_the_only_report_with_work_is_damaged(tmp_path: Path) -> None:
-    damaged, ranges = tmp_path / "rank0.sqlite", Export(tmp_path / "rank1.sqlite")
-    copy(TRAINING / "train_rank0.sqlite", damaged)
-    with closing(connect(damaged)) as database, database:
-        database.execute("UPDATE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION SET streamId = '7th'")
+    ranges = Export(tmp_path / "rank1.sqlite")
+    damage = "UPDATE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION SET streamId = '7th'"
+    changed(TRAINING / "train_rank0.sqlite", tmp_path / "rank0.sqlite", [damage])
     ranges.nvtx_push_pop(10, 20, "step")
     ranges.write()
     table = findings(tmp_path)
@@ -170,16 +150,16 @@ def test_no_gain_is_known_where_the_only_report_with_work_is_damaged(tmp_path: P
 
 @needs_reports
 def test_what_is_first_launched_gains_its_calls_and_leads() -> None:
-    (first, *_) = findings(NSYS.parent / "kineto/mi250_train_rocm.json.gz").records()
-    assert first["id"] == "first-launch"
-    assert first["gain_share"] == pytest.approx(0.734, abs=0.005)
+    rows = findings_of(NSYS.parent / "kineto/mi250_train_rocm.json.gz")
+    assert next(iter(rows)) == "first-launch"
+    assert rows["first-launch"]["gain_share"] == pytest.approx(0.734, abs=0.005)
 
 
 @pytest.mark.slow
 def test_mpi_calls_that_wait_for_a_late_rank_gain_what_they_move_alone(tmp_path: Path) -> None:
     write_mpi_reports(simulate_mpi(MpiSettings(slow=2, slow_ns=400_000)), tmp_path)
     assert str(summarize(tmp_path).header["critical_path"]).endswith("(rank 2)")
-    row = by_id(tmp_path)["exposed-communication"]
+    row = findings_of(tmp_path)["exposed-communication"]
     # a message and three collectives a step, which end 2 and 3 us after all are there
     assert row["gain_ns"] == pytest.approx(2_000 + 3 * 3_000, rel=0.1)
     assert row["recoverable_ns"] > 400_000
@@ -188,7 +168,7 @@ def test_mpi_calls_that_wait_for_a_late_rank_gain_what_they_move_alone(tmp_path:
 @needs_reports
 def test_one_collective_has_one_duration_everywhere() -> None:
     """132 ms on rank 0, as its kernel row says; rank 1 came that much later."""
-    rows = by_id(NSYS / DDP)
+    rows = findings_of(NSYS / DDP)
     told = rows["slow-collectives"]["evidence"]
     # the same Broadcast, and the 0.6 ms until rank 1 has it, too
     assert rows["slow-collectives"]["start_ns"] == rows["straggler"]["start_ns"] == 5_782_467_258
@@ -208,7 +188,7 @@ def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path:
         (tmp_path / "broken.sqlite").write_bytes(b"")
 
     simulate(replace(PRESETS["ranks_8"], straggler=None), tmp_path, lose)
-    said = by_id(tmp_path, from_time=0)["capture-incomplete"]["evidence"]
+    said = findings_of(tmp_path, from_time=0)["capture-incomplete"]["evidence"]
     assert "broken.sqlite: is empty" in said
     assert "repeats the capture of" in said
     assert "ranks without a report here: 1" in said
@@ -218,11 +198,10 @@ def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path:
 def test_captures_of_other_times_are_no_job() -> None:
     """Both of one host and GPU, eleven minutes apart."""
     names = ("gpt2.7b_a100_2024.6.sqlite", "cudagraph_a100_2024.6.sqlite")
-    rows = findings([NSYS / name for name in names]).records()
-    told = str(next(row for row in rows if row["id"] == "capture-incomplete")["evidence"])
+    told = findings_of([NSYS / name for name in names])["capture-incomplete"]["evidence"]
     assert "cannot be one job: the second began 11 minutes after the first ended" in told
     assert "cannot be one job" in ask("summarize", *(NSYS / name for name in names)).text
-    assert not any("one job" in str(row["evidence"]) for row in findings(TRAINING).records())
+    assert not any("one job" in row["evidence"] for row in findings_of(TRAINING).values())
 
 
 def test_programs_that_differ_are_named(tmp_path: Path) -> None:
@@ -236,13 +215,9 @@ def test_programs_that_differ_are_named(tmp_path: Path) -> None:
     captured("b", "pt_main_thread")
     assert not any("one job" in note for note in findings(tmp_path).notes), "both are Python"
     captured("c", "C:\\work\\solver.exe")
-    rows = {str(row["id"]): str(row["evidence"]) for row in findings(tmp_path).records()}
     told = f"{tmp_path / 'a.sqlite'} is a capture of python, {tmp_path / 'c.sqlite'} of solver: "
-    assert told in rows["capture-incomplete"]
+    assert told in findings_of(tmp_path)["capture-incomplete"]["evidence"]
     assert any(note.startswith(told) for note in kernels(tmp_path).notes)
-
-
-# The next command
 
 
 def test_what_is_typed_again_finds_the_same_reports(tmp_path: Path) -> None:
@@ -284,12 +259,14 @@ def run_all(reports: Path, *options: str) -> set[str]:
 
 @needs_reports
 def test_a_capture_without_gpu_work_is_blind() -> None:
-    row, host = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
-    assert (row["id"], row["severity"]) == ("no-gpu-work", "error")
-    assert str(row["evidence"]).startswith("The capture holds no GPU work: no kernel, copy")
+    rows = findings_of(NSYS / "no_kernels_a100_2026.2.sqlite")
+    assert [(name, row["severity"]) for name, row in rows.items()] == [
+        *(("no-gpu-work", "error"), ("host-gap", "info"))
+    ]
+    said = rows["no-gpu-work"]["evidence"]
+    assert said.startswith("The capture holds no GPU work: no kernel, copy")
     # 5,094 CPU samples, most of them of Julia's garbage collection
-    assert (host["id"], host["severity"]) == ("host-gap", "info")
-    assert "gc_mark" in str(host["evidence"])
+    assert "gc_mark" in rows["host-gap"]["evidence"]
 
 
 @pytest.mark.slow
@@ -317,7 +294,7 @@ TRACE = NSYS.parent / "kineto" / "rank0_of8_b200.json.gz"
 def test_next_commands_keep_the_part_that_was_asked_for(
     report: str, options: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT / "sample_reports")
+    monkeypatch.chdir(SAMPLES)
     commands = run_all(Path(report), *options.split())
     assert all(shown in command for command in commands)
     assert report != TRACE or any("collectives" in command for command in commands)
@@ -360,18 +337,8 @@ def test_ranks_are_compared_by_what_they_compute_alike(
         groups = late if rank == 1 else {}
         rows.append(Evidence(rank, 0, budget, groups=groups, iterations=count))
     found = {finding.id: finding for finding in judge(JobEvidence(with_peers(rows)))}
+    texts = found["straggler"].text + (found["imbalance"].text if says else "")
     assert ("imbalance" in found) == bool(says)
-    assert says in found["straggler"].text + found.get("imbalance", found["straggler"]).text
-    assert says or "times the others' median" not in found["straggler"].text
-    if "per iteration" in says:
-        assert found["imbalance"].recoverable_ns == 4 * MS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("skew", [20 * MS, 900 * MS])
-def test_who_began_late_costs_the_steady_iterations_nothing(skew: int, tmp_path: Path) -> None:
-    job = replace(PRESETS["ranks_8"], straggler=None, start_skew_ns=(0, 0, 0, skew, 0))
-    simulate(job, tmp_path)
-    rows = by_id(tmp_path)
-    assert {row["window"] for row in rows.values()} == {"steady"}
-    assert "straggler" not in rows
+    assert says in texts
+    assert says or "times the others' median" not in texts
+    assert "per iteration" not in says or found["imbalance"].recoverable_ns == 4 * MS

@@ -11,11 +11,11 @@ from simulator import Export
 import nsightpy
 from nsightpy.analysis.intervals import union
 from nsightpy.commands.gaps import sync_costs
-from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.results import Value, number
 from tests.support.launchers import MS, US
 from tests.support.reports import NSYS, needs_reports, rows_of
+from tests.support.samples import TRAINING
 
 GROUPS = ("count", "total_ns", "longest_ns")
 
@@ -35,33 +35,27 @@ def program(tmp_path: Path) -> Path:
     return export.write()
 
 
-@pytest.mark.parametrize(
-    ("by", "wanted"),
-    [
-        (
-            "cause,place",
-            [
-                ("host-gap", "loading", 2, 7_780 * US, 4_890 * US),
-                ("launch-bound", None, 1, 900 * US, 900 * US),
-                ("sync-drain", "cudaDeviceSynchronize", 1, 900 * US, 900 * US),
-                ("launch-bound", "loading", 2, 20 * US, 10 * US),
-            ],
-        ),
-        ("range", [("loading", 2, 7_800 * US, 4_900 * US), (None, 2, 1_800 * US, 900 * US)]),
-        (
-            "before,stream",
-            [
-                ("a", "7", 2, 5_800 * US, 4_900 * US),
-                ("b", "7", 1, 2_900 * US, 2_900 * US),
-                ("c", "7", 1, 900 * US, 900 * US),
-            ],
-        ),
+IDLE: dict[str, list[tuple[Value, ...]]] = {
+    "cause,place": [
+        ("host-gap", "loading", 2, 7_780 * US, 4_890 * US),
+        ("launch-bound", None, 1, 900 * US, 900 * US),
+        ("sync-drain", "cudaDeviceSynchronize", 1, 900 * US, 900 * US),
+        ("launch-bound", "loading", 2, 20 * US, 10 * US),
     ],
-)
-def test_idle_time_is_added_up(by: str, wanted: list[tuple[Value, ...]], program: Path) -> None:
+    "range": [("loading", 2, 7_800 * US, 4_900 * US), (None, 2, 1_800 * US, 900 * US)],
+    "before,stream": [
+        ("a", "7", 2, 5_800 * US, 4_900 * US),
+        ("b", "7", 1, 2_900 * US, 2_900 * US),
+        ("c", "7", 1, 900 * US, 900 * US),
+    ],
+}
+
+
+@pytest.mark.parametrize("by", IDLE)
+def test_idle_time_is_added_up(by: str, program: Path) -> None:
     table = nsightpy.gaps(program, by=by)
     assert table.columns == (*by.split(","), *GROUPS, "share_of_idle")
-    assert [row[:-1] for row in table.rows] == wanted
+    assert [row[:-1] for row in table.rows] == IDLE[by]
     assert sum(map(number, table.column("share_of_idle"))) == pytest.approx(1)
 
 
@@ -82,16 +76,6 @@ def test_a_waiting_call_costs_the_idle_time_in_it(program: Path) -> None:
     assert (wait["api"], wait["calls"]) == ("cudaDeviceSynchronize", 1)
     assert (wait["total_ns"], wait["device_idle_ns"]) == (900 * US, 850 * US)
     assert wait["idle_share"] == pytest.approx(850 / 10_100)
-
-
-def test_intervals_are_not_split_further(program: Path) -> None:
-    for by in ("colour", "call,gap"):
-        with pytest.raises(UsageError, match="there are cause, place, range"):
-            nsightpy.gaps(program, by=by)
-
-
-SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
 
 
 def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
@@ -132,10 +116,7 @@ def test_real_queues_show_what_set_the_pace() -> None:
     assert full["launch_bound_kernels"] < 10 < 0.001 * full["operations"]
     # kernels of 1 to 2 us behind calls of 4 us, and a wait after every third
     path = NSYS / "solver_rtx3090_2025.5.sqlite"
-    (bound,), (row,) = (
-        rows_of("launches", "--by", "stream", path),
-        rows_of("breakdown", path),
-    )
+    (bound,), (row,) = (rows_of("launches", "--by", "stream", path), rows_of("breakdown", path))
     assert bound["queue_max"] == 2
     assert bound["launch_bound_kernels"] > 0.5 * bound["operations"]
     assert bound["launch_bound_ns"] == row["launch_bound_ns"] > 0.3 * bound["window_ns"]

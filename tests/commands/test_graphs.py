@@ -118,32 +118,24 @@ def test_graphs_traced_as_a_whole_have_no_inside(tmp_path: Path) -> None:
 def test_replays_of_real_engines(name: str) -> None:
     path = KINETO / f"{name}.json.gz"
     events = load(path)
-    launches = {
-        e.args["correlation"]: e
-        for e in of(events, "cuda_runtime", "cuda_driver")
-        if "GraphLaunch" in e.name
-    }
+    calls = [e for e in of(events, "cuda_runtime", "cuda_driver") if "GraphLaunch" in e.name]
+    launches = {e.args["correlation"]: e for e in calls}
     ran: dict[int, list[Event]] = {}
     for event in of(events, "kernel", "gpu_memcpy", "gpu_memset"):
         if event.args.get("correlation") in launches:
             ran.setdefault(event.args["correlation"], []).append(event)
-    wanted = sorted(
-        (
-            min(e.start for e in mine),
-            max(e.end for e in mine) - min(e.start for e in mine),
-            launches[number].duration,
-            len(mine),
-            union(mine),
-        )
-        for number, mine in ran.items()
-    )
+    wanted = []
+    for number, mine in ran.items():
+        start, end = min(e.start for e in mine), max(e.end for e in mine)
+        wanted.append((start, end - start, launches[number].duration, len(mine), union(mine)))
     columns = ("start_ns", "duration_ns", "launch_ns", "operations", "busy_ns")
     rows = nsightpy.graphs(path, by="replay", use_cache=False).records()
-    zero = wanted[0][0] - rows[0]["start_ns"]
+    zero = min(wanted)[0] - rows[0]["start_ns"]
     shown = [tuple(row[name] for name in columns) for row in rows]
-    assert shown == [(start - zero, *figures) for start, *figures in wanted]
+    assert shown == [(start - zero, *figures) for start, *figures in sorted(wanted)]
     nodes = nsightpy.graphs(path, by="node", use_cache=False).records()
-    assert sum(row["instances"] for row in nodes) == sum(map(len, ran.values()))
-    assert sum(row["total_ns"] for row in nodes) == sum(e.duration for m in ran.values() for e in m)
-    assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
+    work = [event for mine in ran.values() for event in mine]
+    assert sum(row["instances"] for row in nodes) == len(work)
+    assert sum(row["total_ns"] for row in nodes) == sum(event.duration for event in work)
+    assert {row["name"] for row in nodes} == {event.name for event in work}
     assert min(row["node"] for row in nodes) >= 1

@@ -15,7 +15,8 @@ from nsightpy.commands.headroom.command import headroom
 from nsightpy.render.plots.headroom_plot import kernels_of
 from nsightpy.results.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
-from tests.support.reports import REPORTS, ROOT, ask
+from tests.support.reports import REPORTS, ask
+from tests.support.samples import MEASURED, TRAINING
 
 GEMM = Scripted("_Z4gemmIiEvPf", "gemm", "void gemm<(int)4>(float *)", duration_ns=400_000)
 COPY = Scripted("_Z4copyPf", "copy", "copy(float *)", duration_ns=200_000)
@@ -80,18 +81,20 @@ def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
     assert "% of the step and runs at" in nsightpy.headroom(report, ncu=page).notes[0]
 
 
-def test_kernels_at_their_roofs_are_replayed() -> None:
-    sample = ROOT / "sample_reports"
-    made = headroom(sample / "training_4rank", ncu=sample / "training_4rank.ncu.csv")
-    rows = [row for row in made.records() if row["gain_share"] is not None]
-    assert len(rows) >= 10
-    gained = [float(str(row["gain_share"])) for row in rows]
+def test_kernels_at_their_roofs_are_replayed_in_the_steady_state() -> None:
+    """The sample job has eight iterations, of which the first two are warm-up."""
+    made, whole = (headroom(TRAINING, ncu=MEASURED, whole=each) for each in (False, True))
+    gains = [row for row in made.records() if row["gain_share"] is not None]
+    gained, ceilings = ([row[f"{of}_share"] for row in gains] for of in ("gain", "ceiling"))
+    assert len(gained) >= 10
     assert gained == sorted(gained, reverse=True)
     # the GPU is the bottleneck of this step but for some of its kernels
-    ceilings = [float(str(row["ceiling_share"])) for row in rows]
     assert all(0 < gain <= most for gain, most in zip(gained, ceilings, strict=True))
     assert 0.9 * sum(gained) < (made.gain_share or 0) <= (made.ceiling_share or 0)
     assert made.replay["iterations"] == 6
+    assert made.step_ns < 0.8 * whole.step_ns
+    assert sum(made.column("instances")) == 0.75 * sum(whole.column("instances"))
+    assert any("6 iterations" in note for note in made.notes)
 
 
 def test_measurements_of_another_program_are_said_to_be(tmp_path: Path) -> None:
@@ -104,13 +107,12 @@ def test_measurements_of_another_program_are_said_to_be(tmp_path: Path) -> None:
 
 def test_durations_apart_are_told_with_the_reason(tmp_path: Path) -> None:
     report, page = job(tmp_path)
-    made = headroom(report, ncu=page)
+    made = nsightpy.headroom(report, ncu=page)
     rows = {row["name"]: row for row in made.records()}
     # a step that waits for its host gains nothing from faster kernels
-    assert [row["gain_share"] for row in made.records()] == [0, 0, None]
-    assert made.gain_share == 0
+    assert ([row["gain_share"] for row in made.records()], made.gain_share) == ([0, 0, None], 0)
     assert rows["copy(float *)"]["duration_ratio"] == 3.5
-    assert "cold caches" in str(rows["copy(float *)"]["reason"])
+    assert "cold caches" in rows["copy(float *)"]["reason"]
     assert rows["void gemm<(int)4>(float *)"]["reason"] is None
     assert "1.5 x" in ask("headroom", report, "--ncu", page).stderr
 
@@ -203,17 +205,6 @@ def test_overlapping_kernels_are_not_gained_twice(tmp_path: Path) -> None:
     made = headroom(report, ncu=page)
     assert sorted(float(str(row[8])) for row in made.rows) == [0.5, 0.8]
     assert made.ceiling_share == pytest.approx(0.8)
-
-
-def test_the_step_is_the_steady_state() -> None:
-    """The sample job has eight iterations, of which the first two are warm-up."""
-    job = ROOT / "sample_reports" / "training_4rank"
-    page = ROOT / "sample_reports" / "training_4rank.ncu.csv"
-    steady, whole = (headroom(job, ncu=page, whole=each) for each in (False, True))
-    assert steady.step_ns < 0.8 * whole.step_ns
-    counts = [sum(map(int, made.column("instances"))) for made in (steady, whole)]
-    assert counts[0] == 0.75 * counts[1]
-    assert any("6 iterations" in note for note in steady.notes)
 
 
 def test_the_command_line_takes_many_ncu_files(tmp_path: Path) -> None:

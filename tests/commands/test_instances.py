@@ -15,11 +15,8 @@ from nsightpy.analysis.modes import Mode, bin_edges, find_modes
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.instances_plot import instances_figure
 from nsightpy.results.series import Durations
-from tests.support.reports import NSYS, ask
-
-SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
-JOB = SAMPLES / "training_4rank"
-TRACES = NSYS.parent / "kineto"
+from tests.support.reports import ask
+from tests.support.samples import TRAINING
 
 
 def modes_of(durations: np.ndarray) -> list[Mode]:
@@ -59,9 +56,7 @@ def test_a_long_tail_and_outliers_are_no_modes() -> None:
         (((1_000, 500), (3_000, 250), (9_000, 250)), 0.15),
     ],
 )
-def test_planted_modes_are_found_with_their_share(
-    parts: tuple[tuple[int, int], ...], spread: float
-) -> None:
+def test_planted_modes_are_found(parts: tuple[tuple[int, int], ...], spread: float) -> None:
     random = np.random.default_rng(7)
     mixed = np.concatenate([lognormal(random, n, middle, spread) for middle, n in parts])
     found = modes_of(random.permutation(mixed))
@@ -81,8 +76,8 @@ def test_every_duration_lies_in_one_bin(durations: list[int], bins: int) -> None
 
 
 def test_bins_add_up_to_the_kernels_of_the_job() -> None:
-    table = nsightpy.instances(JOB, of="*", bins=20, top=3)
-    kernels = {row["Name"]: row for row in nsightpy.kernels(JOB, top=3).records()}
+    table = nsightpy.instances(TRAINING, of="*", bins=20, top=3)
+    kernels = {row["Name"]: row for row in nsightpy.kernels(TRAINING, top=3).records()}
     assert [one.name for one in table.durations] == list(kernels)
     for one in table.durations:
         mine = [row for row in table.records() if row["name"] == one.name]
@@ -175,17 +170,17 @@ def test_collectives_of_all_ranks_stand_on_one_clock(tmp_path: Path) -> None:
     "part", [{"rank": "1"}, {"device": "0"}, {"iteration": "steady"}, {"nvtx": "*@NCCL"}]
 )
 def test_collectives_of_a_part_are_among_all(part: dict[str, str]) -> None:
-    every = nsightpy.instances(JOB, of="AllReduce").to_pandas()
-    some = nsightpy.instances(JOB, of="AllReduce", **part).to_pandas()
+    every = nsightpy.instances(TRAINING, of="AllReduce").to_pandas()
+    some = nsightpy.instances(TRAINING, of="AllReduce", **part).to_pandas()
     assert 0 < len(some) <= len(every)
     assert set(some["start_ns"]) <= set(every["start_ns"])
-    assert len(nsightpy.open(JOB, **part).events("collectives")) >= len(some)
+    assert len(nsightpy.open(TRAINING, **part).events("collectives")) >= len(some)
 
 
 def test_the_name_is_required_and_a_star_of_nothing_is_no_fault(tmp_path: Path) -> None:
-    assert "--of" in ask("instances", JOB, expect=2).stderr
+    assert "--of" in ask("instances", TRAINING, expect=2).stderr
     with pytest.raises(TypeError, match="of"):
-        nsightpy.instances(JOB)
+        nsightpy.instances(TRAINING)
     Export(tmp_path / "empty.sqlite").write()
     for bins in ((), ("--bins", "9")):
         assert ask("instances", tmp_path, "--of", "*", *bins).text == "no rows\n"
@@ -199,10 +194,10 @@ def test_modes_are_told_in_words() -> None:
 
 
 def test_people_see_a_row_a_rank_or_a_row_a_name() -> None:
-    lines = ask("instances", JOB, "--of", "AllReduce").text.splitlines()
+    lines = ask("instances", TRAINING, "--of", "AllReduce").text.splitlines()
     assert len(lines) == 2 + 4 * 3
-    assert ask("instances", JOB, "--of", "AllReduce", "--top", "5").text.splitlines() == lines
-    lines = ask("instances", JOB, "--of", "AllReduce", "--bins", "9").text.splitlines()
+    assert ask("instances", TRAINING, "--of", "AllReduce", "--top", "5").text.splitlines() == lines
+    lines = ask("instances", TRAINING, "--of", "AllReduce", "--bins", "9").text.splitlines()
     assert lines[2].split("  ")[0] == "AllReduce of 33.6 MB"
     assert "707 us (64 %), 1.23 ms (36 %)" in lines[2]
     assert len(lines) == 2 + 3

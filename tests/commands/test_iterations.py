@@ -13,33 +13,27 @@ from hypothesis import given, strategies as st
 from simulator import Export
 from simulator.presets import SMALL, TRAINING_4RANK
 
-from nsightpy.analysis.iterations.levels import SEQUENCE, LaunchedWork
+from nsightpy.analysis.iterations.levels import SEQUENCE
 from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.steady import (
     STEADY,
     WARM_UP,
     Iterations,
-    find_iterations,
     slow_iterations,
     steady_state,
 )
-from nsightpy.analysis.iterations.steps import find_levels
 from nsightpy.analysis.iterations.vocabulary import Batch, batch_of
-from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.summarize.command import summarize
-from nsightpy.frames import Frame, Labels
 from nsightpy.query.rank_alignment import common_clock
-from nsightpy.query.steps import PLACED
 from nsightpy.report_sets.opening import open_ranks
-from nsightpy.reports.opening import open_report
 from tests.support.launchers import Machine
-from tests.support.plain_trace import CALLS, KINETO, load, of
+from tests.support.plain_trace import KINETO
 from tests.support.programs import Program, named
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
+from tests.support.samples import TRAINING
 
-SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
-RANK0 = SAMPLES / "training_4rank" / "train_rank0.sqlite"
+RANK0 = TRAINING / "train_rank0.sqlite"
 STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
 
 
@@ -53,9 +47,6 @@ def in_own_times(found: list[dict[str, Any]], paths: Sequence[Path]) -> list[dic
         else row
         for row in found
     ]
-
-
-# By NVTX
 
 
 @pytest.mark.slow
@@ -74,52 +65,17 @@ def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None
             assert row["busy_ns"] + row["idle_ns"] == row["duration_ns"]
 
 
-def test_budgets_of_iterations_are_those_of_breakdown_in_the_same_window() -> None:
-    path = SAMPLES / "training_4rank" / "train_rank1.sqlite"
-    for row in rows_of("iterations", path)[2:4]:
-        window = ("--from", str(row["start_ns"]), "--to", str(row["start_ns"] + row["duration_ns"]))
-        (whole,) = rows_of("breakdown", path, *window)
-        assert whole["window_ns"] == row["duration_ns"]
-        for name in ("busy_ns", "compute_ns", "exposed_communication_ns", "idle_ns"):
-            assert whole[name] == row[name]
-
-
-@pytest.mark.parametrize("numbered", [True, False])
-def test_which_ranges_are_iterations(numbered: bool) -> None:
-    """Those of one name but for numbers are one; without one around them those that take turns."""
-    report = open_report(RANK0)
-    ranges, calls = report.frame("nvtx_ranges", RANGE_COLUMNS), (*CALL_COLUMNS, "name")
-    names = [ranges.labels("name")[row] for row in range(ranges.rows)]
-    if numbered:
-        count = Labels.of(
-            f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
-        )
-        ranges = Frame({**ranges, "name": count})
-    else:
-        ranges = ranges.take(~ranges.labels("name").equals(["iteration"]))
-    launches = report.frame("api_calls", calls)
-    found = find_iterations(report.frame("kernels", (*PLACED, "name")), launches, ranges, launches)
-    assert len(found) == 8
-    assert found.source == "repeated range 'iteration #'" or not numbered
-    assert numbered or ("'forward'" in found.source and "'optimizer'" in found.source)
-
-
-# By collectives and kernels
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        {"nvtx": False, "nccl_nvtx": False},
+        {"nvtx": False},
         {"nvtx": False, "payload": None},
         {"nvtx": False, "tensor": 1},
         {"nvtx": False, "tensor": 1, "autograd_thread": True},
         {"nvtx": False, "orphan_kernels": 12, "tensor": 1},
     ],
 )
-def test_without_ranges_iterations_are_those_of_the_truth(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
+def test_without_ranges_iterations_are_true(tmp_path: Path, change: dict[str, Any]) -> None:
     """One for each true one, lying in it but for the edges, which lie between two launches.
 
     The truth is that of the same job with ranges, whose making takes the host some microseconds.
@@ -150,15 +106,6 @@ def test_a_job_without_iterations_abstains_and_says_why(tmp_path: Path) -> None:
     assert not (tmp_path / "none.png").exists()
 
 
-def test_gaps_alone_are_no_iterations() -> None:
-    """Different kernels in bursts, with long gaps between the bursts."""
-    random = np.random.default_rng(5)
-    start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
-    names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
-    work = LaunchedWork(names, start, start + 50, start, np.full(len(start), 50), start * 0)
-    assert find_levels(work, []) == (None, [])
-
-
 @pytest.mark.parametrize(("times", "name"), [(1, "work"), (2, "work"), (1, "step")])
 def test_ranges_that_hold_the_work_go_before_the_order_of_launches(times: int, name: str) -> None:
     """Of 25 or 50 launches each, where every 10 launches are the same."""
@@ -177,9 +124,6 @@ def test_ranges_that_hold_the_work_go_before_the_order_of_launches(times: int, n
     assert [(one.source, len(one)) for one in found.others] == [(SEQUENCE, 50)]
 
 
-# Periods
-
-
 @given(st.integers(2, 30), st.integers(4, 12), st.integers(0, 20), st.integers(0, 20), st.randoms())
 def test_a_repeated_sequence_of_different_symbols_is_found(
     period: int, repeats: int, before: int, after: int, random: Any
@@ -193,25 +137,18 @@ def test_a_repeated_sequence_of_different_symbols_is_found(
     assert {period} in [set(np.diff(found)) for found in places]
 
 
-def distances(symbols: Sequence[int]) -> list[int]:
-    """The usual distance of each level that recurs, the most regular first."""
+@pytest.mark.parametrize(
+    ("symbols", "periods"),
+    [
+        # layers and what is around them are two levels
+        (([10, 11, 12] + [1, 2, 3, 4, 5] * 24) * 10, {5, 123}),
+        # what comes in between now and then hides none
+        ([*range(40)] * 10 + [99, *range(40)] * 3 + [*range(40)] * 7, {40}),
+    ],
+)
+def test_levels_that_recur(symbols: list[int], periods: set[int]) -> None:
     found = (places_of(np.asarray(symbols), run) for run in recurring(np.asarray(symbols)))
-    return [int(np.median(np.diff(places))) for places in found]
-
-
-def test_layers_and_what_is_around_them_are_two_levels() -> None:
-    layer, head = [1, 2, 3, 4, 5], [10, 11, 12]
-    assert {5, len(head) + 24 * len(layer)} <= set(distances((head + layer * 24) * 10))
-
-
-def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
-    symbols = list(range(40)) * 20
-    for place in (700, 430, 90):
-        symbols.insert(place, 99)
-    assert distances(symbols)[0] == 40
-
-
-# Phases
+    assert periods <= {int(np.median(np.diff(places))) for places in found}
 
 
 def steps(durations: list[int]) -> Iterations:
@@ -277,9 +214,6 @@ def test_the_long_ones_stand_out(durations: list[int], slow: list[tuple[float, i
         # rounds that are whole are steady whatever the host does between
         ("saxpy_mpi_rank0_a100_2022.2", 5, 5, "repeated kernel sequence"),
         ("train_nvtx_a100_2026.3", 0, 0, None),
-        ("ddp_2rank_nccl_rtx3090_2026.3", 0, 0, None),
-        ("nvtx_h200_2025.1", 0, 0, None),
-        ("memory_usage_windows_gtx1060_2022.1", 0, 0, None),
     ],
 )
 def test_real_captures(name: str, count: int, steady: int, source: str | None) -> None:
@@ -289,9 +223,6 @@ def test_real_captures(name: str, count: int, steady: int, source: str | None) -
     assert {row["source"] for row in found} == ({source} if source else set())
     for row in found:
         assert 0 <= row["compute_ns"] <= row["busy_ns"] <= row["duration_ns"]
-
-
-# Named by the user, and slow ones
 
 
 def test_named_ranges_are_the_iterations() -> None:
@@ -317,20 +248,21 @@ def test_a_range_that_comes_once_is_looked_into(part: str, count: int, tmp_path:
     assert len(rows_of("iterations", thread.export.write(), "--nvtx", part)) == count
 
 
-def test_slow_iterations_are_named_with_what_grew() -> None:
-    table = iterations(RANK0)
-    slow = [note for note in table.notes if "x the median" in note]
+def test_slow_iterations_are_named_with_what_grew_and_the_critical_path() -> None:
+    notes = iterations(RANK0).notes
+    slow = [note for note in notes if "x the median" in note]
     assert [note.split(":")[0] for note in slow] == ["rank 0, iteration 5", "rank 0, iteration 2"]
     assert all("idle grew by" in note for note in slow)
-    assert any(
-        "6 steady iterations (beside 2 warm-up) by repeated range" in note for note in table.notes
-    )
+    assert any("6 steady iterations (beside 2 warm-up) by repeated range" in n for n in notes)
+    path = summarize(TRAINING).header["critical_path"]
+    assert f"Critical path of 6 of 6 iterations: {path}." in iterations(TRAINING).notes
+    assert not any("Critical path" in note for note in iterations(TRAINING, level=1).notes)
 
 
 @pytest.mark.slow
 def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
     """Moments as the table prints them, rounded."""
-    job = SAMPLES / "training_4rank"
+    job = TRAINING
     every = {(row["rank"], row["iteration"]): row for row in rows_of("iterations", job)}
     found = rows_of("iterations", job, "--from", "566.284ms", "--to", "592.006ms")
     assert [(row["rank"], row["iteration"]) for row in found] == [
@@ -381,23 +313,9 @@ def test_annotations_of_inference_engines(name: str, batch: Batch | None) -> Non
     ],
 )
 @needs_reports
-def test_one_engine_step_is_the_iteration_and_its_layers_are_none(
-    name: str, step: tuple[str, int, int]
-) -> None:
-    path = KINETO / f"{name}.json.gz"
-    (row,) = iterations(path, iteration=0, use_cache=False).records()
+def test_one_engine_step_is_the_iteration(name: str, step: tuple[str, int, int]) -> None:
+    (row,) = iterations(KINETO / f"{name}.json.gz", iteration=0, use_cache=False).records()
     assert (row["kind"], row["requests"], row["tokens"]) == step
-    events = load(path)
-    (begin,) = [e for e in of(events, "user_annotation") if e.name.startswith("execute_")]
-    launches = {
-        e.args.get("correlation")
-        for e in of(events, *CALLS)
-        if e.tid == begin.tid and begin.start <= e.start and e.end <= begin.end
-    }
-    ended = max(e.end for e in of(events, "kernel") if e.args.get("correlation") in launches)
-    lasted = max(ended, begin.end) - begin.start
-    assert row["duration_ns"] == lasted
-    assert row["tokens_per_s"] == pytest.approx(step[2] / (lasted * 1e-9))
 
 
 def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
@@ -417,11 +335,4 @@ def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:
     for row in found:
         assert row["duration_ns"] == 8_000
         assert row["tokens_per_s"] == pytest.approx(row["tokens"] / 8e-6)
-    assert "tokens" not in rows_of("iterations", SAMPLES / "training_4rank", "--top", "1")[0]
-
-
-def test_the_critical_path_is_that_of_summarize() -> None:
-    training = SAMPLES / "training_4rank"
-    path = summarize(training).header["critical_path"]
-    assert f"Critical path of 6 of 6 iterations: {path}." in iterations(training).notes
-    assert not any("Critical path" in note for note in iterations(training, level=1).notes)
+    assert "tokens" not in rows_of("iterations", TRAINING, "--top", "1")[0]

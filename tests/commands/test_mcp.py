@@ -19,10 +19,9 @@ from nsightpy.commands.mcp.roots import Roots
 from nsightpy.commands.mcp.tools import WITHHELD, Tool, bounded, guide, tools
 from nsightpy.errors import UsageError
 from nsightpy.output.formats import document_of
-from tests.support.reports import ROOT, refused, state
+from tests.support.reports import refused, state
+from tests.support.samples import SAMPLES, SINGLE, TRAINING
 
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
 needs_mcp = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not here")
 
 
@@ -132,7 +131,7 @@ def jail(tmp_path: Path) -> Path:
     inside.mkdir()
     outside.mkdir()
     for folder in (inside, outside):
-        shutil.copy(SAMPLES / "single_process.sqlite", folder / "a.sqlite")
+        shutil.copy(SINGLE, folder / "a.sqlite")
     return inside
 
 
@@ -182,11 +181,11 @@ def test_every_parameter_has_a_type_that_is_checked(name: str) -> None:
 def test_rows_lists_and_texts_are_bounded_and_no_file_is_left() -> None:
     roots = Roots.of([SAMPLES])
     asked = {"reports": "single_process.sqlite", "report": "cuda_gpu_trace"}
-    before = state(SAMPLES / "single_process.sqlite"), sorted(SAMPLES.rglob("*"))
+    before = state(SINGLE), sorted(SAMPLES.rglob("*"))
     trace = tools()["stats"].answer(asked, roots, use_cache=False)
-    assert (state(SAMPLES / "single_process.sqlite"), sorted(SAMPLES.rglob("*"))) == before
+    assert (state(SINGLE), sorted(SAMPLES.rglob("*"))) == before
     assert (len(trace["rows"]), trace["truncated"]) == (50, True)
-    everything = nsightpy.stats(SAMPLES / "single_process.sqlite", report="cuda_gpu_trace")
+    everything = nsightpy.stats(SINGLE, report="cuda_gpu_trace")
     assert trace["total_rows"] == len(everything)
     of_ranks = {"reports": "training_4rank", "by": "rank", "top": 20}
     kernels = tools()["kernels"].answer(of_ranks, roots)

@@ -1,12 +1,7 @@
-"""Calls that are missing, or HIP's: what is not known is empty, and one list says what launches."""
+"""What a capture lacks is empty and asked of the right tool; HIP's calls launch, too."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,41 +9,31 @@ import pytest
 
 import nsightpy
 from nsightpy.analysis.work_graph.host_chain import LAUNCH, kinds_of_calls
+from nsightpy.command_table import COMMANDS
 from nsightpy.commands.breakdown.command import CAUSES, WAITS
+from nsightpy.commands.stats.command import REPORTS
+from nsightpy.commands.stats.operations import LIBRARIES
 from nsightpy.frames import Labels
-from tests.support.reports import ROOT, ask
+from tests.support.full_export import changed
+from tests.support.reports import ask, findings_of
+from tests.support.samples import NCU, SINGLE, TRACES
+from tests.support.trace_events import changed_trace, event, written
 
-SAMPLES = ROOT / "sample_reports"
-CALLS = {"cuda_runtime", "cuda_driver"}
-
-
-def trace_with(path: Path, **changes: object) -> str:
-    """The sample trace without its calls, or with other GPUs."""
-    sample = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
-    trace = json.loads(gzip.decompress(sample.read_bytes()))
-    if "gpus" in changes:
-        trace["deviceProperties"] = changes["gpus"]
-    else:
-        kept = [event for event in trace["traceEvents"] if event.get("cat") not in CALLS]
-        trace["traceEvents"] = kept
-    path.write_text(json.dumps(trace), encoding="utf-8")
-    return str(path)
+TRACE = TRACES / "train_rank0.pt.trace.json.gz"
 
 
-def export_without_calls(path: Path) -> str:
-    shutil.copy(SAMPLES / "single_process.sqlite", path)
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
-        file.commit()
-    return str(path)
+def without_calls(trace: dict[str, Any]) -> None:
+    kept = (e for e in trace["traceEvents"] if e.get("cat") not in ("cuda_runtime", "cuda_driver"))
+    trace["traceEvents"] = list(kept)
 
 
 @pytest.fixture(params=["trace", "export"])
 def silent(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A report with GPU work and no calls that launched it."""
     if request.param == "trace":
-        return trace_with(tmp_path / "silent.json")
-    return export_without_calls(tmp_path / "silent.sqlite")
+        return str(changed_trace(TRACE, tmp_path / "silent.json", without_calls))
+    drop = ["DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME"]
+    return str(changed(SINGLE, tmp_path / "silent.sqlite", drop))
 
 
 def test_what_no_call_tells_is_not_known(silent: str) -> None:
@@ -68,34 +53,33 @@ def test_what_no_call_tells_is_not_known(silent: str) -> None:
 
 
 def test_ncu_is_not_recommended_for_other_gpus(tmp_path: Path) -> None:
-    gpu = {"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}
-    theirs = trace_with(tmp_path / "theirs.json", gpus=[gpu])
-    ours = trace_with(tmp_path / "ours.json", gpus=[{**gpu, "name": "NVIDIA H100"}])
+    def with_gpu(name: str) -> Path:
+        gpus = {"deviceProperties": [{"id": 0, "name": name, "numSms": 304}]}
+        return changed_trace(TRACE, tmp_path / f"{name}.json", lambda trace: trace.update(gpus))
+
+    theirs = with_gpu("AMD Instinct MI300X")
     assert "ncu measures GPUs of NVIDIA only" in nsightpy.select(theirs).notes[0]
-    assert not any("of NVIDIA only" in note for note in nsightpy.select(ours).notes)
-    commands = [row["next_command"] for row in nsightpy.findings(theirs).records()]
+    ours = nsightpy.select(with_gpu("NVIDIA H100"))
+    assert not any("of NVIDIA only" in note for note in ours.notes)
+    commands = [row["next_command"] for row in findings_of(theirs).values()]
     assert commands
     assert not any("select" in command for command in commands if command)
 
 
-@pytest.mark.parametrize("second", ["NVIDIA A100", "Quadro P400"])
-def test_gpus_without_ordinals_are_named_where_all_are_of_one_model(
-    tmp_path: Path, second: str
-) -> None:
-    path = tmp_path / "two_gpus.sqlite"
-    shutil.copy(SAMPLES / "single_process.sqlite", path)
-    with closing(sqlite3.connect(path)) as file:
-        for table in ("TARGET_INFO_CUDA_DEVICE", "TARGET_INFO_GPU"):
-            file.execute(f"DROP TABLE IF EXISTS {table}")
-        file.execute("CREATE TABLE TARGET_INFO_GPU (vmId, id, name, smCount, cuDevice)")
-        rows = [(0, 3, "NVIDIA A100", 108, None), (0, 2, second, 108, None)]
-        file.executemany("INSERT INTO TARGET_INFO_GPU VALUES (?, ?, ?, ?, ?)", rows)
-        file.commit()
-    (row,) = nsightpy.info(str(path)).records()
-    assert row["gpu"] == ("NVIDIA A100" if second == "NVIDIA A100" else None)
+@pytest.mark.parametrize(("second", "shown"), [("NVIDIA A100", "NVIDIA A100"), ("P400", None)])
+def test_gpus_without_ordinals(second: str, shown: str | None, tmp_path: Path) -> None:
+    statements = [
+        *("DROP TABLE IF EXISTS TARGET_INFO_CUDA_DEVICE", "DROP TABLE IF EXISTS TARGET_INFO_GPU"),
+        "CREATE TABLE TARGET_INFO_GPU (vmId, id, name, smCount, cuDevice)",
+        *(
+            f"INSERT INTO TARGET_INFO_GPU VALUES (0, {place}, '{name}', 108, NULL)"
+            for place, name in ((3, "NVIDIA A100"), (2, second))
+        ),
+    ]
+    path = changed(SINGLE, tmp_path / "two_gpus.sqlite", statements)
+    assert nsightpy.info(path).column("gpu") == [shown]
 
 
-EXPORT = ROOT / "sample_reports" / "single_process.sqlite"
 # What is found by launches: where a run repeats, and whose ranges other threads launch for.
 BY_ORDER = "DELETE FROM NVTX_EVENTS"
 OUT_OF_ORDER = (
@@ -114,17 +98,9 @@ REQUESTS = {
 # The functions of HIP for a kernel's launch; nsys adds the version of an entry point.
 LAUNCHES = ("hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel_v9000")
 CUDA_TO_HIP = (
-    "UPDATE StringIds SET value = :launch WHERE value LIKE 'cu%LaunchKernel%'",
+    "UPDATE StringIds SET value = '{}' WHERE value LIKE 'cu%LaunchKernel%'",
     "UPDATE StringIds SET value = 'hip' || substr(value, 5) WHERE value LIKE 'cuda%'",
 )
-
-
-def changed(report: Path, to: Path, *statements: str, **values: str) -> Path:
-    """A copy of a report after some statements."""
-    with closing(sqlite3.connect(shutil.copy(report, to))) as export, export:
-        for statement in statements:
-            export.execute(statement, values)
-    return to
 
 
 def answers(reports: Path, request: str) -> list[dict[str, Any]]:
@@ -145,11 +121,9 @@ def answers(reports: Path, request: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("launch", LAUNCHES)
 @pytest.mark.parametrize("program", REQUESTS, ids=["repeats", "threads"])
-def test_answers_do_not_depend_on_whose_functions_launch(
-    program: str, launch: str, tmp_path: Path
-) -> None:
-    cuda = changed(EXPORT, tmp_path / "cuda.sqlite", program, OUT_OF_ORDER)
-    hip = changed(cuda, tmp_path / "hip.sqlite", *CUDA_TO_HIP, launch=launch)
+def test_answers_do_not_depend_on_who_launches(program: str, launch: str, tmp_path: Path) -> None:
+    cuda = changed(SINGLE, tmp_path / "cuda.sqlite", [program, OUT_OF_ORDER])
+    hip = changed(cuda, tmp_path / "hip.sqlite", [one.format(launch) for one in CUDA_TO_HIP])
     for request in REQUESTS[program]:
         rows = answers(cuda, request)
         assert rows
@@ -158,3 +132,45 @@ def test_answers_do_not_depend_on_whose_functions_launch(
 
 def test_no_launch_is_taken_for_loading_code() -> None:
     assert set(kinds_of_calls(Labels.of([*LAUNCHES, "cuLaunchKernelEx"])).tolist()) == {LAUNCH}
+
+
+MORE = {"instances": ("--of", "*"), "headroom": ("--ncu", str(NCU))}
+# Answers of which no part is about what a capture holds.
+WITHOUT_REPORTS = ("mcp", "cache")
+QUESTIONS = [
+    *((name, *MORE.get(name, ())) for name in COMMANDS if name not in (*WITHOUT_REPORTS, "stats")),
+    *(("api", "--library", name) for name in LIBRARIES),
+    *(("stats", "-r", name) for name in REPORTS),
+    ("collectives", "--by", "pair"),
+    ("kernels", "--nvtx", "no such range"),
+    ("kernels", "--iteration", "4"),
+    ("timeline", "--iteration", "4"),
+]
+# It is right to name the other tool where PyTorch's never records what is missing.
+OF_THE_OTHER = "PyTorch's profiler never does; `nsys profile"
+OF_NSYS = ("nsys profile", "-t cuda", "--include-json", "of Nsight Systems", "nsys 20")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trace", ["of two ranks", "without GPU work"])
+def test_nobody_asks_for_nsys(trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = [event("cpu_op", "aten::mm", 1, 5)]
+    path = TRACES if trace == "of two ranks" else written(host, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = [
+        (question, line.strip())
+        for question in QUESTIONS
+        for line in ask(*_words(question, path), expect=None).stderr.splitlines()
+        if any(words in line for words in OF_NSYS) and OF_THE_OTHER not in line
+    ]
+    assert said == []
+
+
+def _words(question: tuple[str, ...], path: Path) -> tuple[str | Path, ...]:
+    return (*question, path, "--", path) if question[0] == "compare" else (*question, path)
+
+
+@pytest.mark.parametrize("question", ["api --library mpi", "stats -r osrt_sum", "ranks --by call"])
+def test_what_no_trace_holds_is_told_as_such(question: str) -> None:
+    said = ask(*question.split(), TRACES).stderr
+    assert "PyTorch's profiler never does; `nsys profile -t " in said

@@ -1,20 +1,20 @@
-"""What is worked out from operators: modules, FLOP by shapes."""
+"""operators: FLOP by shapes, modules and their backward pass."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nsightpy
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
-from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.results import number
-from tests.support.plain_trace import KINETO
-from tests.support.reports import needs_reports
+from tests.support.plain_trace import KINETO, load, of
+from tests.support.reports import NSYS, needs_reports
+from tests.support.trace_events import AUTOGRAD, Event, event, launch, operator, written
 
 
 def one_operator(name: str, shapes: object, inputs: object = ()) -> Frame:
@@ -54,9 +54,7 @@ ATTENTION = [[2, 8, 128, 64], [2, 8, 256, 64], [2, 8, 256, 32]]
         ),
     ],
 )
-def test_flop_follow_from_shapes(
-    name: str, shapes: object, inputs: object, flop: int | None
-) -> None:
+def test_flop_by_shapes(name: str, shapes: object, inputs: object, flop: int | None) -> None:
     (found,) = operator_flop(one_operator(f"aten::{name}", shapes, inputs)).tolist()
     assert np.isnan(found) if flop is None else found == flop
 
@@ -83,29 +81,6 @@ def test_peaks_are_known_or_not(gpu: str, types: list[str], peak: float | None) 
     assert peak_flop_per_s(gpu, json.dumps(types)) == peak
 
 
-@needs_reports
-def test_modules_hold_all_device_time() -> None:
-    path = KINETO / "bert_small_h100.json.gz"
-    rows = nsightpy.operators(path, by="module,thread", use_cache=False).records()
-    plain = nsightpy.operators(path, use_cache=False).records()
-    for name in ("calls", "host_self_ns", "device_self_ns"):
-        assert sum(row[name] for row in rows) == sum(row[name] for row in plain)
-    attention = [row for row in rows if row["operator"] == "aten::_flash_attention_forward"]
-    assert sorted(row["module"].split("/")[3] for row in attention) == [
-        f"BertLayer_{layer}" for layer in range(4)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"), [({"by": "colour"}, "shape"), ({"depth": 2}, "--by module")]
-)
-def test_unknown_splits_and_levels_of_no_modules_are_refused(
-    options: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        nsightpy.operators("sample_reports/torch_2rank", **options)
-
-
 def test_operators_are_sorted_and_own_times_are_shares_of_all() -> None:
     table = nsightpy.operators("sample_reports/torch_2rank", sort="calls", top=0)
     calls = [number(count) for count in table.column("calls")]
@@ -115,3 +90,96 @@ def test_operators_are_sorted_and_own_times_are_shares_of_all() -> None:
         times = np.asarray(table.column(f"{kind}_ns"), dtype=float)
         shares = np.asarray(table.column(f"{kind}_share"), dtype=float)
         assert np.allclose(shares, times / times.sum())
+
+
+def module(name: str, at: float, length: float) -> Event:
+    return event("python_function", f"nn.Module: {name}", at, length)
+
+
+def a_training_step() -> list[Event]:
+    """Net calls Linear_0 and Linear_1; each has a backward operator, and one has none."""
+    return [
+        module("Net_0", 0, 100),
+        module("Linear_0", 10, 20),
+        operator("aten::linear", 12, 10, 1, **{"Fwd thread id": 0}),
+        operator("aten::addmm", 13, 8, 1, **{"Fwd thread id": 0}),
+        *launch(1, 14, 5),
+        module("Linear_1", 40, 20),
+        operator("aten::linear", 42, 10, 2, **{"Fwd thread id": 0}),
+        *launch(2, 44, 7),
+        *launch(3, 80, 2),  # Net's own
+        *launch(4, 150, 3),  # an optimizer, in no module
+        operator("AddmmBackward0", 200, 20, 2, AUTOGRAD, **{"Fwd thread id": 1}),
+        operator("aten::mm", 205, 10, -1, AUTOGRAD),
+        *launch(5, 206, 11, AUTOGRAD),
+        operator("AddmmBackward0", 240, 20, 1, AUTOGRAD, **{"Fwd thread id": 1}),
+        *launch(6, 246, 13, AUTOGRAD),
+        operator("AccumulateGrad", 280, 20, 9, AUTOGRAD, **{"Fwd thread id": 1}),
+        *launch(7, 286, 17, AUTOGRAD),  # of no forward operator
+    ]
+
+
+def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:
+    path = written(a_training_step(), tmp_path)
+    table = nsightpy.operators(path, by="module", use_cache=False)
+    (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
+    assert net == table.records()[0]
+    shown = {
+        row["module"]: (row["device_total_ns"], row["device_self_ns"], row["attributed_ns"])
+        for row in table.records()
+    }
+    assert list(shown) == ["Net_0", "Net_0/Linear_0", "Net_0/Linear_1"]  # 18 us and 18 us: by name
+    assert shown == {
+        "Net_0": (14_000, 2_000, 24_000),
+        "Net_0/Linear_0": (5_000, 5_000, 13_000),
+        "Net_0/Linear_1": (7_000, 7_000, 11_000),
+    }
+    (outside,) = [note for note in table.notes if "in no module" in note]
+    assert outside.startswith("20.0 us of 58.0 us of device work (34.5 %)")
+
+
+@pytest.mark.parametrize("name", ["bert_small_h100", "vit_h100", "rank0_of8_b200"])
+@needs_reports
+def test_device_time_of_real_modules(name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    rows = nsightpy.operators(path, by="module", use_cache=False).records()
+    events = load(path)
+    modules = [e for e in of(events, "python_function") if e.name.startswith("nn.Module: ")]
+    calls = {e.args["correlation"]: e for e in of(events, "cuda_runtime", "cuda_driver")}
+    total: dict[str, int] = {}
+    for work in of(events, "kernel", "gpu_memcpy", "gpu_memset"):
+        call = calls.get(work.args["correlation"])
+        for held in modules:
+            if call and held.tid == call.tid and held.start <= call.start < held.end:
+                name = held.name.removeprefix("nn.Module: ")
+                total[name] = total.get(name, 0) + work.end - work.start
+    shown: dict[str, int] = {}
+    for row in rows:
+        last = row["module"].rsplit("/", 1)[-1]
+        shown[last] = shown.get(last, 0) + row["device_total_ns"]
+    assert {name: time for name, time in shown.items() if time} == total
+    assert total
+
+
+@needs_reports
+def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
+    path = NSYS / "train_nvtx_a100_2026.3.sqlite"
+    rows = {row["module"]: row for row in nsightpy.operators(path, by="module").records()}
+    ranges = {row["range"]: row for row in nsightpy.nvtx(path, tree=True).records()}
+    assert rows.keys() == {name for name, row in ranges.items() if row["style"] == "PushPop"}
+    # one stream: the sum of its operations is the time in which any of them ran
+    backward = "profile/backward pass"
+    assert rows[backward]["attributed_ns"] == ranges[backward]["attributed_ns"]
+    assert ranges[backward]["share_of_busy"] == pytest.approx(0.622, abs=0.0005)
+    for name, row in ranges.items():
+        share = rows[name]["share_of_device_time"]
+        assert row["share_of_busy"] == pytest.approx(share, abs=1e-9), name
+
+
+def test_a_report_without_modules_says_so(tmp_path: Path) -> None:
+    path = written([e for e in a_training_step() if e["cat"] != "python_function"], tmp_path)
+    answer = nsightpy.operators(path, by="module", use_cache=False)
+    assert not answer.rows
+    assert [str(note) for note in answer.notes] == [
+        "The trace holds no modules. Record them with_stack (or with_modules)."
+    ]

@@ -12,7 +12,8 @@ from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import Simulated, change, on_two_nodes, simulate, split_by_process
-from tests.support.reports import DDP, NSYS, ROOT, needs_reports, rows_of
+from tests.support.reports import DDP, NSYS, needs_reports, rows_of
+from tests.support.samples import TRAINING
 
 # start and end, ns
 Span: TypeAlias = tuple[int, int]
@@ -92,12 +93,9 @@ def test_waits_and_arrivals_are_the_true_ones(tmp_path: Path, name: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("job", "slow"),
-    [pytest.param(*row, id=name) for name, *row in (*jobs(), *pipelines())],
+    ("job", "slow"), [pytest.param(*row, id=name) for name, *row in (*jobs(), *pipelines())]
 )
-def test_the_slow_rank_is_named_and_nobody_else(
-    tmp_path: Path, job: TrainingJob, slow: set[int]
-) -> None:
+def test_only_the_slow_rank_is_named(tmp_path: Path, job: TrainingJob, slow: set[int]) -> None:
     found = stragglers(simulate(job, tmp_path))
     assert len(found) <= 1
     assert set(found) <= slow
@@ -117,26 +115,20 @@ def test_stages_that_nobody_shares_are_not_compared(tmp_path: Path, slow: int | 
 
 
 @pytest.mark.slow
-def test_ranks_that_were_not_captured_and_repeated_reports_are_told_of(tmp_path: Path) -> None:
+def test_missing_ranks_and_repeated_reports(
+    tmp_path: Path,
+) -> None:
     def lost(paths: list[Path]) -> None:
         paths[6].unlink()
-        (tmp_path / "again.sqlite").write_bytes(paths[0].read_bytes())
-
-    simulate(PRESETS["ranks_8"], tmp_path, lost)
-    table = ranks(tmp_path)
-    assert table.column("rank") == [0, 1, 2, 3, 4, 5, 7]
-    assert "ranks without a report here: 6" in table.notes
-    assert sum("repeats the capture" in note for note in table.notes) == 1
-    assert [row["rank"] for row in table.records() if row["straggler"]] == [5]
-
-
-def test_many_repeated_reports_are_counted(tmp_path: Path) -> None:
-    def again(paths: list[Path]) -> None:
         for number in range(6):
             (tmp_path / f"again{number}.sqlite").write_bytes(paths[0].read_bytes())
 
-    simulate(PRESETS["small"], tmp_path, again)
-    told = [note for note in ranks(tmp_path).notes if "repeat" in note]
+    found = simulate(PRESETS["ranks_8"], tmp_path, lost)
+    table = ranks(tmp_path)
+    assert table.column("rank") == [0, 1, 2, 3, 4, 5, 7]
+    assert "ranks without a report here: 6" in table.notes
+    assert stragglers(found) == [5]
+    told = [note for note in table.notes if "repeat" in note]
     assert [note.split(" ", 1)[1] for note in told[:3]] == [
         f"repeats the capture of {tmp_path}/again0.sqlite"
     ] * 3
@@ -161,19 +153,17 @@ def _both_devices(path: Path, operation: str, spans: Sequence[tuple[Span, Span]]
     return ranks(export.write()).records()
 
 
-def test_who_may_leave_early_waits_no_longer_than_it_stays(tmp_path: Path) -> None:
-    # the root is gone before the other comes, or held up until it reads
-    spans = [((0, 10_000), (500_000, 512_000)), ((1_000_000, 1_600_000), (1_590_000, 1_602_000))]
-    first, second = _both_devices(tmp_path / "a.sqlite", "Broadcast", spans)
-    assert (first["wait_ns"], second["wait_ns"]) == (588_000, 0)
-    assert (first["arrived_last_share"], second["arrived_last_share"]) == (0.0, 1.0)
-
-
-def test_a_wait_is_latest_start_minus_own_start(tmp_path: Path) -> None:
+def test_who_waits_how_long(tmp_path: Path) -> None:
+    """Latest start minus own start; who may leave early waits no longer than it stays."""
     spans = [((0, 60_000), (50_000, 61_000)), ((100_000, 160_000), (92_000, 160_500))]
     first, second = _both_devices(tmp_path / "a.sqlite", "AllReduce_Sum_f32", spans)
     assert (first["wait_ns"], second["wait_ns"]) == (50_000, 8_000)
     assert first["arrived_last_share"] == second["arrived_last_share"] == 0.5
+    # the root is gone before the other comes, or held up until it reads
+    spans = [((0, 10_000), (500_000, 512_000)), ((1_000_000, 1_600_000), (1_590_000, 1_602_000))]
+    first, second = _both_devices(tmp_path / "b.sqlite", "Broadcast", spans)
+    assert (first["wait_ns"], second["wait_ns"]) == (588_000, 0)
+    assert (first["arrived_last_share"], second["arrived_last_share"]) == (0.0, 1.0)
 
 
 def test_lateness_that_comes_and_goes_is_no_straggling(tmp_path: Path) -> None:
@@ -229,7 +219,7 @@ def test_no_collectives_on_two_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [("--nvtx", "forward"), ("--from", "560ms", "--to", "570ms")])
 def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
     clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")
-    path = ROOT / "sample_reports" / "training_4rank"
+    path = TRAINING
     whole = rows_of("ranks", path)
     some = rows_of("ranks", path, *part)
     assert [[row[name] for name in clock] for row in some] == [

@@ -21,12 +21,8 @@ from nsightpy.render.page.page import page_text
 from nsightpy.results import Table
 from nsightpy.results.page import Page
 from tests.support.compared_jobs import Jobs
-from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused
-
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-MEASURED = SAMPLES / "training_4rank.ncu.csv"
-SNAPSHOT = SAMPLES / "training_memory.pickle"
+from tests.support.reports import NSYS, ask, needs_reports, refused
+from tests.support.samples import MEASURED, NCU, SNAPSHOT, TRACES, TRAINING
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +123,7 @@ def test_measurements_and_snapshots_have_sections_beside_the_ranks(training: Pag
 
 
 @pytest.mark.slow
-def test_a_folder_may_hold_all_kinds_and_measurements_or_snapshots_alone_make_a_page(
+def test_a_folder_may_hold_all_kinds(
     tmp_path: Path,
 ) -> None:
     for path in (*TRAINING.glob("*.sqlite"), MEASURED, SNAPSHOT):
@@ -135,7 +131,7 @@ def test_a_folder_may_hold_all_kinds_and_measurements_or_snapshots_alone_make_a_
     page = nsightpy.report(tmp_path)
     assert len(page.inputs) == 6
     assert {"kernels", "headroom", "roofline", "memory-usage"} <= set(ids(page))
-    measured = nsightpy.report(SAMPLES / "kernels_h100.ncu.csv")
+    measured = nsightpy.report(NCU)
     assert ids(measured) == ["roofline", "capture"]
     assert "Nsight Systems" in measured.section("headroom").missing
     remembered = nsightpy.report(SNAPSHOT)
@@ -146,8 +142,8 @@ def test_a_folder_may_hold_all_kinds_and_measurements_or_snapshots_alone_make_a_
 
 
 def test_traces_show_their_operators() -> None:
-    page = nsightpy.report(SAMPLES / "torch_2rank")
-    told = nsightpy.operators(str(SAMPLES / "torch_2rank"))
+    page = nsightpy.report(TRACES)
+    told = nsightpy.operators(str(TRACES))
     assert page.section("operators").tables[0].table.column("operator") == told.column("operator")
     assert "PyTorch profiler" in dict(page.facts)["Capture"]
     missing = page.section("memory-usage").missing

@@ -1,8 +1,9 @@
-"""Keys of rows: one thing has one key, in every command, of every report and tool."""
+"""Keys of rows: one thing has one key in every command; equal numbers of reports stay apart."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,12 @@ from nsightpy.commands.compare.command import compare
 from nsightpy.names import canonical_name
 from nsightpy.results import Field, Finding, Table, findings_table
 from nsightpy.results.keys import RowKey, key_of, row_keys
-from tests.support.reports import NSYS, ROOT, ask, needs_reports
-
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-MEASURED = SAMPLES / "training_4rank.ncu.csv"
-NCU = SAMPLES / "kernels_h100.ncu.csv"
-TRACES = SAMPLES / "torch_2rank"
-SNAPSHOT = SAMPLES / "training_memory.pickle"
-
-
-def rows(*request: str | Path) -> list[dict[str, Any]]:
-    found = ask(*request, "--format", "json").json["rows"]
-    assert isinstance(found, list)
-    assert found
-    return found
+from tests.support.reports import NSYS, ask, needs_reports, rows_of
+from tests.support.samples import MEASURED, SINGLE, TRACES, TRAINING
 
 
 def by_key(column: str, *request: str | Path) -> dict[str, str]:
-    return {row["key"]: row[column] for row in rows(*request)}
+    return {row["key"]: row[column] for row in rows_of(*request)}
 
 
 @pytest.mark.slow
@@ -60,7 +48,7 @@ def test_one_thing_has_one_key_in_every_command() -> None:
     assert by_key("kernel", "roofline", MEASURED).keys() <= kernels.keys()
     together = by_key("Operation", "stats", TRAINING, "--report", "cuda_api_gpu_sum")
     assert together == kernels | memory | calls
-    ranges = {(row["range"], row["domain"]): row["key"] for row in rows("nvtx", TRAINING)}
+    ranges = {(row["range"], row["domain"]): row["key"] for row in rows_of("nvtx", TRAINING)}
     summary = ask("summarize", TRAINING, "--format", "json").json
     assert summary["nvtx"]
     for row in summary["nvtx"]:
@@ -70,15 +58,15 @@ def test_one_thing_has_one_key_in_every_command() -> None:
 
 
 def test_what_is_no_kernel_has_no_key_of_one() -> None:
-    ranges = rows("instances", TRAINING, "--of", "*", "--bins", "9", "--kind", "range")
+    ranges = rows_of("instances", TRAINING, "--of", "*", "--bins", "9", "--kind", "range")
     assert "key" not in ranges[0]
-    assert rows("instances", TRAINING, "--of", "AllReduce")[0]["key"] is None
+    assert rows_of("instances", TRAINING, "--of", "AllReduce")[0]["key"] is None
 
 
 def test_variants_are_told_apart_by_their_shape() -> None:
-    selected = {row["variant_key"]: row for row in rows("select", TRAINING)}
-    joined = {row["variant_key"]: row for row in rows("headroom", TRAINING, "--ncu", MEASURED)}
-    measured = {row["variant_key"] for row in rows("roofline", MEASURED)}
+    selected = {row["variant_key"]: row for row in rows_of("select", TRAINING)}
+    joined = {row["variant_key"]: row for row in rows_of("headroom", TRAINING, "--ncu", MEASURED)}
+    measured = {row["variant_key"] for row in rows_of("roofline", MEASURED)}
     assert selected.keys() & joined.keys() & measured
     for key in selected.keys() & joined.keys():
         assert selected[key]["grid"] == joined[key]["grid"]
@@ -89,23 +77,11 @@ def test_variants_are_told_apart_by_their_shape() -> None:
 def test_findings_have_the_key_of_the_kernel_that_they_name() -> None:
     report = NSYS / "gpt2.7b_a100_2024.6.sqlite"
     kernels = by_key("Name", "kernels", report)
-    found = {row["id"]: row["key"] for row in rows("findings", report)}
+    found = {row["id"]: row["key"] for row in rows_of("findings", report)}
     assert found["fp32-gemm"] in kernels
     assert found["dominating-kernel"] in kernels
     summary = ask("summarize", report, "--format", "json").json["findings"]
     assert {row["id"]: row["key"] for row in summary} == found
-
-
-@needs_reports
-def test_a_key_does_not_depend_on_the_report() -> None:
-    before, after = (
-        by_key("Name", "kernels", NSYS / f"mfu_2gpu_{when}_h100_2026.2.sqlite")
-        for when in ("before", "after")
-    )
-    both = before.keys() & after.keys()
-    assert len(both) > 5
-    assert all(before[key] == after[key] for key in both)
-    assert not (set(before.values()) & set(after.values())) - {before[key] for key in both}
 
 
 @pytest.mark.parametrize(
@@ -168,31 +144,6 @@ def test_the_first_rows_say_how_many_there_are() -> None:
     assert table.first(3) is table is table.first(None)
 
 
-COUNTED: tuple[tuple[str | Path, ...], ...] = (
-    *((name, TRAINING) for name in ("findings", "gaps", "iterations", "kernels", "select")),
-    *(("operators", TRACES, "--by", by) for by in ("shape", "module")),
-    *(("collectives", TRAINING, "--by", by) for by in ("node", "pair")),
-    *(("ranks", TRAINING, "--by", by) for by in ("kernel", "call")),
-    *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
-    *(("stats", TRAINING, "-r", name) for name in ("nvtx_sum", "cuda_gpu_trace")),
-    ("launches", TRAINING, "--by", "stream"),
-    ("headroom", TRAINING, "--ncu", MEASURED),
-    ("memory-usage", SNAPSHOT),
-    ("instances", TRAINING, "--of", "*", "--bins", "9"),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("request_", COUNTED, ids=lambda r: "-".join(Path(p).stem for p in r))
-def test_top_is_counted(request_: tuple[str | Path, ...]) -> None:
-    whole = ask(*request_, "--top", "0", "--format", "json").json
-    cut = ask(*request_, "--top", "1", "--format", "json").json
-    assert (whole["total_rows"], whole["truncated"]) == (len(whole["rows"]), False)
-    assert (cut["total_rows"], cut["truncated"]) == (len(whole["rows"]), len(whole["rows"]) > 1)
-    if request_[0] != "select":  # chosen launches are planned together
-        assert all(row in whole["rows"] for row in cut["rows"])
-
-
 @pytest.mark.parametrize("command", ["kernels", "api", "memory", "operators"])
 def test_top_counts_per_rank_where_rows_are_of_ranks(command: str) -> None:
     reports = TRACES if command == "operators" else TRAINING
@@ -216,12 +167,12 @@ def test_gaps_that_are_not_shown_are_counted() -> None:
 
 
 def test_abstentions_are_notes_and_data() -> None:
-    table = nsightpy.nvtx(SAMPLES / "single_process.sqlite", metrics=True)
+    table = nsightpy.nvtx(SINGLE, metrics=True)
     said = table.abstentions[0]
     assert said["reason"] == "The capture holds no GPU metrics."
     assert "--gpu-metrics-devices=all" in said["what_would_help"]
     assert f"{said['reason']} {said['what_would_help']}" in table.notes
-    of_trace = nsightpy.nvtx(SAMPLES / "torch_2rank", metrics=True).abstentions[0]
+    of_trace = nsightpy.nvtx(TRACES, metrics=True).abstentions[0]
     assert of_trace["what_would_help"].startswith("PyTorch's profiler never does;")
 
 
@@ -239,9 +190,7 @@ def test_abstentions_are_notes_and_data() -> None:
         ("iterations", {}, "trixi_v100_2023.1", "NVTX range around each step"),
     ],
 )
-def test_what_would_have_recorded_it(
-    command: str, options: dict[str, Any], report: str, helps: str
-) -> None:
+def test_what_records_it(command: str, options: dict[str, Any], report: str, helps: str) -> None:
     table = getattr(nsightpy, command)(NSYS / f"{report}.sqlite", **options)
     assert any(helps in one["what_would_help"] for one in table.abstentions), table.notes
 
@@ -251,3 +200,47 @@ def test_what_a_capture_would_have_shown_is_no_abstention() -> None:
     """It recorded the GPU's work, and there were no copies: nothing is missing."""
     table = nsightpy.memory(NSYS / "trixi_v100_2023.1.sqlite")
     assert (len(table), table.abstentions) == (0, ())
+
+
+SPLITS = (
+    *((command, split) for command in ("kernels", "memory") for split in ("device", "stream")),
+    *((command, "process") for command in ("kernels", "memory", "api")),
+    ("operators", "thread"),
+    ("operators", "process"),
+)
+
+
+def copied(command: str, folder: Path) -> tuple[Path, Path]:
+    """The same report twice under one name, as nodes write them that know nothing of each other."""
+    report = sorted(TRACES.glob("*.json*"))[0] if command == "operators" else SINGLE
+    for node in ("a", "b"):
+        (folder / node).mkdir()
+        shutil.copy(report, folder / node / f"run{''.join(report.suffixes)}")
+    return report, folder / "*" / "run*"
+
+
+@pytest.mark.parametrize(("command", "split"), SPLITS)
+def test_equal_numbers_of_reports_stay_apart(command: str, split: str, tmp_path: Path) -> None:
+    report, both = copied(command, tmp_path)
+    alone = rows_of(command, report, "--by", split)
+    of_both = rows_of(command, both, "--by", split)
+    of_all = ("Time (%)", "process", "mfu", "device_self_share", "host_self_share")
+    figures = [name for name in alone[0] if name not in of_all]
+    assert len(of_both) == 2 * len(alone)
+    for node in ("a/", "b/"):
+        mine = [row for row in of_both if row["process"].startswith(node)]
+        for shown, wanted in zip(mine, alone, strict=True):
+            assert [shown[name] for name in figures] == [wanted[name] for name in figures]
+
+
+def test_processes_of_one_report_are_named_by_their_number_alone() -> None:
+    (process,) = {row["process"] for row in rows_of("api", SINGLE, "--by", "process")}
+    assert process.isdigit()
+
+
+def test_summaries_of_nsys_keep_processes_of_reports_apart(tmp_path: Path) -> None:
+    report, both = copied("stats", tmp_path)
+    alone = rows_of("stats", report, "-r", "cuda_kern_exec_sum")
+    assert rows_of("stats", both, "-r", "cuda_kern_exec_sum") == [
+        row for row in alone for _ in "ab"
+    ]

@@ -12,23 +12,16 @@ import pytest
 import nsightpy
 from nsightpy.command_table import COMMANDS
 from nsightpy.commands.stats.command import REPORTS as STATS
-from tests.support.reports import DDP, ENVELOPE, NSYS, REPORTS, ROOT, ask, needs_reports
+from tests.support.reports import DDP, ENVELOPE, NSYS, REPORTS, ask, needs_reports
+from tests.support.samples import MEASURED, NCU, SINGLE, SNAPSHOT, TRACES, TRAINING
 
 jsonschema = pytest.importorskip("jsonschema")
 
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-SINGLE = SAMPLES / "single_process.sqlite"
-TRACES = SAMPLES / "torch_2rank"
-NCU = SAMPLES / "kernels_h100.ncu.csv"
-SNAPSHOT = SAMPLES / "training_memory.pickle"
-MEASURED = SAMPLES / "training_4rank.ncu.csv"
 ANSWERING = [name for name, each in COMMANDS.items() if each.answers]
 # What needs another kind of report than one of nsys, or more than reports.
 SPECIAL = {"roofline", "headroom", "operators", "graphs", "stats", "compare", "instances"}
 PLAIN = [name for name in ANSWERING if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
-    *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
     *((name, TRAINING) for name in PLAIN if name != "memory-usage"),
     *((name, TRACES) for name in PLAIN if name != "select"),
     *((name, SINGLE) for name in ("memory-usage", "select", "memory")),
@@ -48,10 +41,9 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("compare", TRAINING / "train_rank0.sqlite", TRAINING / "train_rank2.sqlite"),
     *(("stats", SINGLE, "--report", name) for name in STATS),
     ("nvtx", TRAINING, "--tree"),
-    ("collectives", TRAINING, "--by", "node"),
+    *(("collectives", TRAINING, "--by", by) for by in ("node", "pair")),
     ("info", NCU, SINGLE),
     *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
-    ("roofline", NCU, "--top", "1"),
     ("headroom", TRAINING, "--ncu", MEASURED),
     ("memory-usage", SNAPSHOT),
 )
@@ -96,7 +88,13 @@ def test_schemas_are_schemas_and_every_command_is_validated() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda r: "-".join(Path(p).stem for p in r))
 def test_answers_about_samples(request_: tuple[str | Path, ...]) -> None:
-    assert validated(*request_)["inputs"]
+    """Whole and cut to --top; chosen launches are planned together."""
+    whole, cut = (validated(*request_, "--top", top) for top in ("0", "1"))
+    assert whole["inputs"]
+    if request_[0] != "summarize":
+        assert (whole["total_rows"], whole["truncated"]) == (len(whole["rows"]), False)
+        assert cut["total_rows"] == len(whole["rows"]) >= len(cut["rows"])
+        assert request_[0] == "select" or all(row in whole["rows"] for row in cut["rows"])
 
 
 def test_the_difference_of_two_snapshots(tmp_path: Path) -> None:
@@ -125,13 +123,10 @@ def test_answers_about_real_reports(command: str) -> None:
 
 @needs_reports
 def test_answers_about_other_real_files() -> None:
-    for name in ("vit_h100", "sglang_decode_graphs"):
-        for path in sorted((REPORTS / "kineto").glob(f"{name}*.json.gz"))[:1]:
-            validated("operators", path)
-            if name.startswith("sglang"):
-                validated("iterations", path)
-                for by in ("graph", "replay", "node"):
-                    validated("graphs", path, "--by", by)
-            validated("kernels", path)
+    decode = REPORTS / "kineto" / "sglang_decode_graphs.json.gz"
+    for command in ("operators", "kernels"):
+        validated(command, REPORTS / "kineto" / "vit_h100.json.gz")
+    for words in (["iterations"], *(["graphs", "--by", by] for by in ("graph", "replay", "node"))):
+        validated(*words, decode)
     for path in sorted((REPORTS / "ncu").glob("*.csv"))[:2]:
         validated("roofline", path)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from nsightpy.analysis.selection.coverage import choose_kernels
-from nsightpy.analysis.selection.launch_places import Portion, Variant, portions
+from nsightpy.analysis.selection.launch_places import Portion, Variant
 from nsightpy.analysis.selection.thresholds import MOST_CHOSEN
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports.opening import open_report
 from nsightpy.results import number
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
-from tests.support.reports import DDP, NSYS, ROOT, needs_reports, opened
+from tests.support.reports import DDP, NSYS, needs_reports, opened
+from tests.support.samples import TRAINING
 
 
 def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
@@ -30,7 +30,9 @@ def test_the_fewest_that_cover(tmp_path: Path) -> None:
     launches = [Scripted(name, duration_ns=time) for name, time in sizes.items() for _ in range(10)]
     report = write_export(tmp_path / "r.sqlite", launches)
     for options, count in (
-        *(({}, 2), ({"coverage": 0.5}, 1), ({"coverage": 0.51}, 2), ({"coverage": 1.0}, 3)),
+        ({}, 2),
+        ({"coverage": 0.5}, 1),
+        ({"coverage": 0.51}, 2),
         ({"top": 1}, 1),
     ):
         assert [name for name, *_ in chosen(report, **options)] == list(sizes)[:count]
@@ -81,7 +83,7 @@ def test_launches_count_in_the_order_of_calls_over_all_gpus(tmp_path: Path) -> N
 
 
 def test_the_steady_state_weighs_and_the_process_counts() -> None:
-    job = ROOT / "sample_reports" / "training_4rank"
+    job = TRAINING
     steady, whole = (select(job, coverage=1.0, whole=each) for each in (False, True))
     assert sum(map(number, steady.column("instances"))) == 0.75 * sum(
         map(number, whole.column("instances"))
@@ -135,7 +137,7 @@ def test_ranks_are_weighed_together_and_profiled_in_few(tmp_path: Path) -> None:
         write_export(tmp_path / f"job_rank{rank}.sqlite", launches)
     made = select(tmp_path, coverage=1.0, whole=True)
     assert [(row[1], row[5], row[6]) for row in made.rows] == [
-        *(("everywhere", 12, 24_000), ("only_on_2", 3, 15_000)),
+        *(("everywhere", 12, 24_000), ("only_on_2", 3, 15_000))
     ]
     assert set(made.column("rank")) == {2}
     assert select(tmp_path, rank="0", whole=True).column("instances") == [4]
@@ -195,53 +197,12 @@ def test_no_smaller_set_covers(times: dict[str, int], coverage: float) -> None:
     assert wanted == 0 or sum(ranked[: wanted - 1]) < coverage * sum(ranked)
 
 
-LAUNCHES = st.lists(
-    st.builds(
-        Scripted,
-        *(st.sampled_from("abc"), st.sampled_from("fg")),
-        grid=st.sampled_from([(1, 1, 1), (2, 1, 1)]),
-        duration_ns=st.integers(1, 5),
-        pid=st.integers(1, 2),
-        device=st.integers(0, 1),
-        gpu_start_ns=st.integers(0, 10**6),
-    ),
-    min_size=1,
-    max_size=14,
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(LAUNCHES)
-def test_places_and_portions_against_plain_counting(
-    tmp_path_factory: pytest.TempPathFactory, launches: list[Scripted]
-) -> None:
-    path = write_export(tmp_path_factory.mktemp("r") / "r.sqlite", launches)
-    kernels = open_report(path).frame("kernels")
-    every = np.ones(kernels.rows, dtype=np.bool_)
-    found = portions(kernels, every, every)
-    assert sum(p.instances for p in found) == len(launches)
-    assert sum(p.total_ns for p in found) == sum(one.duration_ns for one in launches)
-    for portion in found:
-        variant, sample = portion.variant, portion.sample
-        namesakes = [n for n in launches if (n.pid, n.mangled) == (portion.pid, variant.mangled)]
-        names = (variant.mangled, variant.base, variant.name)
-        own = [one for one in namesakes if (one.names, one.grid) == (names, variant.grid)]
-        warm = sorted(one.duration_ns for one in own[1:] or own)
-        middle = (warm[(len(warm) - 1) // 2] + warm[len(warm) // 2]) / 2
-        assert sample is not None
-        assert abs(sample.duration_ns - middle) == min(abs(time - middle) for time in warm)
-        chosen_one = namesakes[sample.place]
-        assert any(chosen_one is one for one in own[1:] or own)
-        assert chosen_one.duration_ns == sample.duration_ns
-
-
 def grids(count: int) -> list[Scripted]:
     """Three launches under each of so many grids, blocks of one size."""
     return [Scripted("kernel", grid=(grid, 1, 1)) for grid in range(1, count + 1) for _ in range(3)]
 
 
-def test_many_grids_are_grouped_by_powers_of_two_and_a_real_launch_stands_for_them(
+def test_many_grids_are_grouped_by_powers_of_two(
     tmp_path: Path,
 ) -> None:
     few = select(write_export(tmp_path / "few.sqlite", grids(20)), coverage=1.0, whole=True)

@@ -6,7 +6,6 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -110,43 +109,32 @@ def test_time_budget(name: str, job: Callable[[str], Job]) -> None:
     for place, budget in expected.items():
         for part in BUDGET:
             assert rows[place][part] == budget[part], (place, part)
+    for rank in truth["ranks"]:
+        row, idle = rows[rank["rank"], rank["device"]], rank["idle"] or {}
+        assert {wait: row[wait] for wait in idle} == idle
 
 
 @each_job
-def test_kernels_of_every_rank(name: str, job: Callable[[str], Job]) -> None:
+def test_kernels_of_every_rank_and_of_all(name: str, job: Callable[[str], Job]) -> None:
+    """Merged over ranks counts and totals add up, and medians are those of all executions."""
     paths, truth = job(name)
     rows = {(row["rank"], row["Name"]): row for row in kernels(paths, by="rank").records()}
     assert len(rows) == sum(len(rank["kernels"]) for rank in truth["ranks"])
+    totals, counts = Counter[str](), Counter[str]()
     for rank in truth["ranks"]:
         for kernel in rank["kernels"]:
             row = rows[rank["rank"], kernel["name"]]
-            assert row["Instances"] == kernel["instances"]
-            assert row["Total Time (ns)"] == kernel["total_ns"]
-            assert row["Med (ns)"] == pytest.approx(kernel["median_ns"], abs=0)
-
-
-@each_job
-def test_kernels_of_all_ranks(name: str, job: Callable[[str], Job]) -> None:
-    """Merged over ranks: counts and totals add up; medians are those of all executions."""
-    paths, truth = job(name)
-    totals: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
-    for rank in truth["ranks"]:
-        for kernel in rank["kernels"]:
+            figures = (row["Instances"], row["Total Time (ns)"], row["Med (ns)"])
+            assert figures == (kernel["instances"], kernel["total_ns"], kernel["median_ns"])
             totals[kernel["name"]] += kernel["total_ns"]
             counts[kernel["name"]] += kernel["instances"]
-    rows = kernels(paths).records()
-    assert {row["Name"]: row["Total Time (ns)"] for row in rows} == totals
-    assert {row["Name"]: row["Instances"] for row in rows} == counts
-    assert [row["Name"] for row in rows] == sorted(totals, key=lambda n: (-totals[n], n))
-    durations: dict[str, list[int]] = defaultdict(list)
-    for report in open_ranks(paths):
-        table = report.kernels
-        for label, one in (table["end_ns"] - table["start_ns"]).groupby(table["name"].astype(str)):
-            durations[str(label)] += one.tolist()
-    assert {row["Name"]: row["Med (ns)"] for row in rows} == {
-        label: median(values) for label, values in durations.items()
-    }
+    merged = kernels(paths).records()
+    assert {row["Name"]: row["Total Time (ns)"] for row in merged} == totals
+    assert {row["Name"]: row["Instances"] for row in merged} == counts
+    assert [row["Name"] for row in merged] == sorted(totals, key=lambda n: (-totals[n], n))
+    tables = pd.concat([report.kernels.astype({"name": str}) for report in open_ranks(paths)])
+    lengths = (tables["end_ns"] - tables["start_ns"]).groupby(tables["name"])
+    assert {row["Name"]: row["Med (ns)"] for row in merged} == lengths.median().to_dict()
 
 
 @each_job
@@ -193,18 +181,13 @@ def test_api_calls(name: str, job: Callable[[str], Job]) -> None:
     assert calls == sum(rank["calls"] for rank in truth["ranks"]) - unrecorded
 
 
-@pytest.mark.parametrize("name", ["single_process"])
-def test_graph_launches(name: str, job: Callable[[str], Job]) -> None:
-    paths, truth = job(name)
-    (report,) = open_ranks(paths)
+def test_graph_launches(job: Callable[[str], Job]) -> None:
+    paths, truth = job("single_process")
+    (report,), (rank,) = open_ranks(paths), truth["ranks"]
     graphs = report.graph_launches
-    (rank,) = truth["ranks"]
     assert len(graphs) == rank["graphs"]["count"]
     assert int((graphs["end_ns"] - graphs["start_ns"]).sum()) == rank["graphs"]["total_ns"]
     assert any(f"{len(graphs)} CUDA graph launches" in str(note) for note in report.notes)
-
-
-# One answer, however it is computed
 
 
 def test_order_of_the_arguments_changes_nothing(job: Callable[[str], Job]) -> None:
@@ -218,9 +201,6 @@ def test_ranks_can_be_chosen(job: Callable[[str], Job]) -> None:
     paths, _ = job("training_4rank")
     for wanted, ranks in (("0", {0}), ("1,3", {1, 3}), ("2-3", {2, 3})):
         assert {row["rank"] for row in breakdown(paths, rank=wanted).records()} == ranks
-
-
-# Nothing private
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +150,7 @@ def test_old_snapshots(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("traces", [{}, {"device_traces": [[]]}, {"device_traces": None}])
-def test_without_a_history_the_state_at_the_dump_is_shown(
-    traces: dict[str, object], tmp_path: Path
-) -> None:
+def test_without_a_history_the_dump_is_shown(traces: dict[str, object], tmp_path: Path) -> None:
     memory = Training().run()
     whole = {name: part for name, part in snapshot([memory]).items() if name != "device_traces"}
     table = usage_of(tmp_path / "a.pickle", whole | traces)
@@ -235,9 +232,7 @@ def stack_frames(files: list[str], functions: list[str], line: int, stacks: list
         (["/v/site-packages/a/b.py", "/j/t.py"], "stack", "a/b.py:7 f < j/t.py:7 f"),
     ],
 )
-def test_the_place_is_the_first_frame_of_the_users_code_else_outside_torch(
-    files: list[str], by: str, expected: str
-) -> None:
+def test_the_place_is_the_first_frame_of_the_user(files: list[str], by: str, expected: str) -> None:
     frames = stack_frames(files, ["f"] * len(files), 7, [0] * len(files))
     assert places(frames, by).values == (expected,)
 
@@ -251,63 +246,41 @@ def test_stacks_of_cpp_name_what_asked_the_allocator_and_files_are_told_apart() 
     assert set(found) == {"a/x/model.py", "b/x/model.py", "y/model.py"}
 
 
-def plain(path: Path, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """Peak and holders of device 0, one event after the other; nothing of nsightpy in it."""
+def plain(path: Path) -> tuple[int, int, int]:
+    """Peak, its moment and what is left on device 0, one event after the other."""
     whole = pickle.loads(path.read_bytes())
     trace = whole["device_traces"][0]
     known = {event["addr"] for event in trace if event["action"] == "alloc"}
-    live: dict[int, tuple[int, Any]] = {}
-    for segment in whole["segments"]:
-        for block in segment["blocks"]:
-            if block["state"].startswith("active") and block["address"] not in known:
-                live[block["address"]] = (block["requested_size"], EARLIER)
+    live = {
+        block["address"]: block["requested_size"]
+        for segment in whole["segments"]
+        for block in segment["blocks"]
+        if block["state"].startswith("active") and block["address"] not in known
+    }
+    steps = {"alloc": 1, "free_completed": -1}
     seen = set()
     for event in trace:
         if event["action"] == "free_completed" and event["addr"] not in seen:
-            live[event["addr"]] = (event["size"], EARLIER)
-        seen |= {event["addr"]} if event["action"] in ("alloc", "free_completed") else set()
-    total = peak = sum(size for size, _ in live.values())
-    at_peak, peak_us = dict(live), trace[0]["time_us"]
+            live[event["addr"]] = event["size"]
+        seen |= {event["addr"]} if event["action"] in steps else set()
+    begin = trace[0]["time_us"]
+    totals = [(sum(live.values()), begin)]
     for event in trace:
-        if event["action"] == "alloc":
-            live[event["addr"]] = (event["size"], wanted(event))
-            total += event["size"]
-        elif event["action"] == "free_completed":
-            total -= live.pop(event["addr"])[0]
-        if total > peak:
-            peak, at_peak, peak_us = total, dict(live), event["time_us"]
-    holders: Counter[Any] = Counter()
-    for size, place in at_peak.values():
-        holders[place] += size
-    return {
-        "peak": peak,
-        "peak_ns": (peak_us - trace[0]["time_us"]) * 1000,
-        "left": sum(size for size, _ in live.values()),
-        "holders": dict(holders),
-    }
-
-
-def first_of_the_user(event: dict[str, Any]) -> Any:
-    for one in event["frames"]:
-        file = one["filename"].replace("\\", "/")
-        if file.endswith(".py") and "-packages/" not in file and "/lib/python3" not in file:
-            return f"{'/'.join(file.split('/')[-2:])}:{one['line']} {one['name']}"
-    return NO_STACK
+        total = totals[-1][0] + steps.get(event["action"], 0) * event["size"]
+        totals.append((total, event["time_us"]))
+    peak, moment = max(totals, key=lambda one: one[0])
+    return peak, (moment - begin) * 1000, totals[-1][0]
 
 
 @pytest.mark.slow
 @real_snapshots
 def test_real_snapshots_agree_with_a_plain_computation(path: Path) -> None:
-    expected = plain(path, first_of_the_user)
-    rows = nsightpy.memory_usage(path).records()
-    assert {(row["peak_bytes"], row["peak_ns"], row["left_bytes"]) for row in rows} == {
-        (expected["peak"], expected["peak_ns"], expected["left"])
-    }
-    found = {row["allocated_by"]: row["at_peak_bytes"] for row in rows if row["at_peak_bytes"]}
-    assert found == expected["holders"]
-    for by in ("function", "file", "stack"):
-        others = nsightpy.memory_usage(path, by=by).records()
-        assert sum(int(row["at_peak_bytes"] or 0) for row in others) == expected["peak"]
+    expected = plain(path)
+    for by in ("place", "function", "file", "stack"):
+        rows = nsightpy.memory_usage(path, by=by).records()
+        figures = {(row["peak_bytes"], row["peak_ns"], row["left_bytes"]) for row in rows}
+        assert figures == {expected}
+        assert sum(int(row["at_peak_bytes"] or 0) for row in rows) == expected[0]
 
 
 def test_two_snapshots_side_by_side(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -17,9 +16,9 @@ from nsightpy.commands.stats.command import REPORTS
 from nsightpy.errors import UsageError
 from tests.support.full_export import full
 from tests.support.nsys_stats import printed, tables_of
-from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, select
+from tests.support.reports import NSYS, ask, exports, needs_reports
+from tests.support.samples import TRAINING
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
 
 
@@ -32,9 +31,7 @@ def close(row: dict[str, object], prefix: str, values: list[int]) -> bool:
 
 
 @pytest.mark.parametrize(("export", "stats"), printed())
-def test_osrt_sum_is_nvidias_and_what_that_skips_says_what_records_it(
-    export: Path, stats: Path
-) -> None:
+def test_osrt_sum_is_nvidias_and_what_that_skips(export: Path, stats: Path) -> None:
     theirs = tables_of(stats)["osrt_sum"]
     assert ask("stats", "-r", "osrt_sum", export, "--format", "csv").csv == theirs
     text = stats.read_text(encoding="utf-8")
@@ -73,29 +70,18 @@ def test_reports_that_are_commands_say_the_same(path: Path) -> None:
     assert shares == pytest.approx(100 if together.rows else 0, abs=2)
 
 
-@needs_reports
-def test_nvtx_sums_are_those_of_plain_sql() -> None:
-    ranges = select(
-        TRAIN,
-        "SELECT coalesce(d.text, ''), coalesce(n.text, s.value), n.end - n.start, n.eventType "
-        "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
-        "LEFT JOIN NVTX_EVENTS d ON d.eventType = 75 AND d.domainId = n.domainId "
-        "AND d.globalTid >> 24 = n.globalTid >> 24 "
-        "WHERE n.eventType IN (59, 60) AND n.end IS NOT NULL",
-    )
-    lengths: dict[str, list[int]] = defaultdict(list)
-    for domain, name, length, kind in ranges:
-        if kind == 59:
-            lengths[f"{domain}:{name}"].append(length)
-    rows = nsightpy.stats(TRAIN, report="nvtx_pushpop_sum").records()
-    assert {row["Range"] for row in rows} == lengths.keys()
-    for row in rows:
-        ran = lengths[str(row["Range"])]
-        assert (row["Instances"], row["Total Time (ns)"]) == (len(ran), sum(ran))
-        assert close(row, "", ran)
-    both = nsightpy.stats(TRAIN, report="nvtx_sum")
-    assert sum(both.column("Instances")) == len(ranges)
-    assert set(both.column("Style")) <= {"PushPop", "StartEnd"}
+def test_nvtx_sums_are_those_of_nvtx() -> None:
+    ranges = nsightpy.nvtx(TRAINING, top=0).records()
+    wanted = {
+        (f"{row['domain']}:{row['range']}", row["style"]): (row["instances"], row["total_range_ns"])
+        for row in ranges
+    }
+    rows = nsightpy.stats(TRAINING, report="nvtx_sum").records()
+    assert {
+        (row["Range"], row["Style"]): (row["Instances"], row["Total Time (ns)"]) for row in rows
+    } == wanted
+    pushed = nsightpy.stats(TRAINING, report="nvtx_pushpop_sum").column("Range")
+    assert sorted(pushed) == sorted(name for name, style in wanted if style == "PushPop")
 
 
 def test_kernels_by_range_and_projections_of_a_small_export(tmp_path: Path) -> None:
@@ -128,44 +114,20 @@ def test_kernels_by_range_and_projections_of_a_small_export(tmp_path: Path) -> N
 
 
 def test_a_kernel_waits_in_the_queue_where_it_begins_after_its_call(tmp_path: Path) -> None:
+    """Kernels go apart by thread, call and name."""
     export = Export(tmp_path / "queue.sqlite")
     for begin in (18, 25, 20):  # its call returns at 20
         export.kernel(begin, begin + 10, "a", launch=(10, 20))
-    (row,) = nsightpy.stats(export.write(), report="cuda_kern_exec_sum").records()
-    names = ("Count", "QCount", "QMed (ns)", "TMax (ns)", "AMed (ns)")
-    assert [row[name] for name in names] == [3, 1, 5.0, 25, 10.0]
-
-
-@pytest.mark.parametrize(
-    "path", [TRAINING / "train_rank0.sqlite", pytest.param(TRAIN, marks=needs_reports)]
-)
-def test_launch_phases_are_those_of_plain_sql(path: Path) -> None:
-    launches = select(
-        path,
-        "SELECT r.globalTid >> 24 & 0xFFFFFF, r.globalTid & 0xFFFFFF, k.deviceId, a.value, n.value,"
-        " r.start, r.end, k.start, k.end FROM CUPTI_ACTIVITY_KIND_KERNEL k "
-        "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
-        "AND r.globalTid >> 24 = k.globalPid >> 24 AND r.eventClass IN (0, 1) "
-        "JOIN StringIds a ON a.id = r.nameId JOIN StringIds n ON n.id = k.demangledName",
-    )
-    phases: dict[tuple[object, ...], list[tuple[int, ...]]] = defaultdict(list)
-    for pid, tid, device, api, name, start, end, begin, finish in launches:
-        function = api[:-6] if api[-6:-4] == "_v" else api
-        total = max(end, finish) - start
-        phases[pid, tid, device, function, name].append(
-            (end - start, begin - end, finish - begin, total)
-        )
-    rows = nsightpy.stats(path, report="cuda_kern_exec_sum").records()
-    assert len(rows) == len(phases)
-    for row in rows:
-        key = tuple(row[name] for name in ("PID", "TID", "DevId", "API Name", "Kernel Name"))
-        api, queue, kernel, total = map(list, zip(*phases[key], strict=True))
-        queued = [wait for wait in queue if wait > 0]
-        assert (row["Count"], row["QCount"]) == (len(api), len(queued))
-        assert close(row, "A", api)
-        assert close(row, "K", kernel)
-        assert close(row, "T", total)
-        assert row["QMed (ns)"] is None if not queued else close(row, "Q", queued)
+    export.kernel(18, 100, "a", launch=(10, 20, 1001))
+    export.kernel(18, 101, "a", launch=(10, 20, 1001, "cuLaunchKernel"))
+    table = nsightpy.stats(export.write(), report="cuda_kern_exec_sum")
+    times = (f"{of} (ns)" for of in ("QMed", "TMax", "AMed", "KMed"))
+    names = ("TID", "API Name", "Count", "QCount", *times)
+    assert sorted(zip(*map(table.column, names), strict=True)) == [
+        (1000, "cudaLaunchKernel", 3, 1, 5.0, 25, 10.0, 10.0),
+        (1001, "cuLaunchKernel", 1, 0, None, 91, 10.0, 83.0),
+        (1001, "cudaLaunchKernel", 1, 0, None, 90, 10.0, 82.0),
+    ]
 
 
 def test_mpi_by_time_and_size(tmp_path: Path) -> None:

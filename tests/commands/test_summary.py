@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from simulator import Export
 import nsightpy
 from nsightpy.render.text.summary import MOST_LINES, print_summary
 from nsightpy.render.text.terminal import console
-from tests.support.reports import NSYS, ask, exports, needs_reports
+from tests.support.reports import NSYS, ask, exports, findings_of, needs_reports
+from tests.support.trace_events import event, written
 
 US, MS = 1_000, 1_000_000
 
@@ -25,9 +25,7 @@ US, MS = 1_000, 1_000_000
         (20_000 * MS, "no GPU work in the other 20.0 s, over 99.9 % of the capture"),
     ],
 )
-def test_how_much_of_the_capture_the_windows_are(
-    duration: int, said: str | None, tmp_path: Path
-) -> None:
+def test_how_much_the_windows_are(duration: int, said: str | None, tmp_path: Path) -> None:
     export = Export(tmp_path / "report.sqlite", duration_ns=duration)
     start = 450 * US if said is None else MS
     export.kernel(start, 2 * MS, "a", launch=(10, 20))
@@ -58,23 +56,13 @@ def test_what_stands_out_is_what_matters(tmp_path: Path) -> None:
     for place, start in enumerate(range(MS, 21 * MS, MS)):
         export.kernel(start, start + 50 * US, f"k{place}", launch=(start - 10 * US, start - 5 * US))
     path = export.write()
-    assert {"small-grid", "no-steady-state"} < set(nsightpy.findings(path).column("id"))
+    assert {"small-grid", "no-steady-state"} < set(findings_of(path))
     shown = ask("summarize", path).text
     assert "Steps    fewer than three steps that repeat were found, so no step" in shown
     said = shown[shown.index("What stands out") :]
     assert said.count("  ! ") == 1
     assert "launch-bound" in said
     assert "more: nsightpy findings" in said
-
-
-@needs_reports
-def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
-    report = NSYS / "mordred_rtx6000_2021.sqlite"
-    copies = ask("summarize", report, "--format", "json").json["memory"]
-    rates = {copy["Operation"]: copy["throughput_gb_per_s"] for copy in copies}
-    assert rates["[CUDA memset]"] is None
-    shown = " ".join(ask("summarize", report).text.split())
-    assert "beyond the GPU's memory (672 GB/s)" in shown
 
 
 @exports
@@ -113,9 +101,6 @@ def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
 
 
 def test_a_trace_without_gpu_work_says_so_and_what_to_do(tmp_path: Path) -> None:
-    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
-    trace = tmp_path / "host.json"
-    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
-    found = nsightpy.findings(str(trace), use_cache=False)
-    assert found.column("id") == ["no-gpu-work"]
-    assert "ProfilerActivity.CUDA" in str(found.column("evidence")[0])
+    rows = findings_of(written([event("cpu_op", "aten::add", 0, 5)], tmp_path), use_cache=False)
+    assert list(rows) == ["no-gpu-work"]
+    assert "ProfilerActivity.CUDA" in rows["no-gpu-work"]["evidence"]

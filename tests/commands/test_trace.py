@@ -9,11 +9,11 @@ from simulator import Export
 
 import nsightpy
 from nsightpy.reports import system
-from tests.support.full_export import changed, full
-from tests.support.reports import ROOT, ask
+from tests.support.full_export import changed, damaged, full
+from tests.support.reports import ask
+from tests.support.samples import TRAINING
 from tests.support.trace_events import event, written
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 GPU_TRACE = "cuda_gpu_trace"
 LISTINGS = (
     *(GPU_TRACE, "cuda_api_trace", "nvtx_gpu_proj_trace", "cuda_kern_exec_trace"),
@@ -23,9 +23,7 @@ LISTINGS = (
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("trace") / "full.sqlite"
-    full(path).write()
-    return path
+    return full(tmp_path_factory.mktemp("trace") / "full.sqlite").write()
 
 
 def test_parts_of_any_size_give_the_same_rows(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,22 +102,14 @@ def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
     assert "nsys profile --nic-metrics=lf" in notes
 
 
-def test_rows_without_a_place_are_counted_once_for_all_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_without_a_place_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "PART_ROWS", 3)
-    whole = full(tmp_path / "full.sqlite").write()
-    statements = [
-        "CREATE TABLE k AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL",
-        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL",
-        "ALTER TABLE k RENAME TO CUPTI_ACTIVITY_KIND_KERNEL",
-        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = NULL WHERE rowid % 2",
-        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL WHERE rowid = 11",
-        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET registersPerThread = 0",
-    ]
-    table = nsightpy.stats(changed(whole, tmp_path / "a.sqlite", statements), report=GPU_TRACE)
-    notes = [note for note in table.notes if "CUPTI_ACTIVITY_KIND_KERNEL" in note]
-    about = "rows of CUPTI_ACTIVITY_KIND_KERNEL have no"
+    kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
+    lost = ("streamId = NULL WHERE rowid % 2", "globalPid = NULL WHERE rowid = 11")
+    statements = [f"UPDATE {kernels} SET {one}" for one in (*lost, "registersPerThread = 0")]
+    table = nsightpy.stats(damaged(tmp_path, kernels, *statements), report=GPU_TRACE)
+    notes = [note for note in table.notes if kernels in note]
+    about = f"rows of {kernels} have no"
     assert notes == [f"1 {about} process.", f"6 {about} stream."]
     assert set(table.column("Reg/Trd")) == {None}
 

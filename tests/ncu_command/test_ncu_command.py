@@ -16,7 +16,8 @@ from nsightpy.errors import UsageError
 from nsightpy.ncu_command.runs import Options, Run, argv, nvtx_filter
 from nsightpy.ncu_command.scripts import Job
 from tests.support.ncu_stand_in import Bench, Scripted, stand_in, write_export
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ask
+from tests.support.samples import TRAINING
 
 NCU = stand_in()
 # Names as they are, and as bad as they can be; NUL cannot be part of an argument.
@@ -160,7 +161,6 @@ def test_wrong_command_lines(words: tuple[str, ...], code: int, said: str, tmp_p
     assert said in ask("select", report, *words, expect=code).stderr
 
 
-SAMPLE_JOB = ROOT / "sample_reports" / "training_4rank"
 LAUNCHES = [
     *[Scripted("_Z1aIiEvv", "a", "void a<int>()", duration_ns=900)] * 4,
     *[Scripted("it's $HOME", duration_ns=800)] * 3,
@@ -229,7 +229,7 @@ def test_only_the_chosen_rank_runs_under_ncu(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_pbs_asks_for_stands_before_the_first_command_to_be_filled_in() -> None:
-    made = select(SAMPLE_JOB, application=("app",)).script("mpi")
+    made = select(TRAINING, application=("app",)).script("mpi")
     header = made[: made.index("set -u")].splitlines()
     assert "#PBS -N ncu" in header
     assert "##PBS -l select=2:mpiprocs=2" in header
@@ -289,7 +289,7 @@ def test_scripts_are_valid_and_start_jobs_themselves(tmp_path: Path) -> None:
 def test_jobs_of_several_nodes(tmp_path: Path) -> None:
     """The sample job ran as two ranks on each of two nodes, and is started so again."""
     bench, _ = job(tmp_path)
-    plan = select(SAMPLE_JOB, top=1, application=bench.application())
+    plan = select(TRAINING, top=1, application=bench.application())
     slurm = plan.script("slurm").splitlines()
     assert slurm[2:5] == [
         "#SBATCH --ntasks=4", "#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=2",
@@ -302,5 +302,5 @@ def test_jobs_of_several_nodes(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert bench.applications() == ["0|''", "1|''"], "what one node starts"
-    one_rank = select(SAMPLE_JOB / "train_rank3.sqlite", top=1, application=("app",))
+    one_rank = select(TRAINING / "train_rank3.sqlite", top=1, application=("app",))
     assert one_rank.job == Job(4, 1), "rank 3 is one of four at least; on how many nodes is unknown"

@@ -17,13 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy import __version__
 from nsightpy.output.escape import printable
-from nsightpy.output.formats import (
-    plain,
-    write_csv,
-    write_json,
-    write_markdown,
-    write_parquet,
-)
+from nsightpy.output.formats import plain, write_csv, write_json, write_markdown, write_parquet
 from nsightpy.results import Field, Finding, LazyRows, Note, Summary, Table, Value
 from nsightpy.results.keys import KERNEL, key_of, row_keys
 from nsightpy.results.tables import with_notes
@@ -196,17 +190,16 @@ def test_every_format_holds_the_same_values(rows: list[Row]) -> None:
 @pytest.mark.parametrize(
     ("value", "field", "text"),
     [
-        (1234567, Field("n"), "1234567"),
-        (1234567.0, Field("t", "time", 1), "1234567.0"),
-        (0.1, Field("x", ""), "0.1"),
-        (2, Field("x", "%", 1), "2"),
-        (None, Field("x"), ""),
-        (-math.inf, Field("x", "%", 1), ""),
-        (True, Field("x"), "true"),
-        (0.00039432, Field("algbw", "GB/s", 3), "0.000394"),
-        (-0.000012345, Field("share", "share", 4), "-0.0000123"),
-        (0.0, Field("share", "share", 4), "0.0000"),
-        (1e-300, Field("share", "share", 4), "0.000000000000000"),
+        *((1234567, Field("n"), "1234567"), (1234567.0, Field("t", "time", 1), "1234567.0")),
+        *((0.1, Field("x", ""), "0.1"), (2, Field("x", "%", 1), "2"), (None, Field("x"), "")),
+        *((-math.inf, Field("x", "%", 1), ""), (True, Field("x"), "true")),
+        *(
+            (value, Field("share", "share", digits), text)
+            for value, digits, text in (
+                *((0.00039432, 3, "0.000394"), (-0.000012345, 4, "-0.0000123"), (0.0, 4, "0.0000")),
+                (1e-300, 4, "0.000000000000000"),
+            )
+        ),
         (0.04, Field("Time (%)", "%", 1), "0.0"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from simulator.schema import EVENT_CLASSES
 
 US, MS = 1_000, 1_000_000
 WIDE = (4_000, 1, 1)
+# Words of one line, a loop (how often, and what), or anything that is done with a thread.
+Part = str | tuple[Any, ...] | Callable[["Thread"], object]
 
 
 class Machine:
@@ -78,6 +81,47 @@ class Thread:
         where["launch"] = (called, self.now, self.tid, name)
         self.export.memcpy(begin, begin + lasts, size, kind, **where, **memory)
         return begin + lasts
+
+    def run(self, *parts: Part) -> Thread:
+        """Do all of that in turn; {n} is how often the loop around it has run.
+
+        A line's words are names of kernels with us behind a colon, `!call` for a wait, `=call:us`,
+        `@function:us` of the C library, `&function:us` of MPI, `~us` outside of all, and
+        `>kind:bytes:us:memory` for a copy to or from that memory (`>>` where the call waits).
+        """
+        for part in parts:
+            if isinstance(part, str):
+                for word in part.split():
+                    self._do(word)
+            elif isinstance(part, tuple):
+                for number in range(part[0]):
+                    self.run(*(x.format(n=number) if isinstance(x, str) else x for x in part[1:]))
+            else:
+                part(self)
+        return self
+
+    def _do(self, word: str) -> None:
+        kind, (name, *figures) = word[0], word[1:].split(":")
+        lasts = US * int(figures[0]) if figures and kind != ">" else 0
+        if kind == "!":
+            self.wait(name=name or "cudaStreamSynchronize_v3020")
+        elif kind == "=":
+            self.call(name, lasts)
+        elif kind == "@":
+            self.in_os(name, lasts)
+        elif kind == "&":
+            self.export.mpi_collective(self.now, self.now + lasts, name, 8)
+            self.now += lasts
+        elif kind == "~":
+            self.now += US * int(name)
+        elif kind == ">":
+            way, (size, us, *memory) = name.removeprefix(">"), figures
+            ends = {"HtoD": ("source",), "DtoH": ("target",)}.get(way, ("source", "target"))
+            of: dict[str, Any] = dict.fromkeys(ends, *memory) if memory else {}
+            code, blocks = int(way) if way.isdigit() else way, name.startswith(">")
+            self.copy(code, int(size), US * int(us), blocks=blocks, **of)
+        else:
+            self.kernel(kind + name, lasts)
 
     def call(self, name: str, lasts: int) -> None:
         self.export.api(self.now, self.now + lasts, name, self.tid)

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import nsightpy
 from nsightpy.cli.main import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -91,6 +92,11 @@ def rows_of(*request: str | Path) -> list[dict[str, Any]]:
     """The rows that a request answers, from its json."""
     rows: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
     return rows
+
+
+def findings_of(reports: str | Path | Sequence[Path], **options: Any) -> dict[str, dict[str, Any]]:
+    """The findings about some reports, by id, in their order."""
+    return {str(row["id"]): row for row in nsightpy.findings(reports, **options).records()}
 
 
 def refused(*arguments: str | Path, code: int = 1) -> str:

@@ -1,6 +1,8 @@
 """Events of a PyTorch trace by hand: calls, the kernels that they launch, operators."""
 
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,4 +32,12 @@ def operator(
 def written(events: list[Event], folder: Path) -> Path:
     path = folder / "trace.json"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+    return path
+
+
+def changed_trace(original: Path, path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of a trace after a change of its document."""
+    trace = json.loads(gzip.decompress(original.read_bytes()))
+    change(trace)
+    path.write_text(json.dumps(trace), encoding="utf-8")
     return path
