@@ -1,7 +1,5 @@
 """The architecture as the imports draw it: data flows one way, two levels deep."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """The capture wrapper: one report per wanted rank, the bare application in all others."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

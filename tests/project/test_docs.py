@@ -1,7 +1,5 @@
 """The documentation is true: its commands exist and run, its pages match the code."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

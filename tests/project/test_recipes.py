@@ -3,8 +3,6 @@
 nsys, srun and gh are stand-ins.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

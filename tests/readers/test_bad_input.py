@@ -3,8 +3,6 @@
 And what must be answered although its name is strange.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Captures that begin after their program: what ncu must be told so that it counts the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Batches of rows become columns, in order; names are those of their ids, whatever was asked."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

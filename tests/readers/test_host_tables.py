@@ -3,8 +3,6 @@
 osrt figures are those of `nsys stats`; MPI tables, libraries and metrics are simulated rows.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Limits end what has no end, each with a variable that says otherwise."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

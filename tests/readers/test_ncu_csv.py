@@ -1,7 +1,5 @@
 """Pages of `ncu --csv`, real ones and hand-made ones of every shape they come in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

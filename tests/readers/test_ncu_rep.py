@@ -1,7 +1,5 @@
 """Reading .ncu-rep: NVIDIA's library where it is, its other homes, or a clear word."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

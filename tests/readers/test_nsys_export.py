@@ -1,7 +1,5 @@
 """sqlite_of: which export is read, when it is made anew, what it never touches."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

@@ -1,7 +1,5 @@
 """What goes wrong while exporting: nsys fails, is interrupted, or others export the same."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

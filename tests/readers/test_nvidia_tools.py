@@ -1,7 +1,5 @@
 """Finding NVIDIA's tools: the variable, PATH, the install folders, and which of them wins."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time

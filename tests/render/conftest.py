@@ -1,7 +1,5 @@
 """What the tests of pages share: the page of the sample job, and a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

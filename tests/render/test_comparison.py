@@ -1,7 +1,5 @@
 """What is made of a comparison: screens, a comment, a test report, a picture."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every command on a terminal of 80 columns: what can be said of all their answers."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Pictures: what is drawn is what the tables say, labels keep apart, any name is harmless."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page that is sent: harmless, self-contained, readable without scripts, small."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Tables on a terminal: units in cells, columns that answer first, names that stay apart."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The timeline's arithmetic: levels, lanes on one clock, and pictures that lose nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The offline page: what it holds, what it may do, and how it behaves in a browser."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -16,6 +14,7 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.render.timeline.page import write_page
+from nsightpy.results.tracks import FINDING, ITERATION, Counter, Mark
 from tests.support.browser import Browser, find_chromium, settled
 from tests.support.html_page import Document, check_offline
 from tests.support.reports import ROOT, ask
@@ -80,10 +79,14 @@ def test_every_event_is_in_the_page_which_may_load_nothing(training: Path) -> No
 
 @pytest.fixture
 def hostile_page(tmp_path: Path) -> Path:
-    starts = [1000 * number for number in range(len(HOSTILE))]
-    lane = lane_of(starts, [start + 900 for start in starts], HOSTILE)
-    inputs = ("</title><script>alert(1)</script>.sqlite",)
-    timeline = timeline_of(6000, lane, inputs=inputs, notes=[HOSTILE[0]])
+    starts = 1000 * np.arange(len(HOSTILE), dtype=np.int64)
+    lane = lane_of(starts, starts + 900, HOSTILE)
+    owner, image = timeline_of(6000, lane).owners[0], HOSTILE[1]
+    kinds = (FINDING, ITERATION)
+    marks = tuple(Mark(kind, image, image, 0, 900, owner, HOSTILE[0]) for kind in kinds)
+    about: dict[str, Any] = {"inputs": (f"</title>{HOSTILE[0]}.sqlite",), "notes": [HOSTILE[0]]}
+    counters = (Counter(image, "bytes", starts, starts),)
+    timeline = timeline_of(6000, lane, counters=counters, marks=marks, **about)
     return written(write_page, timeline, tmp_path / "hostile.html")
 
 
@@ -98,12 +101,18 @@ def test_hostile_names_stay_text(hostile_page: Path) -> None:
 
 @needs_chromium
 def test_hostile_names_do_nothing_in_a_browser(hostile_page: Path, chromium: Browser) -> None:
-    facts = chromium.open(hostile_page)
+    facts = chromium.open(hostile_page, "#stretch=0-2500&find=img")
     assert facts["events"] == len(HOSTILE)
     chromium.run("choose({track: state.tracks[0], lane: state.tracks[0].lanes[0], row: 1})")
-    assert "owned" not in chromium.run("document.title")
+    assert "<img" in chromium.run("$('details').textContent")
+    chromium.run("openPane('marks')")
+    for pane in ("marks", "found"):
+        assert "<img" in chromium.run(f"$('{pane}').textContent")
+    chromium.run("setStretch({ start: 0, end: 2500 })")
+    titles = chromium.run("[...$('totals').querySelectorAll('td')].map((cell) => cell.title)")
+    assert any("onerror" in title for title in titles)
     assert chromium.run("document.querySelectorAll('img, i.x, script').length") == 2
-    assert "<img" in chromium.run("document.getElementById('details').textContent")
+    assert "owned" not in chromium.run("document.title")
 
 
 @needs_chromium

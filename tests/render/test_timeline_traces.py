@@ -1,7 +1,5 @@
 """Chrome and Perfetto traces, read back strictly."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import sys

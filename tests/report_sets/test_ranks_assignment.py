@@ -1,5 +1,6 @@
 """Which rank each report and process is, on tiny exports; and many reports as one set."""
 
+import shutil
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -9,12 +10,14 @@ from simulator import Export, schema
 
 from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.report_sets.opening import find_reports, open_ranks
-from nsightpy.reports.opening import natural
+from nsightpy.report_sets.opening import find_ncu_reports, find_reports, open_ranks
+from nsightpy.reports.one_file import MemorySnapshot
+from nsightpy.reports.opening import is_no_report, natural, open_report
 from nsightpy.reports.profiles import NsysReport
 from tests.support.ranked_reports import join, write
-from tests.support.reports import ask
+from tests.support.reports import ROOT, ask, refused
 
+SAMPLES = ROOT / "sample_reports"
 OPEN_FILES = Path("/proc/self/fd")
 Ranks = dict[str, dict[int, tuple[int | None, str]]]
 
@@ -236,3 +239,38 @@ def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Pat
     )
     with pytest.raises(ReportError, match="is JSON, but does not begin"):
         kernels([tmp_path / "notes.md", tmp_path / "a.csv"])
+
+
+# A suffix means the same in any case
+
+
+@pytest.mark.parametrize("name", ["RUN.SQLITE", "Run.Db"])
+def test_exports_of_any_case_are_read(name: str, tmp_path: Path) -> None:
+    path = Path(shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / name))
+    direct = ask("kernels", path, "--format", "csv").text
+    assert ask("kernels", tmp_path, "--format", "csv").text == direct
+    assert find_reports(tmp_path) == find_reports(tmp_path / "*") == [path]
+
+
+@pytest.mark.parametrize("name", ["x.NSYS-REP", "x.QdRep"])
+def test_binary_reports_of_any_case_are_reports(name: str, tmp_path: Path) -> None:
+    """They are handed to nsys, and its export beside them is no second report."""
+    path = tmp_path / name
+    path.write_bytes(b"no such thing")
+    shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / "x.SQLITE")
+    assert find_reports(tmp_path) == [path]
+    assert not is_no_report(path)
+    assert "is no report of a kind" not in refused("kernels", path)
+
+
+def test_measurements_snapshots_and_traces_of_any_case(tmp_path: Path) -> None:
+    csv = Path(shutil.copy(SAMPLES / "kernels_h100.ncu.csv", tmp_path / "K.CSV"))
+    assert find_ncu_reports(tmp_path) == [csv]
+    (tmp_path / "K.NCU-REP").write_bytes(b"")
+    assert find_ncu_reports(tmp_path) == [tmp_path / "K.NCU-REP"]
+    snapshot = shutil.copy(SAMPLES / "training_memory.pickle", tmp_path / "M.PICKLE")
+    assert isinstance(open_report(snapshot), MemorySnapshot)
+    (tmp_path / "traces").mkdir()
+    trace = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
+    shutil.copy(trace, tmp_path / "traces" / "T.JSON.GZ")
+    assert ask("kernels", tmp_path / "traces", "--format", "csv").csv[1:]

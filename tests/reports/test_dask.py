@@ -1,7 +1,5 @@
 """Reports read on a real Dask cluster: the same answers, failures named, only paths travel."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from functools import partial

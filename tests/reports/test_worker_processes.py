@@ -1,7 +1,5 @@
 """Workers of `--jobs`: new processes, gone at the end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

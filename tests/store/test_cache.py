@@ -1,7 +1,5 @@
 """The cache of exports: its place, its limit, what is removed first and what never."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,12 +1,10 @@
 """Files of columns: what is written comes back, as narrow as it can be; damage is told."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from nsightpy.frames import ColumnData, Labels, constant
 from nsightpy.store.column_file import Column, ColumnFile, DamagedError, narrow, write
 
 LEAST, MOST = -(2**63), 2**63 - 1
-POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes, links and permissions of POSIX")
 
 
 def ints(*values: int) -> np.ndarray:
@@ -161,26 +158,6 @@ def test_any_end_is_told(path: Path) -> None:
     for more in (b"\0", whole):
         path.write_bytes(whole + more)
         assert_damaged_or_same(path)
-
-
-@POSIX
-@pytest.mark.parametrize(
-    "make",
-    [
-        Path.mkdir,
-        os.mkfifo,
-        lambda path: path.symlink_to("/dev/zero"),
-        lambda path: path.symlink_to(path.name),
-        lambda path: path.symlink_to("nowhere"),
-        lambda path: path.symlink_to("."),
-        lambda path: None,
-    ],
-    ids=["folder", "pipe", "endless", "circle", "dangling", "linked folder", "nothing"],
-)
-def test_what_is_no_file(path: Path, make: Callable[[Path], object]) -> None:
-    path.unlink()
-    make(path)
-    assert not assert_damaged_or_same(path)
 
 
 def test_without_mmap(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

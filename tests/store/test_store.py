@@ -1,7 +1,5 @@
 """A store answers as if it were not there: whatever was asked before, whatever became of it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

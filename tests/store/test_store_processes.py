@@ -1,7 +1,5 @@
 """Several processes and one store: they import once, and none that is killed harms the others."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -106,12 +104,8 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def started(code: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def said_by(process: subprocess.Popen[str]) -> list[str]:
