@@ -36,6 +36,11 @@ def file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
+def without_numbers(name: str) -> str:
+    """The name with # for every number: tiles, versions, counters of compilers and of layers."""
+    return re.sub(r"\d+", "#", name)
+
+
 def function_name(name: str) -> str:
     """The function of a demangled name: no return type, no template arguments, no parameters."""
     plain = _without_signature(name)

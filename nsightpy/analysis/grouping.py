@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,12 @@ def group_sums(frame: Frame, by: Sequence[str], columns: Sequence[str]) -> dict[
         np.add.at(total, groups.codes, column)
         sums.append(total.tolist())
     return {key: figures for key, *figures in zip(groups.keys, *sums, strict=True)}
+
+
+def named_by(frame: Frame, columns: Sequence[str], name: Callable[..., str]) -> Labels:
+    """A name of each row, which is made once for all rows with the same values in these columns."""
+    groups = group_by(frame, columns)
+    return Labels(groups.codes, tuple(name(*key) for key in groups.keys))
 
 
 def rows_by_group(codes: NDArray[np.int32] | Ints) -> Ints:

@@ -175,11 +175,9 @@ def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:
 
 def owners(starts: Ints, ends: Ints, times: Ints) -> Ints:
     """Which of ascending, disjoint intervals each moment lies in; -1 for none."""
-    if not len(starts):
-        return np.full(len(times), -1, dtype=np.int64)
-    place = np.searchsorted(starts, times, side="right") - 1
-    owner: Ints = np.where((place >= 0) & (times < ends[np.maximum(place, 0)]), place, -1)
-    return owner
+    owner = np.searchsorted(starts, times, side="right") - 1
+    # the last limit is that of -1, what lies before the first interval
+    return np.where(times < np.append(ends, np.iinfo(np.int64).min)[owner], owner, -1)
 
 
 def concurrency(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, named_by
 from nsightpy.analysis.tally import Key, Statistics, Tally, tally
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.results import Field, Table, Value
@@ -237,6 +237,8 @@ def tallies(frame: Frame, by: Sequence[str], measures: Sequence[str]) -> list[Ta
 
 def shaped(frame: Frame, shape: str) -> Labels:
     """The grid or block of each kernel as a label, 128x1x1; "" where a size is missing."""
-    groups = group_by(frame, [f"{shape}_{axis}" for axis in "xyz"])
-    names = ("x".join(map(str, key)) if all(key) else "" for key in groups.keys)
-    return Labels(groups.codes, tuple(names)).merged()
+
+    def text(*sizes: int) -> str:
+        return "x".join(map(str, sizes)) if all(sizes) else ""
+
+    return named_by(frame, [f"{shape}_{axis}" for axis in "xyz"], text).merged()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.intervals import spans_of, union_of
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.membership import alike, named
@@ -66,10 +66,11 @@ def _kernels(report: SystemReport, scope: Scope, of: str | None, label: str) -> 
 
 def _collectives(report: SystemReport, scope: Scope, of: str | None) -> Frame:
     frame = scope.read(report, "collectives", ("pid", "device", "operation", "bytes"))
-    groups = group_by(frame, ("operation", "bytes"))
-    sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
-    names = (op if size < 0 else f"{op} of {format_bytes(size)}" for op, size in sizes)
-    texts = Labels(groups.codes, tuple(names)).merged()
+
+    def text(operation: str, size: int) -> str:
+        return operation if size < 0 else f"{operation} of {format_bytes(size)}"
+
+    texts = named_by(frame, ("operation", "bytes"), text).merged()
     events = Frame({**frame.select(COLUMNS[:4]), "name": texts})
     if of is None:
         return events

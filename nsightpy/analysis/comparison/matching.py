@@ -13,10 +13,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.comparison.thresholds import SAME_LAUNCHES
-from nsightpy.names import function_name
+from nsightpy.names import function_name, without_numbers
 from nsightpy.results.comparison import BASE_NAME, FULL_NAME, ORDER
 
-_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Words of a name that do not say what is computed, but on which type; without numbers.
 _TYPE = re.compile(
@@ -82,11 +81,6 @@ def _surroundings(
             around[other].add((left, right))
         left, between = right, set()
     return {name: frozenset(edges) for name, edges in around.items()}
-
-
-def without_numbers(name: str) -> str:
-    """The name with every number replaced: tiles, versions, counters of compilers."""
-    return _NUMBER.sub("#", name)
 
 
 def program_of(name: str) -> str:

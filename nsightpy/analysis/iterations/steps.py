@@ -43,6 +43,7 @@ from nsightpy.analysis.iterations.vocabulary import NO_STEPS, STEPS, Role, role_
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.names import without_numbers
 
 # How strong the evidence is that a unit is a step; one more where the program names it.
 NOTHING, LIKELY, SURE, SUREST, NAMED = 0, 1, 2, 3, 5
@@ -143,7 +144,7 @@ def find_levels(
     found = _repeated(alone)
     if layered and not any(level.coverage >= MOST for level in found):
         # libraries choose products by shape: names but for numbers, by which layers are more alike
-        found = _repeated(replace(alone, name=alone.name.renamed(vocabulary.numbers_folded)))
+        found = _repeated(replace(alone, name=alone.name.renamed(without_numbers)))
     found = [level for level in found if level.coverage >= MOST] or [
         level for level in found if len(level) >= FEW
     ]

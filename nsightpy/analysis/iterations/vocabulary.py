@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from nsightpy.frames import Frame
+from nsightpy.names import without_numbers
 
 LIBRARY_DOMAINS = (
     *("NCCL", "NVSHMEM", "MPI", "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuSOLVER", "cuSPARSE"),
@@ -114,11 +115,6 @@ def role_of(name: str) -> Role:
     return next((role for role, words in _ROLES if words.search(name)), Role.PLAIN)
 
 
-def numbers_folded(name: str) -> str:
-    """A name with # for its numbers."""
-    return re.sub(r"\d+", "#", name)
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What a step worked on: kind (prefill, decode, mixed), requests, tokens."""
@@ -146,7 +142,7 @@ def batch_of(name: str) -> Batch | None:
 
 def step_name(name: str) -> str:
     """A name with # for its numbers; one for the steps of an engine, whatever they work on."""
-    return numbers_folded(name if batch_of(name) is None else _DETAILS.sub("", name))
+    return without_numbers(name if batch_of(name) is None else _DETAILS.sub("", name))
 
 
 def batches_of(ranges: Frame) -> list[Batch]:

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from nsightpy.analysis.roofline.rates import ACTIVE, scalar_work, tensor_work, traffic
 from nsightpy.analysis.roofline.readings import Rate, Readings, readings
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
-from nsightpy.analysis.roofline.traffic import traffic
 from nsightpy.analysis.roofline.verdicts import verdict
-from nsightpy.analysis.roofline.work import ACTIVE, scalar_work, tensor_work
 from nsightpy.frames import Frame
 from nsightpy.results import Note
 from nsightpy.results.rooflines import (
@@ -121,7 +120,10 @@ def _launch(
     gains: tuple[RuleEstimate, ...],
 ) -> RooflineLaunch:
     machine, factor = _machine(launches, row, r, clock)
-    works = [*scalar_work(r, factor), *tensor_work(r, factor)]
+    works = [
+        replace(rate, peak_per_s=rate.peak_per_s and rate.peak_per_s * factor)
+        for rate in (*scalar_work(r), *tensor_work(r))
+    ]
     levels = traffic(r, factor)
     measured = speed_of_light(r)
     speed = measured if measured.classification else replace(measured, classification=title)

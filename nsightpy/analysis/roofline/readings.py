@@ -61,6 +61,14 @@ class Readings:
             return None
         return amount / self.duration_ns * NS_PER_S
 
+    def per_second(self, metric: str, clock: float | None = None) -> float | None:
+        """The rate of a counter: per cycle of this clock, else per second, else by its amount."""
+        per_cycle = self.get(f"{metric}.per_cycle_elapsed")
+        if per_cycle is not None and clock:
+            return per_cycle * clock
+        per_second = self.get(f"{metric}.per_second")
+        return self.rate(self.get(metric)) if per_second is None else per_second
+
     @property
     def sm_hz(self) -> float | None:
         """The SM clock while profiling; never that of the GPC, which may differ."""

@@ -7,7 +7,7 @@ add up: an instant in which several kernels ran counts once, for the one farthes
 
 Which measurement of ncu belongs to which kernel of nsys is found by name and geometry, else
 loosely. Names are compared as the reports have them; where the styles of their versions differ,
-without return type, parameters, casts and blanks.
+in the style of no demangler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nsightpy.analysis.selection.launch_places import VARIANT, Extent, Variant, 
 from nsightpy.analysis.selection.thresholds import APART, CLOCKS_APART, UNEXPLAINED
 from nsightpy.analysis.tally import Tally, tally
 from nsightpy.frames import Frame
-from nsightpy.names import function_name
+from nsightpy.names import canonical_name, function_name
 from nsightpy.results.rooflines import RooflineLaunch, RooflineVariant
 
 
@@ -105,8 +105,6 @@ def unlike(nsys_ns: float, ncu_ns: float, profiled_hz: float | None, usual_hz: f
 
 
 MANGLED, FUNCTION, LOOSE = "mangled", "function", "loose"
-_NOISE = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)|\s+")
-_UNNAMED = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|unnamed>)::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,26 +143,13 @@ def match(variant: Variant, measured: Sequence[RooflineVariant]) -> Match | None
     return Match(min(related, key=apart), LOOSE) if related else None
 
 
-def plain_signature(name: str) -> str:
-    """Function and template arguments alone, in the style of no version."""
-    short = _UNNAMED.sub("", name.removeprefix("void "))
-    if short.endswith(")"):
-        depth = 0
-        for at in range(len(short) - 1, 0, -1):
-            depth += (short[at] == ")") - (short[at] == "(")
-            if depth == 0:
-                short = short[:at]
-                break
-    return _NOISE.sub("", short)
-
-
 def _same_kernel(variant: Variant, first: RooflineLaunch) -> bool:
     """Whether functions agree, and template arguments as far as both names have any."""
     measured = first.base_name or function_name(first.name).rpartition("::")[2]
     if not measured or measured != (variant.base or function_name(variant.name)):
         return False
-    signature, other = plain_signature(variant.name), plain_signature(first.name)
-    return signature == other or "<" not in signature or "<" not in other
+    names = [canonical_name(name) for name in (variant.name, first.name)]
+    return names[0] == names[1] or any("<" not in name.partition("(")[0] for name in names)
 
 
 def _agrees(extent: Extent, text: str) -> bool:

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by, rows_before, rows_by_group
+from nsightpy.analysis.grouping import group_by, named_by, rows_before, rows_by_group
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.thresholds import MOST_SHAPES
 from nsightpy.frames import Frame, Ints, Labels, distinct
@@ -165,8 +165,7 @@ def variant_of(key: Sequence[int | str | None]) -> Variant:
 
 def variant_labels(kernels: Frame) -> Labels:
     """The label of each kernel's variant."""
-    groups = group_by(kernels, VARIANT)
-    return Labels(groups.codes, tuple(variant_of(key).label for key in groups.keys))
+    return named_by(kernels, VARIANT, lambda *key: variant_of(key).label)
 
 
 def portions(kernels: Frame, visible: Mask, weighed: Mask) -> list[Portion]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, named_by
 from nsightpy.analysis.launches import LAUNCH_CLASSES, launch_rows, of_calls
 from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, Labels
@@ -122,8 +122,7 @@ def _labelled(frame: Frame, names: Sequence[str], text: Callable[..., str]) -> L
     """A text made of some columns for each row; empty where the frame has none of them."""
     if names[0] not in frame:
         return Labels.constant("", frame.rows)
-    groups = group_by(frame, names)
-    return Labels(groups.codes, tuple(text(*key) for key in groups.keys))
+    return named_by(frame, names, text)
 
 
 def _shape_text(*shape: int) -> str:

@@ -10,12 +10,13 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.comparison.device_units import UnitWorks, mean_works, some_units, unit_works
 from nsightpy.analysis.comparison.sides import reconciled, whole_parts
 from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED
+from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.intervals import owners
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import SHARED
 from nsightpy.commands.compare.report_part import DeviceUnits, ReportPart
 from nsightpy.errors import NsightpyError
-from nsightpy.frames import Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.query import Parts, SystemReport
 from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.rank_alignment import align_parts
@@ -125,15 +126,15 @@ def collective_works(
 def _names(alignment: Alignment) -> Labels:
     """How each row of the ledger is called: operation, bytes of all, ranks."""
     ledger = alignment.ledger
-    keys = np.stack([ledger.signature, ledger.communicator]).astype(np.int64)
-    pairs, codes = np.unique(keys, axis=1, return_inverse=True)
-    texts = []
-    for signature, communicator in pairs.T.tolist():
+
+    def name(signature: int, communicator: int) -> str:
         collective = ledger.signatures[signature]
         size = ledger.group_sizes[communicator] if communicator >= 0 else 0
         whole = collective.bytes * (size if size and collective.operation in SHARED else 1)
         text = collective.operation
         text += f" {format_bytes(whole)}" if collective.bytes >= 0 else ""
-        text += f", {size} ranks" if size else ""
-        texts.append(text)
-    return Labels(codes.reshape(-1).astype(np.int32), tuple(texts)).merged()
+        return text + (f", {size} ranks" if size else "")
+
+    columns = {"signature": ledger.signature, "communicator": ledger.communicator}
+    keys = Frame({of: codes.astype(np.int64) for of, codes in columns.items()})
+    return named_by(keys, tuple(keys), name).merged()

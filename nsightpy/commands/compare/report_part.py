@@ -10,7 +10,6 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, unit_times, unit_works
-from nsightpy.analysis.comparison.matching import without_numbers
 from nsightpy.analysis.intervals import Spans, owners
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.iterations.thresholds import MOST, REPEATS
@@ -27,6 +26,7 @@ from nsightpy.analysis.time_budget import activity
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.commands.info import used_gpus
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.names import without_numbers
 from nsightpy.query import Scope, SystemReport
 from nsightpy.query.device_time import (
     MEMORY_COLUMNS,

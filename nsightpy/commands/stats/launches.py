@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.launches import launch_phases
 from nsightpy.analysis.ranking import columns, spread
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import Listing, Reports, Sum, known, named_by
+from nsightpy.commands.stats.reports import Listing, Reports, Sum, known
 from nsightpy.frames import Frame, Labels
 from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.request import without_launch_call

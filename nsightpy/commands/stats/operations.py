@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nsightpy.analysis import ranking
+from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.memory.copies import host_memory
@@ -20,7 +21,6 @@ from nsightpy.commands.stats.reports import (
     by_time,
     in_time_order,
     known,
-    named_by,
     numbered_by,
 )
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, nest
 from nsightpy.analysis.nvtx.projection import (
@@ -19,7 +20,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.ranking import columns, durations, spread
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time, named_by
+from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport

@@ -252,12 +252,6 @@ def known(values: Ints, mask: NDArray[np.bool_]) -> Ints:
     return np.where(mask, values, NO_TIME)
 
 
-def named_by(frame: Frame, columns: Sequence[str], name: Callable[..., str]) -> Labels:
-    """A name of each row, which is made once for all rows with the same values in these columns."""
-    groups = group_by(frame, columns)
-    return Labels(groups.codes, tuple(name(*key) for key in groups.keys))
-
-
 def numbered_by(frame: Frame, columns: Sequence[str], number: Callable[..., int | None]) -> Ints:
     """A number of each row, likewise; None is not known."""
     groups = group_by(frame, columns)
