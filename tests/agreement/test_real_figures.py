@@ -31,12 +31,13 @@ BUDGET = (
     *("window_ns", "busy_ns", "compute_ns", "communication_ns", "memory_ns", "overlap_ns"),
     *("exposed_communication_ns", "copy_only_ns", "opaque_graph_ns", "idle_ns"),
 )
-# Why no compute kernel ran: together the compute-absent time.
+# By copyKind; the last is no copy.
 COPIES = (
     *("Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host"),
     *("Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device"),
     *("Host-to-Host", "Peer-to-Peer"),
 )
+OPERATIONS = [*(f"[CUDA memcpy {kind}]" for kind in COPIES), "[CUDA memset]"]
 
 
 @cache
@@ -66,25 +67,24 @@ def check_ranking(mine: list[dict[str, Any]], theirs: list[tuple[str, list[int]]
         assert shown == pytest.approx(near, rel=0, abs=0.0501)
 
 
-def kernel_rows(path: Path, name: str = "demangledName") -> list[tuple[str, int]]:
-    if f"{KIND}KERNEL" not in tables(path):
+def named(path: Path, table: str, name: str, more: str = "") -> list[tuple[str, int]]:
+    """Name and length of every row of a table of CUPTI; nothing where there is none."""
+    if f"{KIND}{table}" not in tables(path):
         return []
-    return select(
-        path,
-        f'SELECT s.value, k."end" - k.start FROM {KIND}KERNEL k '
-        f"LEFT JOIN StringIds s ON s.id = k.{name}",
-    )
+    sql = f'SELECT s.value, t."end" - t.start FROM {KIND}{table} t LEFT JOIN StringIds s ON s.id = '
+    return select(path, f"{sql} t.{name} {more}")
 
 
 @exports
 def test_kernels_are_what_sql_says(path: Path) -> None:
-    check_ranking(rows(path, "kernels"), totals(kernel_rows(path)))
-    check_ranking(rows(path, "kernels", "--name", "base"), totals(kernel_rows(path, "shortName")))
+    for name, style in (("demangledName", "demangled"), ("shortName", "base")):
+        theirs = totals(named(path, "KERNEL", name))
+        check_ranking(rows(path, "kernels", "--name", style), theirs)
 
 
 @exports
 def test_splits_share_the_same_total(path: Path) -> None:
-    whole = totals(kernel_rows(path))
+    whole = totals(named(path, "KERNEL", "demangledName"))
     for split in (*SPLITS, ",".join(SPLITS)):
         split_rows = rows(path, "kernels", "--by", split)
         found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -98,13 +98,7 @@ def test_splits_share_the_same_total(path: Path) -> None:
 
 @exports
 def test_api_calls_are_what_sql_says(path: Path) -> None:
-    theirs: list[tuple[str, int]] = []
-    if f"{KIND}RUNTIME" in tables(path):
-        theirs = select(
-            path,
-            f'SELECT s.value, r."end" - r.start FROM {KIND}RUNTIME r '
-            "LEFT JOIN StringIds s ON s.id = r.nameId WHERE r.eventClass <> 67",
-        )
+    theirs = named(path, "RUNTIME", "nameId", "WHERE t.eventClass <> 67")
     plain = totals((re.sub(r"_v\d{4}$", "", name), value) for name, value in theirs)
     check_ranking(rows(path, "api"), plain)
 
@@ -112,12 +106,10 @@ def test_api_calls_are_what_sql_says(path: Path) -> None:
 @exports
 def test_memory_operations_are_what_sql_says(path: Path) -> None:
     found: list[tuple[str, int, int]] = []
-    if f"{KIND}MEMCPY" in tables(path):
-        copies = select(path, f'SELECT copyKind, "end" - start, bytes FROM {KIND}MEMCPY')
-        found += [(f"[CUDA memcpy {COPIES[kind]}]", ns, size) for kind, ns, size in copies]
-    if f"{KIND}MEMSET" in tables(path):
-        sets = select(path, f'SELECT "end" - start, bytes FROM {KIND}MEMSET')
-        found += [("[CUDA memset]", ns, size) for ns, size in sets]
+    for table, kind in (("MEMCPY", "copyKind"), ("MEMSET", "-1")):
+        if f"{KIND}{table}" in tables(path):
+            found += select(path, f'SELECT {kind}, "end" - start, bytes FROM {KIND}{table}')
+    found = [(OPERATIONS[int(kind)], ns, size) for kind, ns, size in found]
     fastest = max(
         (
             speed
@@ -209,4 +201,4 @@ def test_summary_repeats_the_figures_of_the_commands(path: Path) -> None:
     (info,) = rows(path, "info")
     names = ("gpu", "devices", "processes", "tool_version", "duration_ns", "kernels")
     assert document["header"].items() >= {name: info[name] for name in names}.items()
-    assert document["header"]["kernels"] == len(kernel_rows(path))
+    assert document["header"]["kernels"] == len(named(path, "KERNEL", "shortName"))

@@ -120,12 +120,3 @@ def test_the_figures_in_plain_sight() -> None:
     assert busy != [(0, 30), (40, 50)]
     with pytest.raises(TypeError):
         hash(busy)
-
-
-def test_inputs_are_not_changed() -> None:
-    starts, ends = np.array([9, 1, 5]), np.array([12, 3, 5])
-    before = starts.tolist(), ends.tolist()
-    found = union(starts, ends)
-    clip(found, 2, 10), found - found, concurrency(starts, ends)
-    assert (starts.tolist(), ends.tolist()) == before
-    assert found == Spans(np.array([1, 9]), np.array([3, 12]))

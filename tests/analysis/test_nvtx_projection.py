@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from nsightpy.analysis.nvtx.membership import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.nesting import ROOT, SEPARATOR, nest, paths
 from nsightpy.analysis.nvtx.projection import (
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
-    extreme,
     launched,
     project,
 )
@@ -111,16 +110,6 @@ def test_paths_join_the_names_from_the_root() -> None:
     texts = [found[row].split(SEPARATOR) for row in range(4)]
     assert texts == [["a"], ["a", "b/c"], ["a", "b/c"], ["a", "b/c", "a"]]
     assert found.codes[1] == found.codes[2]
-
-
-@given(st.lists(st.integers(-50, 50), min_size=1), st.data())
-def test_extremes_of_many_stretches(values: list[int], data: st.DataObject) -> None:
-    low = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
-    high = [data.draw(st.integers(a + 1, len(values))) for a in low]
-    columns = [np.asarray(column, dtype=np.int64) for column in (values, low, high)]
-    for function, plain in ((np.minimum, min), (np.maximum, max)):
-        wanted = [plain(values[a:b]) for a, b in zip(low, high, strict=True)]
-        assert extreme(*columns, function).tolist() == wanted
 
 
 PLAIN = {
