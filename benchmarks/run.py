@@ -84,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
     commands = [command for command in every.values() if set_up(command)]
     load = os.getloadavg()[0]
     rounds = measure(commands, arguments.repeat, BENCHMARKS.parent, say)
-    outcomes = judge(picked, rounds, by_cpu=arguments.cpu)
+    outcomes = judge(picked, rounds, arguments.cpu)
     for outcome in outcomes:
         print("  ".join(outcome.row()))
     if path := page_path(arguments):

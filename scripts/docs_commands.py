@@ -74,16 +74,12 @@ def command_names() -> list[str]:
     return [name for name in cli.list_commands(_context()) if not _command(name).hidden]
 
 
-def help_of(name: str) -> str:
-    """What `nsightpy NAME --help` prints on 80 columns."""
-    command = _command(name)
-    return command.get_help(click.Context(command, _context(), command.name, terminal_width=80))
-
-
 def command_page(name: str) -> str:
     examples = "".join(map(_example_section, examples_of(name)))
     shown = f"\n\n## Example\n\n{examples}" if examples else "\n"
-    return f"# {name}\n\n```text\n{help_of(name)}\n```{shown}"
+    command = _command(name)
+    said = command.get_help(click.Context(command, _context(), command.name, terminal_width=80))
+    return f"# {name}\n\n```text\n{said}\n```{shown}"
 
 
 def index_page() -> str:

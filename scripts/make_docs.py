@@ -10,7 +10,7 @@ from typing import Any
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
-from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, SNAPSHOT_SCHEMAS, Column, Schema
+from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, SNAPSHOT_SCHEMAS, Schema
 from nsightpy.query.command import Argument, Command
 
 PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
@@ -65,14 +65,12 @@ def frames_page() -> str:
 
 
 def _section(schema: Schema) -> str:
-    rows = "".join(map(_row, schema.columns))
+    kinds, rows = {"label": "name", "int": "int64", "float": "float64"}, ""
+    for column in schema.columns:
+        kind = kinds.get(column.kind, column.kind)
+        rows += f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |\n"
     heading = f"\n## {schema.name}\n\n{schema.meaning[0].upper()}{schema.meaning[1:]}.\n"
     return f"{heading}\n| column | type | unit | meaning |\n|---|---|---|---|\n{rows}"
-
-
-def _row(column: Column) -> str:
-    kind = {"label": "name", "int": "int64", "float": "float64"}.get(column.kind, column.kind)
-    return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |\n"
 
 
 def api_page() -> str:

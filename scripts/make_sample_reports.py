@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from simulator import memory
+from simulator.catalogue import Extent, extent
 from simulator.kineto import write_traces
-from simulator.ncu import Extent, MeasuredKernel, SimulatedKernel, raw_page
+from simulator.ncu import MeasuredKernel, SimulatedKernel, raw_page
 from simulator.presets import SINGLE_PROCESS, TORCH_2RANK, TRAINING_4RANK
 from simulator.truth import truth as job_truth
 
@@ -96,7 +97,7 @@ def _measured_page(job: Path) -> str:
     chosen, kernels = select(job).to_pandas(), []
     columns = (chosen[name] for name in ("name", "grid", "block", "representative_ns"))
     for name, grid, block, nsys_ns in zip(*columns, strict=True):
-        shape = _extent(grid), _extent(block)
+        shape = extent(grid), extent(block)
         seed = int(hashlib.sha256(f"{name} {shape[0]}".encode()).hexdigest()[:8], 16)
         spread = seed % 1000 / 1000
         is_gemm = re.search("gemm|nvjet|flash", name) is not None
@@ -106,11 +107,6 @@ def _measured_page(job: Path) -> str:
         time_ns = int(nsys_ns * slower)
         kernels.append(MeasuredKernel(name, *shape, time_ns, *usage, work, waves=6.0))
     return raw_page(kernels)
-
-
-def _extent(text: str) -> Extent:
-    x, y, z = map(int, text.split("x"))
-    return x, y, z
 
 
 def _write_json(path: Path, truth: Mapping[str, object]) -> None:

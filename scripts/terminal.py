@@ -16,11 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def run_in_terminal(
-    arguments: list[str], columns: int, folder: Path = ROOT, **environment: str
-) -> str:
+def run_in_terminal(arguments: list[str], columns: int, **environment: str) -> str:
     """What `nsightpy ARGUMENTS` writes to a terminal that is `columns` wide; it must succeed."""
-    text, notes, code = terminal_session(arguments, columns, folder, **environment)
+    text, notes, code = terminal_session(arguments, columns, ROOT, **environment)
     assert code == 0, notes
     return text
 

@@ -62,12 +62,11 @@ class NsysAi:
         """Install it unless that is done, and copy the export unless the copy is newer."""
         install(self.folder, NSYS_AI, _INSTALL_EXTENSION)
         self.copy.parent.mkdir(exist_ok=True)
-        if self.copy.exists() and self.copy.stat().st_mtime >= self.export.stat().st_mtime:
-            return
-        self.forget()
-        partial = self.copy.with_suffix(".partial")
-        shutil.copyfile(self.export, partial)
-        partial.replace(self.copy)
+        if not self.copy.exists() or self.copy.stat().st_mtime < self.export.stat().st_mtime:
+            self.forget()
+            partial = self.copy.with_suffix(".partial")
+            shutil.copyfile(self.export, partial)
+            partial.replace(self.copy)
 
     def forget(self) -> None:
         """Remove its cache, so that the next run is a first one."""
@@ -76,5 +75,4 @@ class NsysAi:
     def warm(self) -> None:
         """Make sure that the next run finds the cache of an earlier one."""
         if not self.cache.exists():
-            nowhere = subprocess.DEVNULL
-            subprocess.run(self.summary, env=self.environment, check=True, stdout=nowhere)
+            subprocess.run(self.summary, env=self.environment, check=True, capture_output=True)

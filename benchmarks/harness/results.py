@@ -54,7 +54,7 @@ class Outcome:
 
 
 def judge(
-    comparisons: Sequence[Comparison], rounds: Sequence[Round], *, by_cpu: bool = False
+    comparisons: Sequence[Comparison], rounds: Sequence[Round], by_cpu: bool
 ) -> list[Outcome]:
     """Every comparison of measured commands, on the medians, with the range over the rounds."""
     middle = medians(rounds)

@@ -49,8 +49,7 @@ def case(
         line = _line(kind, words, place, output)
         about = f"{done} | {' '.join(line)[:300]!r}"
         if stored:
-            found = stores.complaints_about(line, place, output, rng)
-            yield from ((each, about) for each in found)
+            yield from ((each, about) for each in stores.ask_twice(line, place, output, rng))
             return
         around = rng.choice(EVERY) if rng.random() < options.surroundings else PLAIN
         if around.changes_files and number < REQUESTS - 1:

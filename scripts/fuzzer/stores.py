@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from fuzzer.child import Ran, run
+from fuzzer.child import run
 from fuzzer.judge import complaints, state_of
-from fuzzer.surroundings import Around, Place, send, small_files
+from fuzzer.surroundings import Around, Place, nothing, send, small_files
 
 NOTE = "its columns were not kept"
 
@@ -73,13 +73,12 @@ def damage(file: Path, what: str, chance: random.Random, foreign: Path) -> None:
         file.write_bytes(data)
 
 
-def complaints_about(
-    words: list[str], place: Place, output: str, rng: random.Random
-) -> Iterator[str]:
+def ask_twice(words: list[str], place: Place, output: str, rng: random.Random) -> Iterator[str]:
     """What is wrong with the second answer to a question, each beginning with its kind."""
-    expected, bytes_expected = _answer(words, place, output, Around(inside=_keeps(2**62)))
-    first = _first(rng)
-    _answer(words, place, output, first)
+    expected = run(words, place, Around(inside=_keeps(2**62)))
+    bytes_expected, first = _taken(place, output), _first(rng)
+    run(words, place, first)
+    _taken(place, output)
     store = place.cache / "cache" / "exports"
     damages = [_damaged(store, rng) for _ in range(rng.choice((0, 1, 2, 10)))]
     how = ", ".join(filter(None, (first.name, *damages))) or "nothing"
@@ -103,9 +102,7 @@ def _first(rng: random.Random) -> Around:
     return Around(inside=_keeps(0))
 
 
-def _keeps(
-    least: int, also: Callable[[Place], object] = lambda _place: None
-) -> Callable[[Place], None]:
+def _keeps(least: int, also: Callable[[Place], object] = nothing) -> Callable[[Place], None]:
     """Columns of reports of so many bytes at least are kept."""
 
     def inside(place: Place) -> None:
@@ -126,11 +123,6 @@ def _damaged(store: Path, rng: random.Random) -> str:
     others = sorted({path.parent for path in files} - {file.parent})
     damage(file, what, rng, rng.choice(others or [file.parent]))
     return f"{file.name} {what}"
-
-
-def _answer(words: list[str], place: Place, output: str, around: Around) -> tuple[Ran, bytes]:
-    ran = run(words, place, around)
-    return ran, _taken(place, output)
 
 
 def _taken(place: Place, output: str) -> bytes:

@@ -23,7 +23,7 @@ class Place:
     cache: Path
 
 
-def _nothing(_place: Place) -> None:
+def nothing(_place: Place) -> None:
     pass
 
 
@@ -36,8 +36,8 @@ class Around:
     """
 
     name: str = ""
-    before: Callable[[Place], object] = _nothing
-    inside: Callable[[Place], object] = _nothing
+    before: Callable[[Place], object] = nothing
+    inside: Callable[[Place], object] = nothing
     during: Callable[[Place, int], object] | None = None
     after_s: float = 0.0
     silent: bool = False
@@ -77,10 +77,6 @@ def _without_privileges(_place: Place) -> None:
 def _unreadable(place: Place) -> None:
     for each in [place.target, *sorted(place.target.glob("*"))][:2]:
         each.chmod(0)
-
-
-def _cache_of_others(place: Place) -> None:
-    (place.cache / "cache").mkdir(mode=0o555, exist_ok=True)
 
 
 def _without_directory(place: Place) -> None:
@@ -145,7 +141,8 @@ EVERY = (
     *(Around(f"{n} is full", inside=partial(_fill, n), silent=n == 2) for n in (1, 2)),
     Around("stdout is a broken pipe", inside=_broken_pipe),
     Around("unreadable", before=_unreadable, inside=_without_privileges, changes_files=True),
-    Around("cache of others", before=_cache_of_others, inside=_without_privileges),
+    Around("cache of others", inside=_without_privileges,
+           before=lambda place: (place.cache / "cache").mkdir(mode=0o555, exist_ok=True)),
     Around("cache is a file", before=lambda place: (place.cache / "cache").touch()),
     Around("no directory", inside=_without_directory, changes_files=True),
     Around("16 descriptors", inside=partial(_limit, resource.RLIMIT_NOFILE, 16)),

@@ -26,13 +26,13 @@ class KernelSpec:
     launch: str
 
 
-def _extent(text: str) -> Extent:
+def extent(text: str) -> Extent:
     x, y, z = map(int, text.split("x"))
     return x, y, z
 
 
 def _kernel(row: dict[str, str]) -> KernelSpec:
-    shape = _extent(row["grid"]), _extent(row["block"]), int(row["registers"])
+    shape = extent(row["grid"]), extent(row["block"]), int(row["registers"])
     shared = int(row["static"]), int(row["dynamic"])
     return KernelSpec(row["name"], int(row["ns"]), *shape, shared, row["launch"])
 

@@ -19,6 +19,7 @@ BEGIN_NS = 500_000_000
 KINDS = ("tensor", "expert", "data", "pipeline", "world")
 STREAMS = {kind: 21 + 4 * place for place, kind in enumerate(KINDS)}
 MIB = 1 << 20
+Name = tuple[str, str, int]  # kind, operation, bytes
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class CollectiveRun:
         self.free = {kind: self.ready.copy() for kind in KINDS}
         self.counts: dict[tuple[str, str], np.ndarray] = {}
         self.rows: list[tuple[np.ndarray, ...]] = []
-        self.names: dict[tuple[str, str, int], int] = {}
+        self.names: dict[Name, int] = {}
         for _ in range(job.iterations):
             self.iterate()
 
@@ -151,9 +152,7 @@ class CollectiveRun:
             self.ready[members] = end
         self.note(members, (kind, operation, size), start, end)
 
-    def note(
-        self, ranks: np.ndarray, name: tuple[str, str, int], start: np.ndarray, end: np.ndarray
-    ) -> None:
+    def note(self, ranks: np.ndarray, name: Name, start: np.ndarray, end: np.ndarray) -> None:
         """Write rows down, each with its number among its rank's operations of that kind."""
         code = self.names.setdefault(name, len(self.names))
         count = self.counts.setdefault(name[:2], np.zeros(self.job.ranks, np.int64))
@@ -161,7 +160,7 @@ class CollectiveRun:
         self.rows.append((ranks, codes, np.rint(start), np.rint(end), count[ranks]))
         count[ranks] += 1
 
-    def kind(self, rank: int, name: tuple[str, str, int]) -> Kind:
+    def kind(self, rank: int, name: Name) -> Kind:
         """What the reader of a rank's report would say of an operation."""
         kind, operation, size = name
         group, members = "", 0

@@ -84,7 +84,7 @@ class Database:
             text = column.declared == "TEXT"
             as_bytes = text and any(isinstance(row[place], bytes) for row in rows)
             marks.append("CAST(? AS TEXT)" if as_bytes else "?")
-        connection.execute(schema.ddl(name, columns))
+        connection.execute(f"CREATE TABLE {name} ({', '.join(c.ddl for c in columns)})")
         connection.executemany(f"INSERT INTO {name} VALUES ({', '.join(marks)})", rows)
 
     def _finish(self) -> None:

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 from zlib import crc32
 
+from simulator.catalogue import Extent
 from simulator.database import Text, signed64
 from simulator.host import Host
 from simulator.schema import COPY_KINDS, MEMORY_KINDS, SYNC_KINDS
@@ -11,7 +12,6 @@ from simulator.session import Process
 
 __all__ = ["Export", "Launch", "Process"]
 
-Extent = tuple[int, int, int]
 # start, end[, thread id[, API name]]
 Launch = tuple[int, int] | tuple[int, int, int] | tuple[int, int, int, Text]
 INVALID = 0xFFFFFFFF

@@ -8,6 +8,7 @@ from simulator import schema
 from simulator.database import Text
 from simulator.session import Process, Session
 
+Row = dict[str, Any]
 LIBRARIES = {"CUBLAS_EVENTS": "cublas", "CUDNN_EVENTS": "cudnn", "OSRT_API": "osrt"}
 # What is said of MPI calls here, and the columns of it.
 _MPI = {"communicator": "commHandle", "root": "rootRank", "received": "recvSize"}
@@ -57,9 +58,7 @@ class Host(Session):
         """A call into cuBLAS, cuDNN or the OS runtime: CUBLAS_EVENTS, CUDNN_EVENTS, OSRT_API."""
         self._call(table, start, end, name, LIBRARIES[table], {"process": process})
 
-    def _call(
-        self, table: str, start: int, end: int, name: Text, kind: str, on: dict[str, Any]
-    ) -> None:
+    def _call(self, table: str, start: int, end: int, name: Text, kind: str, on: Row) -> None:
         thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))
         row = {"start": start, "end": end, "globalTid": thread, "nameId": self.string(name)}
         self.add(table, on, **row, eventClass=schema.EVENT_CLASSES[kind])
@@ -103,13 +102,11 @@ class Host(Session):
         """A thread named through NVTX, as MPI ranks are: `MPI Rank 3`."""
         self._nvtx(schema.NVTX_THREAD, 0, None, text, on)
 
-    def _nvtx(
-        self, kind: int, start: int, end: int | None, text: Text | None, on: dict[str, Any]
-    ) -> None:
+    def _nvtx(self, kind: int, start: int, end: int | None, text: Text | None, on: Row) -> None:
         thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))
         interned = on.pop("registered", False) and text is not None
         label = {"textId": self.string(text or "")} if interned else {"text": text}
-        row: dict[str, Any] = {"start": start, "end": end, "eventType": kind, **label}
+        row: Row = {"start": start, "end": end, "eventType": kind, **label}
         row["domainId"] = on.pop("domain", 0)
         self.add("NVTX_EVENTS", on, **row, globalTid=thread)
 
@@ -135,31 +132,23 @@ class Host(Session):
     ) -> None:
         """An MPI collective of a communicator from or to a root; bytes as the profiler estimates
         them, received as many as sent unless `received` says otherwise."""
-        on = {"size": size, "received": size} | on
-        self._mpi("MPI_COLLECTIVES_EVENTS", start, end, name, process, **on)
+        on = {"size": size, "received": size, "process": process} | on
+        self._mpi("MPI_COLLECTIVES_EVENTS", start, end, name, on)
 
     def mpi_message(
         self, start: int, end: int, name: Text, size: int, peer: int, **on: Any
     ) -> None:
         """A send or a receive, to or from rank `peer` of the communicator."""
         on = {"size": size, "remoteRank": peer, "tag": 0} | on
-        self._mpi("MPI_P2P_EVENTS", start, end, name, on.pop("process", None), **on)
+        self._mpi("MPI_P2P_EVENTS", start, end, name, on)
 
     def mpi_wait(self, start: int, end: int, name: Text, request: int) -> None:
-        self._mpi("MPI_START_WAIT_EVENTS", start, end, name, requestHandle=request)
+        self._mpi("MPI_START_WAIT_EVENTS", start, end, name, {"requestHandle": request})
 
     def mpi_other(self, start: int, end: int, name: Text, process: Process | None = None) -> None:
-        self._mpi("MPI_OTHER_EVENTS", start, end, name, process)
+        self._mpi("MPI_OTHER_EVENTS", start, end, name, {"process": process})
 
-    def _mpi(
-        self,
-        table: str,
-        start: int,
-        end: int,
-        name: Text,
-        process: Process | None = None,
-        **on: Any,
-    ) -> None:
-        row = {"start": start, "end": end, "globalTid": self._process(process).thread()}
-        columns = {_MPI.get(key, key): value for key, value in on.items()}
-        self.add(table, columns, **row, textId=self.string(name))
+    def _mpi(self, table: str, start: int, end: int, name: Text, on: Row) -> None:
+        thread = self._process(on.pop("process", None)).thread()
+        row = {"start": start, "end": end, "globalTid": thread, "textId": self.string(name)}
+        self.add(table, {_MPI.get(key, key): value for key, value in on.items()}, **row)

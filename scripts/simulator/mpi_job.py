@@ -5,7 +5,7 @@ collectives. The MPI library polls: ranks leave a collective some time after the
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -55,17 +55,28 @@ class Call:
     peer: int | None = None
 
 
-@dataclass
 class MpiRun:
-    """What happened: calls, kernels, NCCL's reductions, steps, and how long who waited in what."""
+    """What happened: calls, kernels, NCCL's reductions, steps, and how long who waited in what.
 
-    settings: MpiSettings
-    calls: list[Call] = field(default_factory=list)
-    kernels: list[Span] = field(default_factory=list)
-    reductions: list[Span] = field(default_factory=list)
-    ranges: list[Span] = field(default_factory=list)
-    waits: Counter[tuple[int, str]] = field(default_factory=Counter)
-    clocks: list[Clock] = field(default_factory=list)
+    `now` is each rank's time while the job is played.
+    """
+
+    def __init__(self, settings: MpiSettings) -> None:
+        self.settings, self.draw = settings, Random(settings.seed)
+        self.kernels: list[Span] = []
+        self.reductions: list[Span] = []
+        self.ranges: list[Span] = []
+        self.waits: Counter[tuple[int, str]] = Counter()
+        self.clocks: list[Clock] = []
+        for node in range(-(-settings.ranks // settings.ranks_per_node)):
+            start = START_NS + node * 1_000_000
+            error = self.draw.randint(-CLOCK_ERROR_NS, CLOCK_ERROR_NS)
+            self.clocks.append(Clock(start, error, cycle(settings.drift_ppb, node)))
+        begin, ranks = START_NS + 50_000_000, range(settings.ranks)
+        self.now = [begin + self.draw.randint(0, 2_000_000) for _ in ranks]
+        self.calls = [
+            Call(n, "MPI_Init", self.now[n] - 10**6, self.now[n] - 500_000) for n in ranks
+        ]
 
     def clock(self, rank: int) -> Clock:
         return self.clocks[rank // self.settings.ranks_per_node]
@@ -74,31 +85,8 @@ class MpiRun:
         """How far the clock of a rank's node is ahead of that of the first rank, at the start."""
         return self.clock(rank).utc_error_ns - self.clock(0).utc_error_ns
 
-
-def simulate_mpi(settings: MpiSettings) -> MpiRun:
-    """Play a job in true time."""
-    draw, run = Random(settings.seed), MpiRun(settings)
-    for node in range(-(-settings.ranks // settings.ranks_per_node)):
-        start = START_NS + node * 1_000_000
-        error = draw.randint(-CLOCK_ERROR_NS, CLOCK_ERROR_NS)
-        run.clocks.append(Clock(start, error, cycle(settings.drift_ppb, node)))
-    now = [START_NS + 50_000_000 + draw.randint(0, 2_000_000) for _ in range(settings.ranks)]
-    run.calls = [Call(n, "MPI_Init", at - 1_000_000, at - 500_000) for n, at in enumerate(now)]
-    player = _Player(run, draw, now)
-    for step in range(settings.steps):
-        begun = list(now)
-        player.step("MPI_Barrier" if step % 4 == 0 else "MPI_Allreduce")
-        run.ranges += zip(range(len(now)), begun, now, strict=True)
-    return run
-
-
-class _Player:
-    """A run that goes on: `now` is each rank's time, in place."""
-
-    def __init__(self, run: MpiRun, draw: Random, now: list[int]) -> None:
-        self.run, self.draw, self.now = run, draw, now
-
     def step(self, meeting: str) -> None:
+        begun = list(self.now)
         self.compute()
         self.messages()
         self.meet(meeting)
@@ -106,23 +94,24 @@ class _Player:
         self.from_root()
         self.work()
         self.to_root()
-        if self.run.settings.nccl:
+        if self.settings.nccl:
             self.reduce()
+        self.ranges += zip(range(len(begun)), begun, self.now, strict=True)
 
     def call(self, rank: int, name: str, end: int, size: int, peer: int | None = None) -> None:
-        self.run.calls.append(Call(rank, name, self.now[rank], end, size, peer))
+        self.calls.append(Call(rank, name, self.now[rank], end, size, peer))
         self.now[rank] = end
 
     def work(self) -> None:
         for rank in range(len(self.now)):
-            self.now[rank] += 10_000 + self.draw.randint(0, self.run.settings.jitter_ns)
+            self.now[rank] += 10_000 + self.draw.randint(0, self.settings.jitter_ns)
 
     def compute(self) -> None:
-        settings = self.run.settings
+        settings = self.settings
         for rank, begun in enumerate(self.now):
             length = settings.compute_ns + self.draw.randint(0, settings.jitter_ns)
             length += settings.slow_ns if rank == settings.slow else 0
-            self.run.kernels.append((rank, begun + 2_000, begun + length))
+            self.kernels.append((rank, begun + 2_000, begun + length))
             late = settings.late_ns if rank == settings.late_sender else 0
             self.now[rank] += length + 1_000 + late
 
@@ -133,8 +122,8 @@ class _Player:
             both = max(sent, posted) + LATENCY_NS
             self.call(sender, "MPI_Send", both, 4096, sender + 1)
             self.call(sender + 1, "MPI_Recv", both, 4096, sender)
-            self.run.waits[sender + 1, "late sender"] += max(sent - posted, 0)
-            self.run.waits[sender, "late receiver"] += max(posted - sent, 0)
+            self.waits[sender + 1, "late sender"] += max(sent - posted, 0)
+            self.waits[sender, "late receiver"] += max(posted - sent, 0)
             self.now[sender : sender + 2] = [both + 500] * 2
 
     def reduce(self) -> None:
@@ -142,7 +131,7 @@ class _Player:
         end = max(self.now) + 180_000
         for rank, time in enumerate(self.now):
             ended = end + self.draw.randint(-600, 600)
-            self.run.reductions.append((rank, time + 8_000, ended))
+            self.reductions.append((rank, time + 8_000, ended))
             self.now[rank] = end + 5_000
 
     def left(self, time: int) -> int:
@@ -156,20 +145,28 @@ class _Player:
         for rank, entered in enumerate(self.now):
             self.call(rank, name, self.left(last), 0 if barrier else 8_000)
             state = "wait at barrier" if barrier else "wait at n-to-n"
-            self.run.waits[rank, state] += last - entered
+            self.waits[rank, state] += last - entered
 
     def from_root(self) -> None:
         root = self.now[0]
         for rank, entered in enumerate(self.now):
             end = self.left(max(root, entered)) if rank else entered + 3_000
             self.call(rank, "MPI_Bcast", end, 64, 0)
-            self.run.waits[rank, "late broadcast"] += max(root - entered, 0)
+            self.waits[rank, "late broadcast"] += max(root - entered, 0)
 
     def to_root(self) -> None:
         last = max(self.now)
-        self.run.waits[0, "early reduce"] += last - self.now[0]
+        self.waits[0, "early reduce"] += last - self.now[0]
         for rank, entered in enumerate(self.now):
             self.call(rank, "MPI_Reduce", entered + 3_000 if rank else self.left(last), 64, 0)
+
+
+def simulate_mpi(settings: MpiSettings) -> MpiRun:
+    """Play a job in true time."""
+    run = MpiRun(settings)
+    for step in range(settings.steps):
+        run.step("MPI_Barrier" if step % 4 == 0 else "MPI_Allreduce")
+    return run
 
 
 def write_mpi_reports(run: MpiRun, directory: Path) -> list[Path]:

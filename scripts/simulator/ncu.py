@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from simulator.catalogue import Extent
+
 SMS, SM_HZ = 114, 1.103e9
 DRAM_HZ, DRAM_BYTES_PER_CYCLE = 1.593e9, 1280
 L2_HZ, L2_SLICES, L2_BYTES = 1.094e9, 160, 32
@@ -52,7 +54,6 @@ EXECUTED = "sass_thread_inst_executed_op_"
 # The clock and the memory of the GPU of measured kernels.
 MEASURED_HZ, MEASURED_DRAM_HZ, MEASURED_LANES = 1.755e9, 2.619e9, 16896
 
-Extent = tuple[int, int, int]
 # name, base unit, value (a text is printed as it is)
 Metric = tuple[str, str, float | str]
 

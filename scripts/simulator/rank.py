@@ -21,6 +21,8 @@ LAUNCH_LATENCY_NS = 3_200
 COPY_BYTES_PER_NS = {"Pinned": 52, "Pageable": 11}
 
 Post = Generator[Arrival, int, None]
+Message = tuple[str, int, int]  # name, bytes, peer
+Payload = dict[str, object] | None
 
 
 class Call(NamedTuple):
@@ -63,7 +65,7 @@ class Range(NamedTuple):
     text: str
     tid: int
     domain: str = ""
-    payload: dict[str, object] | None = None
+    payload: Payload = None
 
 
 class Record(NamedTuple):
@@ -200,9 +202,7 @@ class Rank:
         self._waited(self.calls[-1], kind, stream or 0)
 
     @contextmanager
-    def range(
-        self, text: str, domain: str = "", payload: dict[str, object] | None = None
-    ) -> Iterator[None]:
+    def range(self, text: str, domain: str = "", payload: Payload = None) -> Iterator[None]:
         """An NVTX range around what the block does on this thread."""
         start = self.clock
         tid = self.tid
@@ -219,11 +219,8 @@ class Rank:
             call = self.call(LAUNCH_DRIVER, 6_500)
         yield from self._transfer(call, communicator, operation, size, stream, data)
 
-    def exchange(
-        self, group: Communicator, calls: list[tuple[str, int, int]], size: int, stream: int
-    ) -> Post:
-        """Sends and receives (name, bytes, peer), grouped, so that the launch lies in ncclGroupEnd;
-        `size` decides how long they take."""
+    def exchange(self, group: Communicator, calls: list[Message], size: int, stream: int) -> Post:
+        """Sends and receives, the launch in ncclGroupEnd; `size` decides how long they take."""
         with self.range("ncclGroupStart", "NCCL"):
             self.clock += 300
         for name, moved, peer in calls:

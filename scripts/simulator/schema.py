@@ -38,6 +38,11 @@ class Column:
             return None
         return "" if self.declared == "TEXT" else 0
 
+    @property
+    def ddl(self) -> str:
+        constraint = (" NOT NULL" if self.not_null else "") + (" PRIMARY KEY" * self.primary_key)
+        return f'"{self.name}" {self.declared}{constraint}'
+
 
 def _columns(words: list[str], generation: str) -> tuple[Column, ...]:
     kinds = {"": "INT" if generation == OLD else "INTEGER", "T": "TEXT", "R": "REAL"}
@@ -62,14 +67,6 @@ def tables(generation: str) -> dict[str, tuple[Column, ...]]:
 
 def always_present(generation: str) -> set[str]:
     return {line.split()[0] for line in _TABLES if generation[0].upper() in line.split()[1]}
-
-
-def ddl(name: str, columns: tuple[Column, ...]) -> str:
-    parts = []
-    for c in columns:
-        constraint = (" NOT NULL" if c.not_null else "") + (" PRIMARY KEY" * c.primary_key)
-        parts.append(f'"{c.name}" {c.declared}{constraint}')
-    return f"CREATE TABLE {name} ({', '.join(parts)})"
 
 
 # Enumerations, as exports carry them in tables: (id, name, label) of their members.

@@ -43,13 +43,6 @@ _OLD_NAMES = _pairs(
 )
 
 
-def _old_layout(gpu: dict[str, object], pid: int) -> dict[str, object]:
-    """A GPU in the columns of exports up to 2021: kB/s, kHz and their own names."""
-    rates = {"globalMemoryBandwidth": "memoryBandwidth", "coreClockRate": "clockRate"}
-    slower = {old: int(str(gpu[new])) // 1000 for old, new in rates.items()}
-    return {**gpu, **{old: gpu[new] for old, new in _OLD_NAMES.items()}, **slower, "pid": pid}
-
-
 @dataclass(frozen=True)
 class Process:
     """A process of a report; ids as the tables hold them."""
@@ -133,20 +126,22 @@ class Session(Database):
         values["uuid"] = self._uuid(gpu_id)
         if self.generation == schema.OLD:
             values |= columns
-            pid = next(iter(self.processes), 1000)
-            self.add("TARGET_INFO_CUDA_GPU", **_old_layout(values, pid))
+            old = values | {name: values[new] for name, new in _OLD_NAMES.items()}
+            # kB/s and kHz
+            rates = {"globalMemoryBandwidth": "memoryBandwidth", "coreClockRate": "clockRate"}
+            old |= {name: int(str(values[new])) // 1000 for name, new in rates.items()}
+            old["pid"] = next(iter(self.processes), 1000)
+            self.add("TARGET_INFO_CUDA_GPU", **old)
             columns = {"deviceId": values["cuDevice"]}
         self.add("TARGET_INFO_GPU", columns, **values)
 
-    def cuda_device(
-        self, gpu_id: int = 0, cuda_id: int = 0, process: Process | None = None
-    ) -> None:
-        """Say which GPU a process sees as CUDA device `cuda_id`, with its context and streams."""
+    def cuda_device(self, gpu_id: int = 0, device: int = 0, process: Process | None = None) -> None:
+        """Say which GPU a process sees as that CUDA device, with its context and streams."""
         pid = self._process(process).pid
         if self.has("TARGET_INFO_CUDA_DEVICE"):
             row = {"uuid": self._uuid(gpu_id), "pid": pid, "numMultiprocessors": H100["smCount"]}
-            self.add("TARGET_INFO_CUDA_DEVICE", row, gpuId=gpu_id, cudaId=cuda_id)
-        context = {"hwId": 0, "vmId": 1, "processId": pid, "deviceId": cuda_id, "contextId": 1}
+            self.add("TARGET_INFO_CUDA_DEVICE", row, gpuId=gpu_id, cudaId=device)
+        context = {"hwId": 0, "vmId": 1, "processId": pid, "deviceId": device, "contextId": 1}
         if self.has("TARGET_INFO_CUDA_CONTEXT_INFO"):
             extra = dict.fromkeys(("parentContextId", "isGreenContext", "numMultiprocessors"), 0)
             self.add("TARGET_INFO_CUDA_CONTEXT_INFO", context | extra, nullStreamId=7)

@@ -16,8 +16,8 @@ MIB = 1 << 20
 class Clock:
     """From the true clock to a rank's; times ns, drift in parts per billion from session start on.
 
-    A report shows UTC as utcEpochNs + session time, so a GPU event's UTC is wrong by
-    `offset_ns` + drift x (time since session start).
+    A report shows UTC as utcEpochNs + session time, so a GPU event's UTC is wrong by both errors
+    + drift x (time since session start).
     """
 
     start: int
@@ -29,11 +29,6 @@ class Clock:
     def utc_epoch_ns(self) -> int:
         """What the report gives as UTC at session time 0."""
         return self.start + self.utc_error_ns
-
-    @property
-    def offset_ns(self) -> int:
-        """Error of a GPU event's UTC at session start."""
-        return self.utc_error_ns + self.gpu_error_ns
 
     def host(self, time: int) -> int:
         since = time - self.start

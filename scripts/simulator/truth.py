@@ -55,7 +55,7 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
             "session_start_true_ns": clock.start,
             "utc_error_ns": clock.utc_error_ns,
             "gpu_error_ns": clock.gpu_error_ns,
-            "offset_ns": clock.offset_ns,
+            "offset_ns": clock.utc_error_ns + clock.gpu_error_ns,
             "drift_ppm": clock.drift_ppb / 1000,
         },
         "budget": budget((op.start, op.end, _CLASS[op.role]) for op in placed),
