@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -23,7 +23,7 @@ from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport, Top
 from nsightpy.query.command import command
-from nsightpy.query.device_time import NOT_ATTRIBUTED, IdleReport, RankedBudget, idle_report
+from nsightpy.query.device_time import NOT_ATTRIBUTED, IdleReport, idle_report
 from nsightpy.query.request import without_calls
 from nsightpy.query.splits import parse_splits
 from nsightpy.results import Field, Said, Table, Value, rank_order
@@ -121,14 +121,21 @@ def _longest(
 ) -> _Longest:
     """The longest intervals of each device."""
     idle = idle_report(report, scope, communication)
-    names = idle.launched.names.renamed(function_name)
+    launched, names = idle.launched, idle.launched.names.renamed(function_name)
     rows: list[tuple[int, tuple[Value, ...]]] = []
     every = 0, 0
-    for row, device_gaps in idle.devices():
-        chosen = np.argsort(-device_gaps.length, kind="stable")[:count]
-        own = _rows(idle, row, device_gaps, chosen, names)
-        rows += [(row.pid, (row.rank, row.device, *cells)) for cells in own]
-        every = every[0] + len(device_gaps), every[1] + int(device_gaps.length.sum())
+    for device, gaps in idle.devices():
+        window, events = device.budget.window, idle.events[device.pid]
+        for row in np.argsort(-gaps.length, kind="stable")[:count].tolist():
+            length, around = int(gaps.length[row]), (int(gaps.before[row]), int(gaps.after[row]))
+            cells = (
+                *(device.rank, device.device, int(gaps.opened[row]), length, length / window.total),
+                CAUSES[int(np.argmax(gaps.times[row]))] if len(launched.chain) else "",
+                activity(launched, gaps, row, window, events),
+                *("" if at == NO_ROW else names[at] for at in around),
+            )
+            rows.append((device.pid, cells))
+        every = every[0] + len(gaps), every[1] + int(gaps.length.sum())
     return rows, *every, report.calls.recorded
 
 
@@ -152,24 +159,6 @@ def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
             f"of {format_time(idle)} idle."
         )
     return Table("gaps", INTERVALS, tuple(rows[:count]), notes=tuple(notes), total_rows=every)
-
-
-def _rows(
-    idle: IdleReport, budget: RankedBudget, gaps: IdleIntervals, chosen: Ints, names: Labels
-) -> Iterator[tuple[Value, ...]]:
-    window, events = budget.budget.window, idle.events[budget.pid]
-    for row in chosen.tolist():
-        cause = CAUSES[int(np.argmax(gaps.times[row]))]
-        around = (int(gaps.before[row]), int(gaps.after[row]))
-        length = int(gaps.length[row])
-        yield (
-            int(gaps.opened[row]),
-            length,
-            length / window.total,
-            cause if len(idle.launched.chain) else "",
-            activity(idle.launched, gaps, row, window, events),
-            *("" if at == NO_ROW else names[at] for at in around),
-        )
 
 
 def _grouped(

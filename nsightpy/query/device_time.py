@@ -154,7 +154,7 @@ class IdleReport:
 
     def devices(self) -> Iterator[tuple[RankedBudget, IdleIntervals]]:
         """The budget and the idle intervals of each device that did anything."""
-        return ((row, self.gaps[row.place]) for row in self.budgets if row.place in self.gaps)
+        return ((row, self.gaps[row.place]) for row in self.budgets)
 
 
 def idle_report(

@@ -27,7 +27,6 @@ from nsightpy.analysis.work_graph.thresholds import MOST_OPERATIONS
 from nsightpy.query.engine import Parts, Question
 from nsightpy.query.rank_alignment import (
     CommonClock,
-    RankPart,
     align_parts,
     host_meetings,
     once,
@@ -71,11 +70,6 @@ class Job:
     alignment: Alignment | None
     one_job: bool
     hides: str = ""
-
-    @property
-    def rank_parts(self) -> list[tuple[SystemReport, RankPart]]:
-        """The clocks, collectives and MPI calls of all reports."""
-        return [(report, part.rank_part) for report, part in self.results]
 
 
 @dataclass(frozen=True)
@@ -163,9 +157,7 @@ def job_of_work(ranks: RankSet, results: Sequence[tuple[SystemReport, Recorded]]
     results = once(ranks, results)
     parts = [(report, part.rank_part) for report, part in results]
     several = len(parts) > 1 or any(len(part.log) for _, part in parts)
-    if not (several and ranks.one_job):
-        return Job(results, None, ranks.one_job)
-    return Job(results, align_parts(parts), one_job=True)
+    return Job(results, align_parts(parts) if several and ranks.one_job else None, ranks.one_job)
 
 
 def path_question(then: Callable[[Replayed], A], communication: tuple[str, ...]) -> Question[A]:
@@ -197,7 +189,8 @@ def replayed(
         blocks = [part for of_report in parts.values for part in of_report]
         if not blocks:
             return then(Replayed("the reports with work on a GPU cannot be read whole"))
-        graph = WorkGraph.of(job_work(blocks, job.alignment, host_meetings(job.rank_parts)))
+        meetings = host_meetings((report, part.rank_part) for report, part in job.results)
+        graph = WorkGraph.of(job_work(blocks, job.alignment, meetings))
         path = critical_path(graph)
         trust = trust_of(graph, path)
         reason = job.hides or REASONS.get(trust.reason, "").format(**vars(trust))

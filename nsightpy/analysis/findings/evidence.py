@@ -15,7 +15,6 @@ import numpy as np
 from nsightpy.analysis.findings.thresholds import (
     BEGUN,
     LEAST_TENSOR_SMS,
-    MOMENT_NS,
     SHORT_SHARE,
     VOLTA,
 )
@@ -217,9 +216,7 @@ class Evidence:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        if self.lead_ns is None:
-            return self.whole_ns < MOMENT_NS
-        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.lead_ns)
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + (self.lead_ns or 0))
 
     @property
     def moment(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsightpy.analysis.findings.evidence import Evidence, Group, Place
 from nsightpy.analysis.findings.thresholds import WARNING_SHARE
-from nsightpy.analysis.intervals import Spans, measure_inside, spans_of, union
+from nsightpy.analysis.intervals import measure_inside, spans_of, union
 from nsightpy.analysis.work_graph.host_activity import HostEvents, activity, described, most_in
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, Cause, IdleIntervals
@@ -65,14 +65,6 @@ def with_idle(
     )
     host = _host(row, launched, gaps, events)
     return row.having(groups, causes=gaps.totals, beside=beside, host=host)
-
-
-def without_causes(row: Evidence, idle: Spans) -> Evidence:
-    """The same where no calls were recorded: when the device was idle longest."""
-    host, worst = "not known: no API calls were recorded", Place.worst(idle.starts, idle.ends)
-    longest = Group(name="unknown", also=host, worst=worst)
-    unknown = Group(alone_ns=row.budget.idle_ns, worst=worst)
-    return row.having({"unknown": unknown, "longest": longest})
 
 
 def _put_off(gaps: IdleIntervals, launched: LaunchedWork, calls: Frame) -> int:

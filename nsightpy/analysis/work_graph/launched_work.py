@@ -67,10 +67,14 @@ class WorkFrames:
         """How many operations there are."""
         return sum(frame.rows for frame in self.work)
 
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """All of them."""
+        return (*self.work, self.calls, self.synchronizations, self.events)
+
     def pids(self) -> Ints:
         """The processes, in order."""
-        frames = (*self.work, self.calls, self.synchronizations, self.events)
-        return distinct(np.concatenate([frame.ints("pid") for frame in frames]))[0]
+        return distinct(np.concatenate([frame.ints("pid") for frame in self.frames]))[0]
 
     def between(self, low: int, high: int) -> WorkFrames:
         """What ran in a stretch of time (ns), what each device began next, and their calls."""
@@ -104,20 +108,16 @@ class WorkFrames:
 
     def each(self, change: Callable[[Frame], Frame]) -> WorkFrames:
         """The same of frames that are changed."""
-        calls, waits, events = map(change, (self.calls, self.synchronizations, self.events))
-        work = Work(*map(change, self.work))
-        return replace(self, work=work, calls=calls, synchronizations=waits, events=events)
+        *work, calls, waits, events = map(change, self.frames)
+        return replace(self, work=Work(*work), calls=calls, synchronizations=waits, events=events)
 
     @classmethod
     def concatenate(cls, parts: Sequence[WorkFrames]) -> WorkFrames:
         """The frames of several."""
-        return cls(
-            Work(*map(Frame.concatenate, zip(*(part.work for part in parts), strict=True))),
-            np.concatenate([part.communication for part in parts]),
-            Frame.concatenate([part.calls for part in parts]).ordered(),
-            Frame.concatenate([part.synchronizations for part in parts]),
-            Frame.concatenate([part.events for part in parts]),
-        )
+        of_kinds = zip(*(part.frames for part in parts), strict=True)
+        *work, calls, waits, events = map(Frame.concatenate, of_kinds)
+        communication = np.concatenate([part.communication for part in parts])
+        return cls(Work(*work), communication, calls.ordered(), waits, events)
 
 
 @dataclass(frozen=True)

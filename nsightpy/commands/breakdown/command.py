@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-from nsightpy.analysis.communication import doubtful_names, is_communication
+from nsightpy.analysis.communication import doubtful_names
 from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.thresholds import MATERIAL
@@ -145,28 +145,23 @@ def _devices(
     idle = idle_report(report, scope, communication)
     recorded = report.calls.recorded
     work = idle.launched
-    places = {place: number for number, place in enumerate(work.places)}
-    windows = {places[r.place]: r.budget.window for r in idle.budgets if r.place in places}
+    windows = {work.places.index(row.place): row.budget.window for row in idle.budgets}
     waits = stream_waits(work, windows) if recorded else {}
     devices = [
-        _Device(
-            row,
-            idle.gaps[row.place].totals if recorded and row.place in idle.gaps else None,
-            waits.get(places.get(row.place, -1)),
-            _exposed(idle, row, communication),
-        )
-        for row in idle.budgets
+        _Device(row, gaps.totals if recorded else None, waits.get(number), _exposed(idle, row))
+        for number, (row, gaps) in zip(windows, idle.devices(), strict=True)
     ]
     kernels = scope.within(report, idle.work.kernels)
     return devices, doubtful_names(kernels, communication), recorded
 
 
-def _exposed(idle: IdleReport, row: RankedBudget, communication: tuple[str, ...]) -> Spans:
+def _exposed(idle: IdleReport, row: RankedBudget) -> Spans:
     """When a device communicated and did nothing else."""
     if not row.budget.exposed_communication_ns:
         return NOTHING
-    kernels, operations, graphs = (f.at(pid=row.pid, device=row.device) for f in idle.work)
-    communicates = is_communication(kernels.labels("name"), communication)
+    place = {"pid": row.pid, "device": row.device}
+    kernels, operations, graphs = (frame.at(**place) for frame in idle.work)
+    communicates = idle.communicates[idle.work.kernels.rows_at(**place)]
     did = activity(kernels, communicates, operations, graphs).inside(row.budget.window)
     return did.communication - (did.compute | did.memory)
 

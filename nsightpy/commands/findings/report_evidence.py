@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
-from nsightpy.analysis.findings.idle_evidence import with_idle, without_causes
+from nsightpy.analysis.findings.idle_evidence import with_idle
 from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
 from nsightpy.analysis.findings.work_evidence import (
     graph_group,
@@ -203,7 +203,11 @@ def _device(source: _Source, budget: RankedBudget) -> Evidence:
     calls = chain.frame(chain.notable[chain.pid[chain.notable] == place[0]])
     row = _with_begin(row, source, frames, place, calls)
     if not source.report.calls.recorded:
-        return without_causes(row, window - (spans_of(kernels) | others))
+        idle_time = window - (spans_of(kernels) | others)
+        worst = Place.worst(idle_time.starts, idle_time.ends)
+        longest = Group(name="unknown", also="not known: no API calls were recorded", worst=worst)
+        unknown = Group(alone_ns=budget.budget.idle_ns, worst=worst)
+        return row.having({"unknown": unknown, "longest": longest})
     # rows of the gaps are those of all kernels
     waits = launching_ns(idle.work.kernels, idle.communicates | ~on_device, gaps)
     short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)

@@ -18,6 +18,7 @@ from nsightpy.analysis.tally import Statistics, Tally, merge
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS, budget_row
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
+from nsightpy.commands.gaps import INTERVALS
 from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
@@ -78,14 +79,7 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("idle_ns", "time"),
         *(Field(f"{cause.replace('-', '_')}_ns", "time") for cause in CAUSES),
     ),
-    "gaps": (
-        *_PLACE,
-        Field("start_ns", "moment"),
-        Field("duration_ns", "time"),
-        Field("share_of_window", "share", 4),
-        Field("cause", "text", own=True),
-        Field("host_activity", "name"),
-    ),
+    "gaps": INTERVALS[:7],
     "categories": (
         Field("category", "text", own=True),
         Field("total_ns", "time"),
@@ -155,7 +149,20 @@ def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[st
     statistics = merge([part.kernels for part in values]).statistics()
     ranges = merge([part.ranges for part in values]).statistics()
     rows: dict[str, Iterable[Row]] = {
-        "ranks": _ranks([(str(report.path), part) for report, part in parts.results]),
+        "ranks": sorted(
+            (
+                (
+                    row.rank,
+                    str(report.path),
+                    info.host or None,
+                    row.device,
+                    info.rank_source or None,
+                )
+                for report, part in parts.results
+                for info, row in ((part.info, row) for row in part.facts.devices.values())
+            ),
+            key=lambda row: (*rank_order(row[0]), row[1], row[3]),
+        ),
         "breakdown": (budget_row(d.rank, d.device, d.budget, d.causes or None) for d in devices),
         # no keys: sizes are not known here, so that they would not be those of `collectives`
         "collectives": _collectives(merge([part.collectives for part in values])),
@@ -186,16 +193,6 @@ def _categories(kernels: Statistics) -> Iterator[Row]:
         sums[category_of(str(name))] += total
     for category, total in sorted(sums.items(), key=lambda each: (-each[1], each[0])):
         yield category, total, total / max(sums.total(), 1)
-
-
-def _ranks(parts: Sequence[tuple[str, Part]]) -> list[Row]:
-    """One row per rank and device."""
-    rows: list[Row] = [
-        (row.rank, path, info.host or None, row.device, info.rank_source or None)
-        for path, info, facts in ((path, part.info, part.facts) for path, part in parts)
-        for row in facts.devices.values()
-    ]
-    return sorted(rows, key=lambda row: (*rank_order(row[0]), str(row[1]), row[3] or 0))
 
 
 def _collectives(every: Tally) -> Iterator[Row]:
