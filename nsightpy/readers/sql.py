@@ -189,10 +189,8 @@ def _numbers(array: Any) -> Ints:
 
 
 def _int64(array: Any) -> Ints:
-    """The values of an Arrow int64 array, not copied (to_numpy imports pandas).
-
-    Raises NotIntegersError for any other array, and where values are NULL.
-    """
+    """The values of an Arrow array, not copied (to_numpy imports pandas); NotIntegersError for
+    others."""
     if array.null_count or str(array.type) != "int64":
         if len(array) == 0:
             return np.empty(0, dtype=np.int64)

@@ -166,10 +166,8 @@ def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
 
 
 def _files_of(given: Iterable[str | Path]) -> tuple[dict[Path, int], set[Path]]:
-    """The reports that are meant, with their earlier cycles, and files beside them that are none.
-
-    Where there are only such files, each is to be opened and refused for what it is.
-    """
+    """The reports that are meant, with their earlier cycles, and files beside them that are none;
+    where there are only such files, each is to be opened and refused for what it is."""
     files: dict[Path, int] = {}
     for item in given:
         files |= reports_behind(item)

@@ -78,10 +78,8 @@ class RankSet(ReportSet[SystemReport]):
             self._decide_ranks()
 
     def _decide_ranks(self) -> None:
-        """Give every process of the readable reports a rank, from all their evidence at once.
-
-        Captures of several jobs are told apart by their order where some have no evidence.
-        """
+        """Give the processes of readable reports ranks, from all their evidence at once; captures
+        of several jobs are told apart by their order where some have no evidence."""
         if self._ranked:
             return
         by_path = {str(report.path): report for report in self.readable}

@@ -4,7 +4,7 @@ and memory snapshots of PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -53,6 +53,7 @@ class OneFile:
 
     # by how much more memory than the file reading takes, by suffix; some are compressed
     growth: ClassVar[tuple[tuple[str, int], ...]]
+    schemas: ClassVar[Mapping[str, Schema]]
     threads: int | None = None
 
     def __init__(self, path: Path | str) -> None:
@@ -71,6 +72,12 @@ class OneFile:
     def facts(self) -> dict[str, Any]:
         """What another process need not open the file for, by attribute."""
         return {}
+
+    def schema_of(self, name: str) -> Schema:
+        """The schema of a frame. Raises KeyError for one that no such report has."""
+        if name not in self.schemas:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(self.schemas)}")
+        return self.schemas[name]
 
     def close(self) -> None:
         """Let go of what was read, where that can be read again."""
@@ -147,6 +154,7 @@ class MemorySnapshot(WholeFile):
     """
 
     growth = (("", 16),)
+    schemas = frames.SNAPSHOT_SCHEMAS
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
@@ -181,9 +189,7 @@ class MemorySnapshot(WholeFile):
 
     def frame(self, name: str) -> Frame:
         """A frame in nsightpy's own columnar form."""
-        if name not in frames.SNAPSHOT_SCHEMAS:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SNAPSHOT_SCHEMAS)}")
-        return self._frames[name]
+        return self._frames[self.schema_of(name).name]
 
     allocator_events = DataFrameOf(frames.ALLOCATOR_EVENTS)
     memory_segments = DataFrameOf(frames.MEMORY_SEGMENTS)
@@ -201,6 +207,7 @@ class NcuReport(WholeFile):
     """
 
     growth = (("", 64),)
+    schemas = frames.NCU_SCHEMAS
 
     @cached_property
     def tables(self) -> NcuTables:
@@ -224,9 +231,7 @@ class NcuReport(WholeFile):
 
     def frame(self, name: str) -> Frame:
         """A frame (launches, metrics or rules) in nsightpy's own columnar form."""
-        if name not in frames.NCU_SCHEMAS:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.NCU_SCHEMAS)}")
-        frame: Frame = getattr(self.tables, name)
+        frame: Frame = getattr(self.tables, self.schema_of(name).name)
         return frame
 
     launches = DataFrameOf(frames.LAUNCHES)

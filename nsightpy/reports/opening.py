@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.export.nsys_export import Progress
 from nsightpy.readers.ncu.file import is_ncu_rep
 from nsightpy.readers.tools.file_check import (
     MAGIC,
@@ -25,7 +26,6 @@ from nsightpy.readers.torch.pieces import is_trace, texts
 from nsightpy.readers.torch.snapshot import is_snapshot
 from nsightpy.reports.one_file import MemorySnapshot, NcuReport
 from nsightpy.reports.profiles import NsysReport, TorchTrace
-from nsightpy.reports.system import Progress
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 SNAPSHOT_SUFFIXES = (".pickle", ".pkl")

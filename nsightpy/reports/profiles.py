@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy import frames
 from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Schema, blank, constant, distinct
-from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS, HostCalls
+from nsightpy.readers.activity import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
 from nsightpy.readers.nsys import events, host_tables, mpi_calls, nvtx
 from nsightpy.readers.nsys.capture import Capture, capture
@@ -141,10 +141,6 @@ class TorchTrace(SystemReport):
 
     _trace: Trace | None = None
 
-    def __getstate__(self) -> dict[str, object]:
-        """What another process needs to open the same trace: no frames."""
-        return {**super().__getstate__(), "earlier_cycles": self.earlier_cycles}
-
     def close(self) -> None:
         """Let go of the frames; what is asked next reads them again."""
         super().close()
@@ -181,8 +177,3 @@ class TorchTrace(SystemReport):
         whole = self._read().frames[schema.name]
         held = {c: whole[c] if c in whole else blank(schema[c], whole.rows) for c in columns}
         return Imported(Frame(held))
-
-    @property
-    def calls(self) -> HostCalls:
-        """The API calls, all of which count as launching: what a trace keeps is at hand."""
-        return HostCalls(partial(self._part, "api_calls"), every=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from nsightpy.frames import EVERY_SCHEMA, GPU_FRAMES, Frame, Labels
 from nsightpy.readers.activity import Extent, HostCalls, bounds_of, extent_of_frames
+from nsightpy.readers.export.nsys_export import Progress
 from nsightpy.readers.limits import available_memory
 from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
@@ -27,7 +28,6 @@ from nsightpy.units import counted
 T = TypeVar("T")
 # Columns by frame.
 Wanted: TypeAlias = Mapping[str, Sequence[str]]
-Progress: TypeAlias = Callable[[float | None, str], None]
 
 HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 # Sizes of grids and blocks are made of their axes.
@@ -55,6 +55,7 @@ class SystemReport(SystemFrames, OneFile, ABC):
     """
 
     kind: ClassVar[str]  # nsys or torch
+    schemas = EVERY_SCHEMA
     earlier_cycles = 0  # traces of the same process that were left out
 
     def __init__(
@@ -82,7 +83,7 @@ class SystemReport(SystemFrames, OneFile, ABC):
         fresh = type(self)(
             self.path, use_cache=self.use_cache, rank_regex=self.rank_regex, threads=self.threads
         )
-        return {**fresh.__dict__, "ranks": self.ranks}
+        return {**fresh.__dict__, "ranks": self.ranks, "earlier_cycles": self.earlier_cycles}
 
     @cached_property
     def capture(self) -> Capture:
@@ -159,8 +160,8 @@ class SystemReport(SystemFrames, OneFile, ABC):
 
     @property
     def calls(self) -> HostCalls:
-        """The API calls, a few columns at a time."""
-        return HostCalls(partial(self._part, "api_calls"))
+        """The API calls, a few columns at a time; all those of a trace count as launching."""
+        return HostCalls(partial(self._part, "api_calls"), every=self.kind == "torch")
 
     @property
     def extent(self) -> Extent:
@@ -196,9 +197,7 @@ class SystemReport(SystemFrames, OneFile, ABC):
 
     def _part(self, name: str, columns: Sequence[str] | None, rows: Rows | None = None) -> Frame:
         """Some rows of a frame, which lie in the order of its frame. Raises KeyError."""
-        schema = EVERY_SCHEMA.get(name)
-        if schema is None:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(EVERY_SCHEMA)}")
+        schema = self.schema_of(name)
         source = self._source(name)
         if source is None:
             return Frame.empty(schema, columns)
@@ -276,10 +275,8 @@ class SystemReport(SystemFrames, OneFile, ABC):
 
 
 def _store_folder(path: Path, *, use_cache: bool) -> Path | None:
-    """Where the columns of a file are kept; None for memory: of small files, and without a cache.
-
-    Without `use_cache` those of large files last as long as the process.
-    """
+    """Where the columns of a file are kept; None for memory: of small files, and without a cache,
+    where those of large files last as long as the process."""
     size = file_size(path)
     free = None if use_cache else available_memory()
     if size < LEAST_BYTES or not (use_cache or (free is not None and size >= free // _MEMORY_PART)):

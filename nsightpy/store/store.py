@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Schema, sort_key
 from nsightpy.frames.order import time_order
-from nsightpy.store.cache import alone, delete, made_folder, mark_used, publish, trim_cache
+from nsightpy.store.cache import COLUMNS, alone, delete, made_folder, mark_used, publish, trim_cache
 from nsightpy.store.column_file import Column, ColumnFile, DamagedError, Header, Rows, narrow, write
 
 T = TypeVar("T")
 
 # Asked for beside columns: which rows of a table can be counted (0 or 1).
 COUNTED = "counted"
-_SUFFIX = ".columns"
 # The rows of the file in the frame's order; kept where they are not all, as they come.
 _ROWS = "rows of the file"
 _TELLING = ("start_ns", "end_ns", "bytes")
@@ -210,7 +209,7 @@ class Store:
         """A new file of the folder; None where there is none, or it cannot be written."""
         if self.folder is None or self.problem:
             return None
-        file = self.folder / f"{stem}{_SUFFIX}"
+        file = self.folder / f"{stem}{COLUMNS}"
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             mark_used(self.folder)
@@ -232,10 +231,8 @@ class Store:
         )
 
     def _look(self, frame: str) -> None:
-        """Take over what the folder holds of a frame: all of it, or nothing.
-
-        The first file holds the order of the rows, and what must be said of the frame as a whole.
-        """
+        """Take over what the folder holds of a frame, all of it or nothing: the first file has the
+        order of its rows, and what must be said of it as a whole."""
         self._held.setdefault(frame, {})
         files = [] if self.folder is None else sorted(self.folder.glob(_files_of(frame)))
         opened = [self._opened(file.stem) for file in files]
@@ -251,7 +248,7 @@ class Store:
         if self.folder is None:
             return None
         try:
-            held = ColumnFile(self.folder / f"{stem}{_SUFFIX}")
+            held = ColumnFile(self.folder / f"{stem}{COLUMNS}")
         except (OSError, ValueError):
             return None
         return held if held.header.get("file") == self._name_of(stem) else None
@@ -293,16 +290,14 @@ class Store:
 
 
 def _files_of(frame: str) -> str:
-    return f"{frame}-????????{_SUFFIX}"
+    return f"{frame}-????????{COLUMNS}"
 
 
 def _rows(
     source: FrameSource, counted: ColumnData | None, column: Callable[[str], ColumnData]
 ) -> Ints | None:
     """The rows of the file that a frame has, in its order; None where they are all, as they come.
-
-    `column` is asked for those that tell rows of one time apart.
-    """
+    `column` is asked for those that tell rows of one time apart."""
     rows = None
     if isinstance(counted, np.ndarray) and not counted.all():
         rows = np.flatnonzero(counted)

@@ -180,10 +180,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
 
 
 def _run(nsys: Tool, report: Path, exported: Path) -> None:
-    """Make an SQLite export with nsys, again without each option that it is too old for.
-
-    Raises ToolFailedError with the last words of nsys.
-    """
+    """Make an SQLite export with nsys, again without each option that it is too old for."""
     options = list(OPTIONS)
     while True:
         command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]

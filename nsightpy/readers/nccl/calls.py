@@ -108,9 +108,7 @@ class Calls:
 
 def _parents(ranges: Frame) -> Ints:
     """The innermost range that each lies in: the last before it on its thread that ends no sooner.
-
-    What lies between a range and one that it may lie in ends sooner, so all look on at once.
-    """
+    What lies between them ends sooner, so all look on at once."""
     end = ranges.ints("end_ns")
     parent = np.arange(-1, ranges.rows - 1)
     parent[~_same_thread(ranges)] = NONE
@@ -140,10 +138,8 @@ def _nearest(parent: Ints, wanted: NDArray[np.bool_]) -> Ints:
 
 
 def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
-    """The calls that each range stands for: members, and where those of each begin.
-
-    An outermost GroupEnd stands for the calls since its GroupStart, an API Group for those in it.
-    """
+    """The calls that each range stands for, and where those of each begin: an outermost GroupEnd
+    for those since its GroupStart, an API Group for those in it."""
     names = ranges.labels("name")
     begins, ends = names.equals([GROUP_START]), names.equals([GROUP_END])
     calls = np.flatnonzero(names.equals(tuple(CALLS)))
@@ -241,10 +237,7 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None]]:
-    """The payload of each range, decoded once each: captures repeat a few thousands of times.
-
-    None is that of an operation on the GPU, not of a call on the host.
-    """
+    """The payload of each range, decoded once each, as captures repeat them; None for GPU work."""
     jsons, blobs = raw.labels("jsonText"), raw.labels("binaryData")
     pairs, codes = distinct(jsons.codes * np.int64(len(blobs.values)) + blobs.codes)
     layouts: BlobLayouts | None = None

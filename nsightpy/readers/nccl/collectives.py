@@ -96,11 +96,9 @@ def _served(kernels: Frame, calls: Calls, launches: Frame) -> tuple[Ints, Ints]:
 def _operations(
     kernels: Frame, calls: Calls, serving: Ints, key: Ints
 ) -> tuple[Frame, tuple[Payload, ...]]:
-    """One row per operation: kernels by name alone, and those of one range put together.
-
-    Columns: the first of its kernels, start_ns, end_ns, operation, payload (a place in what is
-    returned beside), calls, evidence, and order among those of one time.
-    """
+    """One row per operation: kernels by name alone, and those of one range put together. `kernel`
+    is its first one, `payload` a place in what is returned beside, `order` that of rows of one
+    time."""
     alone, served = np.flatnonzero(serving == NONE), np.flatnonzero(serving != NONE)
     _, first, group, count = np.unique(
         key[served], return_index=True, return_inverse=True, return_counts=True

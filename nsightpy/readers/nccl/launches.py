@@ -8,11 +8,17 @@ from typing import NamedTuple, TypeAlias
 
 from nsightpy.frames import Frame, Ints
 from nsightpy.readers.nccl.calls import Calls
-from nsightpy.readers.nccl.names import GROUP_END, NO_PAYLOAD, SEND_RECV, UNKNOWN, Payload, serves
+from nsightpy.readers.nccl.names import (
+    GROUP_END,
+    MOST_SENT,
+    NO_PAYLOAD,
+    SEND_RECV,
+    UNKNOWN,
+    Payload,
+    serves,
+)
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
-# More than this in one call is damage.
-MOST_SENT = 1 << 50
 POINT_TO_POINT_CALLS = ("Send", "Recv")
 _KERNEL = ("start_ns", "end_ns", "pid", "device", "stream")
 

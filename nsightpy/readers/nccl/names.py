@@ -106,6 +106,8 @@ RANGE_TEXTS = tuple(
 
 
 UNKNOWN = -1
+# More than this in one call is damage.
+MOST_SENT = 1 << 50
 _HEADER = struct.Struct("<4Q")
 _FIRST_SCHEMA = 1 << 24
 # Codes of NVTX's integer entry types (nvToolsExtPayload.h), as formats of struct on 64-bit Linux.
@@ -198,10 +200,8 @@ class BlobLayouts:
 
 
 def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, int], ...]]:
-    """(name, type, offset) of the entries of each (domain, schema); ambiguous schemas are left out.
-
-    Rows repeat once per process, and domain ids are per process.
-    """
+    """(name, type, offset) of the entries of each (domain, schema), which come once per process;
+    those that differ are left out."""
     layouts: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
     torn: set[tuple[int, int]] = set()
     columns = ("domainId", "schemaId", "type", "offset")

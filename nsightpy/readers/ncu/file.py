@@ -131,8 +131,8 @@ def _number(message: _Message, field: int) -> int:
 
 
 def _text(message: _Message, field: int) -> str:
-    raw = next((value for value in message.get(field, []) if isinstance(value, bytes)), b"")
-    return raw.decode("utf-8", "replace")
+    raws = (value for value in message.get(field, []) if isinstance(value, bytes))
+    return next(raws, b"").decode("utf-8", "replace")
 
 
 def _messages(message: _Message, field: int) -> Iterator[_Message]:
@@ -141,9 +141,7 @@ def _messages(message: _Message, field: int) -> Iterator[_Message]:
 
 def _fields(data: bytes) -> _Message:
     """The fields of a protobuf message: numbers, and bytes for everything with a length.
-
-    https://protobuf.dev/programming-guides/encoding/
-    """
+    https://protobuf.dev/programming-guides/encoding/"""
     fields: _Message = {}
     offset = 0
     while offset < len(data):

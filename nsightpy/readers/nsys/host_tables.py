@@ -125,10 +125,8 @@ def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
 def _metric(
     export: NsysExport, samples: Frame, table: str, columns: tuple[str, ...]
 ) -> dict[str, ColumnData]:
-    """The name and the unit of each row, by the two numbers that a table of names has in columns.
-
-    Unnamed metrics go by the second number.
-    """
+    """The name and the unit of each row, by the two numbers that a table of names has in columns;
+    unnamed metrics go by the second number."""
     *keys, name = columns
     rows = export.file.values(table, keys, (name, "unit"))
     named = {(first, second): (text or "", unit or "") for first, second, text, unit in rows}

@@ -57,10 +57,8 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
 
 
 def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicator]]:
-    """The communicators of each process and handle, by time; handles are used again.
-
-    All processes know one by its global id, or else by its members.
-    """
+    """The communicators of each process and handle by time, as handles are used again; all
+    processes know one by its global id, or else by its members."""
     numbers = ("rank", "timestamp", "commHandle", "localRank", "size", "commUid")
     rows = export.file.values(COMMUNICATORS, numbers, ("members",))
     owners = {rank: pid for pid, rank in mpi_ranks(export)}

@@ -13,7 +13,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.names import NO_NAME, function_name
-from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
+from nsightpy.readers.nccl.names import MOST_SENT, SEND_RECV, parse_kernel
 from nsightpy.readers.torch.columns import integers, whole
 
 # Greater numbers are processes, and no GPUs.
@@ -25,8 +25,6 @@ _COPY = re.compile(
 )
 _SIDES = re.compile(r"\((?P<source>[\w ]+) -> (?P<target>[\w ]+)\)")
 _SET = re.compile(r"\((?P<target>[\w ]+)\)")
-# More than this in one call is damage.
-MOST_SENT = 1 << 50
 # c10d's names of collectives, in lower case without _ and "base", and NCCL's.
 _NAMES = {
     "AllReduce": ("allreduce", "allreducesparse", "barrier"),

@@ -54,10 +54,8 @@ def is_snapshot(start: bytes) -> bool:
 
 
 def _decode(path: Path) -> Columns:
-    """The columns of a snapshot; nothing in the file is run.
-
-    Raises ReportError when it is no snapshot, holds code, or needs more memory than there is.
-    """
+    """The columns of a snapshot. Raises ReportError when it is none, holds code, or needs more
+    memory than there is."""
     with file_errors(path):
         size = size_of_regular(path)
     need, there = BASE_BYTES + BYTES_PER_BYTE * size, available_memory()
@@ -78,10 +76,7 @@ def _decode(path: Path) -> Columns:
         raise ReportError(path, problem, "check this Python installation.") from None
     if process.returncode:
         raise _failure(path, process.returncode, process.stderr, need, seconds)
-    return _columns(path, process.stdout)
-
-
-def _columns(path: Path, output: bytes) -> Columns:
+    output = process.stdout
     end = output.find(b"\n")
     header = json.loads(output[: max(end, 0)] or "{}")
     numbers, offset = {}, end + 1

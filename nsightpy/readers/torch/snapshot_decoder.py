@@ -212,22 +212,17 @@ def add_segments(
         address = segment.get("address", 0)
         for block in segment.get("blocks") or ():
             size = block.get("size", 0)
-            requested, frames = requested_of(block, size)
+            requested, frames = block.get("requested_size", size), block.get("frames")
+            if "frames" not in block:  # before torch 2.1 they stand in the block's history
+                latest = (block.get("history") or [{}])[0]
+                requested = block.get("requested_size", latest.get("real_size", size))
+                frames = latest.get("frames")
             columns.add("block_address", (block.get("address", address),))
             columns.add("block_bytes", (size,))
             columns.add("block_requested_bytes", (requested,))
             columns.add_texts("block_state", (block.get("state", ""),))
             columns.add("block_stack", (stacks.code(frames),))
             address += size
-
-
-def requested_of(block: dict[str, Any], size: int) -> tuple[int, object]:
-    """The bytes asked for and the stack; before torch 2.1 they stand in the block's history."""
-    if "frames" in block:
-        return block.get("requested_size", size), block["frames"]
-    history = block.get("history") or [{}]
-    real = history[0].get("real_size", size)
-    return block.get("requested_size", real), history[0].get("frames")
 
 
 def columns_of(snapshot: object, most: int) -> Columns:

@@ -40,10 +40,8 @@ _LAST_THREAD = 0xFFFFFF
 
 
 class _Threads(dict[int, int]):
-    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign.
-
-    Of threads that agree in the lowest bits, those that come later get a number nobody has.
-    """
+    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign. The
+    later of two that agree in the lowest bits gets a number nobody has."""
 
     def __init__(self) -> None:
         super().__init__()
