@@ -9,7 +9,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+from hypothesis import given, strategies as st
+
 import nsightpy
+from nsightpy.analysis.operators.device_time import with_callees
 
 GOLDENS = Path(__file__).parent.parent / "goldens" / "torch"
 TRACE = GOLDENS / "cpu_step.json.gz"
@@ -50,3 +54,17 @@ def test_allocations_end_with_what_the_trace_says_is_live() -> None:
     assert usage.rows > 400
     assert 0 < int(frees.sum()) < usage.rows
     assert set(usage.labels("memory").values) == {"CPU"}
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9))))
+def test_an_operator_has_the_device_time_of_those_below_it(rows: list[tuple[int, int]]) -> None:
+    parent = [chosen % (row + 1) - 1 for row, (chosen, _) in enumerate(rows)]
+    depth, total = list[int](), [time for _, time in rows]
+    for row, (_, time) in enumerate(rows):
+        depth.append(0 if parent[row] < 0 else depth[parent[row]] + 1)
+        caller = parent[row]
+        while caller >= 0:
+            total[caller] += time
+            caller = parent[caller]
+    own = (np.asarray(one, dtype=np.int64) for one in ([time for _, time in rows], parent, depth))
+    assert with_callees(*own).tolist() == total

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from nsightpy.analysis.launches import (
     NO_LAUNCH,
@@ -72,6 +72,7 @@ launches = st.lists(
 
 @settings(max_examples=80, deadline=None)
 @given(launches)
+@example([(1, 1, 12, 5, "gemm")])
 def test_phases_are_those_of_the_definitions(rows: list[tuple[int, int, int, int, str]]) -> None:
     """Calls of process 1 only; call i runs from 10 i for 2 i ns."""
     made = [(i, 10 * i, 12 * i, name) for i, name in enumerate("aba", 1)]
