@@ -119,30 +119,28 @@ class Column:
     values: Callable[[Ranking], Sequence[Value]]
 
 
-# What becomes of a value in a cell.
-Form: TypeAlias = Callable[[Any], Value]
+Made: TypeAlias = Callable[[Ranking], Sequence[Value]]
 
 
-def columns(shown: str, forms: Mapping[str, Form] | None = None) -> tuple[Column, ...]:
+def columns(shown: str, made: Mapping[str, Made] | None = None) -> tuple[Column, ...]:
     """Columns from LABEL=SOURCE, ...: NVIDIA's names, and what `Ranking.values` are shown there.
 
-    Figures are rounded as nsys rounds them, unless `forms` has another form for the label.
+    Figures are rounded as nsys rounds them; columns that are `made` otherwise have no source.
     """
 
-    def column(label: str, source: str) -> Column:
+    def column(label: str, _: str, source: str) -> Column:
         field = nsys_field(label)
-        form = (forms or {}).get(label) or partial(_rounded, field)
-        return Column(field, lambda ranking: list(map(form, ranking.values(source))))
+        return Column(field, (made or {}).get(label) or partial(_rounded, field, source))
 
-    return tuple(column(*text.split("=")) for text in shown.split(", "))
+    return tuple(column(*text.partition("=")) for text in shown.split(", "))
 
 
-def _rounded(field: Field, value: Any) -> Value:
-    if value is None or isinstance(value, str):
-        return value
-    if field.decimals is None:
-        return int(value)
-    return round_half_up(value / MEGA if field.kind == "MB" else float(value), field.decimals)
+def _rounded(field: Field, source: str, ranking: Ranking) -> list[Value]:
+    values, decimals = ranking.values(source), field.decimals
+    if decimals is None:
+        return [int(value) if isinstance(value, float) else value for value in values]
+    scale = MEGA if field.kind == "MB" else 1.0
+    return [None if value is None else round_half_up(value / scale, decimals) for value in values]
 
 
 def spread(prefix: str = "", unit: str = "ns", of: str = "duration") -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from simulator import Export
 
 import nsightpy
+from nsightpy.analysis.memory.allocations import usage
 from nsightpy.commands.memory import memory
 from nsightpy.errors import NsightpyError
+from nsightpy.frames import Frame, Labels
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.results import number
 from tests.support.samples import TRAINING
@@ -111,3 +114,25 @@ def test_without_a_capture_of_it(tmp_path: Path) -> None:
     assert table.rows == ()
     with pytest.raises(NsightpyError, match="--cuda-memory-usage=true"):
         memory_figure(table)
+
+
+@pytest.mark.parametrize(
+    ("events", "times", "live"),
+    [
+        # one address twice, without a free between
+        ([(1, 10, 7, -1), (2, 20, 7, -1), (3, -20, 7, -1)], [1, 2, 3], [0, 10, 30, 10]),
+        # a free of what nobody saw; two events of one time
+        ([(1, -5, 9, -1), (2, 10, 7, -1), (2, -10, 7, -1)], [2], [0, 0]),
+        # the allocator says what was live: 20 before the first event, of which 5 are freed
+        ([(5, -5, 9, 15), (7, 10, 7, 25)], [0, 5, 7], [0, 20, 15, 25]),
+    ],
+)
+def test_live_memory_of_programs(
+    events: list[tuple[int, int, int, int]], times: list[int], live: list[int]
+) -> None:
+    """Events are a time, bytes (below 0: a free), an address, what is live then."""
+    time, size, address, level = (np.asarray(column) for column in zip(*events, strict=True))
+    frame = {"start_ns": time, "bytes": abs(size), "address": address, "allocated_bytes": level}
+    names = Labels.of("allocate" if each > 0 else "free" for each in size)
+    found = usage(Frame({**frame, "reserved_bytes": 0 * time, "operation": names}))
+    assert (found.times.tolist(), found.live.tolist()) == (times, live)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsightpy.analysis.ranking import columns, spread
+from nsightpy.analysis.ranking import spread
 from nsightpy.commands.stats.operations import events
-from nsightpy.commands.stats.reports import Listing, Reports, Sum, by_time, known, numbered_by
+from nsightpy.commands.stats.reports import Listing, Reports, by_time, known, numbered_by, sum_of
 from nsightpy.frames import Frame, Labels, constant
 from nsightpy.query import Scope, SystemReport
 
@@ -90,13 +90,11 @@ def _congested(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
 _NAMES = {"source": "Source", "name": "Name"}
 REPORTS: Reports = {
     "mpi_event_sum": by_time(_by_source, keys=_NAMES, records=_MPI, on_host=True),
-    "mpi_msg_size_sum": Sum(
+    "mpi_msg_size_sum": sum_of(
         _messages,
         tuple(_NAMES),
-        columns(
-            "Total Message Volume (bytes)=total of bytes, Instances=instances of bytes, "
-            f"{spread(unit='bytes', of='bytes')}, Source=source, Name=name"
-        ),
+        "Total Message Volume (bytes)=total of bytes, Instances=instances of bytes, "
+        f"{spread(unit='bytes', of='bytes')}, Source=source, Name=name",
         records=_MPI,
         measures=("bytes",),
         on_host=True,

@@ -7,9 +7,9 @@ from typing import Any
 
 from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.launches import launch_phases
-from nsightpy.analysis.ranking import columns, spread
+from nsightpy.analysis.ranking import spread
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import Listing, Reports, Sum, known
+from nsightpy.commands.stats.reports import Listing, Reports, known, sum_of
 from nsightpy.frames import Frame, Labels
 from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.request import without_launch_call
@@ -48,14 +48,12 @@ def _unlaunched(parts: Parts[Any]) -> list[str]:
 
 
 REPORTS: Reports = {
-    "cuda_kern_exec_sum": Sum(
+    "cuda_kern_exec_sum": sum_of(
         launched_kernels,
         ("pid", "tid", "device", "function", "name", "report"),
-        columns(
-            "PID=pid, TID=tid, DevId=device, Count=instances, QCount=instances of queued, "
-            f"{spread('T', of='total')}, {spread('A', of='api')}, {spread('Q', of='queued')}, "
-            f"{spread('K')}, API Name=function, Kernel Name=name"
-        ),
+        "PID=pid, TID=tid, DevId=device, Count=instances, QCount=instances of queued, "
+        f"{spread('T', of='total')}, {spread('A', of='api')}, {spread('Q', of='queued')}, "
+        f"{spread('K')}, API Name=function, Kernel Name=name",
         measures=("total", "api", "queued", "duration"),
         identity=row_keys(KERNEL, "Kernel Name"),
         reasons=_unlaunched,

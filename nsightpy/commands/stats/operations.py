@@ -13,7 +13,7 @@ from nsightpy.analysis.grouping import named_by
 from nsightpy.analysis.kernel_categories import category_of
 from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.memory.copies import host_memory
-from nsightpy.analysis.ranking import columns, durations, spread
+from nsightpy.analysis.ranking import durations, spread
 from nsightpy.commands.stats.reports import (
     Listing,
     Reports,
@@ -22,6 +22,7 @@ from nsightpy.commands.stats.reports import (
     in_time_order,
     known,
     numbered_by,
+    sum_of,
 )
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant
 from nsightpy.query import Scope, SystemReport
@@ -235,13 +236,11 @@ REPORTS: Reports = {
     "cuda_gpu_mem_time_sum": by_time(
         _MEMORY, "Count", {"name": "Operation"}, identity=OPERATIONS.identity
     ),
-    "cuda_gpu_mem_size_sum": Sum(
+    "cuda_gpu_mem_size_sum": sum_of(
         _MEMORY,
         ("name",),
-        columns(
-            "Total (MB)=total of bytes, Count=instances of bytes, "
-            f"{spread(unit='MB', of='bytes')}, Operation=name"
-        ),
+        "Total (MB)=total of bytes, Count=instances of bytes, "
+        f"{spread(unit='MB', of='bytes')}, Operation=name",
         measures=("bytes",),
         identity=OPERATIONS.identity,
     ),

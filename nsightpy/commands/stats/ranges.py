@@ -18,9 +18,9 @@ from nsightpy.analysis.nvtx.projection import (
     launched,
     project,
 )
-from nsightpy.analysis.ranking import columns, durations, spread
+from nsightpy.analysis.ranking import Made, durations, spread
 from nsightpy.commands.stats.operations import kernel_names, named
-from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time
+from nsightpy.commands.stats.reports import BATCH_ROWS, Listing, Reports, Sum, by_time, sum_of
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query import Scope, SystemReport
@@ -139,8 +139,9 @@ def _with_stacks(ranges: Frame, parents: Ints) -> Iterator[Frame]:
         yield Frame({**batch, "stack": Labels(np.arange(batch.rows, dtype=np.int32), stacks)})
 
 
-def _to_even(mean: float | None) -> float:
-    return round(float(mean or 0), 1)
+def _mean(of: str) -> Made:
+    """The means of a number, ties to even."""
+    return lambda ranking: [round(float(v or 0), 1) for v in ranking.values(f"mean of {of}")]
 
 
 def _by_time(records: str = CUDA_NVTX, style: str = "") -> Sum:
@@ -154,28 +155,27 @@ REPORTS: Reports = {
     "nvtx_pushpop_sum": _by_time(style=PUSH_POP),
     # record_function makes none that end on another thread
     "nvtx_startend_sum": _by_time("-t nvtx", START_END),
-    "nvtx_kern_sum": Sum(
+    "nvtx_kern_sum": sum_of(
         _by_kernel,
         ("range", "style", "pid", "tid", "kernel"),
-        columns(
-            "NVTX Range=range, Style=style, PID=pid, TID=tid, NVTX Inst=instances of first, "
-            f"Kern Inst=instances, Total Time (ns)=total, {spread()}, Kernel Name=kernel"
-        ),
+        "NVTX Range=range, Style=style, PID=pid, TID=tid, NVTX Inst=instances of first, "
+        f"Kern Inst=instances, Total Time (ns)=total, {spread()}, Kernel Name=kernel",
         records=CUDA_NVTX,
         measures=("duration", "first"),
         identity=row_keys(KERNEL, "Kernel Name"),
     ),
-    "nvtx_gpu_proj_sum": Sum(
+    "nvtx_gpu_proj_sum": sum_of(
         _projected,
         ("name", "style"),
-        columns(
-            "Range=name, Style=style, Total Proj Time (ns)=total of projected, "
-            "Total Range Time (ns)=total, Range Instances=instances, "
-            f"{spread('Proj ', of='projected')}, Total GPU Ops=total of operations, "
-            "Avg GPU Ops=mean of operations, Avg Range Lvl=mean of level, "
-            "Avg Num Child=mean of children",
-            dict.fromkeys(("Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"), _to_even),
-        ),
+        "Range=name, Style=style, Total Proj Time (ns)=total of projected, "
+        "Total Range Time (ns)=total, Range Instances=instances, "
+        f"{spread('Proj ', of='projected')}, Total GPU Ops=total of operations, "
+        "Avg GPU Ops, Avg Range Lvl, Avg Num Child",
+        {
+            "Avg GPU Ops": _mean("operations"),
+            "Avg Range Lvl": _mean("level"),
+            "Avg Num Child": _mean("children"),
+        },
         records=CUDA_NVTX,
         measures=("projected", "duration", "operations", "level", "children"),
     ),

@@ -16,6 +16,7 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.ranking import (
     MEGA,
     Column,
+    Made,
     columns,
     durations,
     fields_of,
@@ -113,6 +114,17 @@ class Sum(StatsReport):
         return replace(table, identity=self.identity, notes=notes)
 
 
+def sum_of(
+    events: Callable[..., Frame],
+    keys: tuple[str, ...],
+    shown: str,
+    made: Mapping[str, Made] | None = None,
+    **about: Any,
+) -> Sum:
+    """A sum with columns as `ranking.columns` takes them."""
+    return Sum(events, keys, columns(shown, made), **about)
+
+
 def by_time(
     events: Callable[..., Frame],
     count: str = "Instances",
@@ -121,7 +133,7 @@ def by_time(
 ) -> Sum:
     """A sum by time: the eight figures, then the parts of the key under these names."""
     shown = [times(count), *(f"{label}={name}" for name, label in keys.items())]
-    return Sum(events, tuple(keys), columns(", ".join(shown)), **about)
+    return sum_of(events, tuple(keys), ", ".join(shown), **about)
 
 
 def _tallies(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.ranking import MEGA, Column, Ranking, columns, durations, nsys_field
-from nsightpy.commands.stats.reports import Reports, Sum
+from nsightpy.analysis.ranking import MEGA, Made, Ranking, durations
+from nsightpy.commands.stats.reports import Reports, sum_of
 from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.query import Scope, SystemReport
 from nsightpy.results import Value
@@ -64,49 +64,41 @@ def _rate(ranking: Ranking) -> list[Value]:
     ]
 
 
-def _address(address: int | None) -> Value:
-    """An address as nsys writes it, None where not known; above 2^63 they are negative."""
-    return f"0x{int(address) & 2**64 - 1:X}" if address else None
+def _address(source: str) -> Made:
+    """Addresses as nsys writes them, None where not known; above 2^63 they are negative."""
+    return lambda ranking: [f"0x{v & 2**64 - 1:X}" if v else None for v in ranking.values(source)]
 
 
 _BOTH = f"{_CPU} --cuda-um-gpu-page-faults=true"
 REPORTS: Reports = {
-    "um_sum": Sum(
+    "um_sum": sum_of(
         _pages,
         ("address", "pid", "report"),
-        (
-            *columns(
-                "Virtual Address=address, HtoD Migration Size (MB)=total of HtoD, "
-                "DtoH Migration Size (MB)=total of DtoH, CPU Page Faults=total of CPU, "
-                "GPU Page Faults=total of GPU",
-                {"Virtual Address": _address},
-            ),
-            Column(nsys_field("Migration Throughput (MB/s)"), _rate),
-            *columns("PID=pid"),
-        ),
+        "Virtual Address, HtoD Migration Size (MB)=total of HtoD, "
+        "DtoH Migration Size (MB)=total of DtoH, CPU Page Faults=total of CPU, "
+        "GPU Page Faults=total of GPU, Migration Throughput (MB/s), PID=pid",
+        {"Virtual Address": _address("address"), "Migration Throughput (MB/s)": _rate},
         records=_BOTH,
         measures=_MEASURES,
     ),
-    "um_total_sum": Sum(
+    "um_total_sum": sum_of(
         _pages,
         (),
-        columns(
-            "Total HtoD Migration Size (MB)=total of HtoD, "
-            "Total DtoH Migration Size (MB)=total of DtoH, Total CPU Page Faults=total of CPU, "
-            "Total GPU PageFaults=total of GPU, Minimum Virtual Address=minimum of placed, "
-            "Maximum Virtual Address=maximum of placed",
-            dict.fromkeys(("Minimum Virtual Address", "Maximum Virtual Address"), _address),
-        ),
+        "Total HtoD Migration Size (MB)=total of HtoD, "
+        "Total DtoH Migration Size (MB)=total of DtoH, Total CPU Page Faults=total of CPU, "
+        "Total GPU PageFaults=total of GPU, Minimum Virtual Address, Maximum Virtual Address",
+        {
+            "Minimum Virtual Address": _address("minimum of placed"),
+            "Maximum Virtual Address": _address("maximum of placed"),
+        },
         records=_BOTH,
         measures=("placed", *_MIGRATIONS, *_SIDES),
     ),
-    "um_cpu_page_faults_sum": Sum(
+    "um_cpu_page_faults_sum": sum_of(
         _instructions,
         ("instruction",),
-        columns(
-            "CPU Page Faults=total of faults, CPU Instruction Address=instruction",
-            {"CPU Instruction Address": _address},
-        ),
+        "CPU Page Faults=total of faults, CPU Instruction Address",
+        {"CPU Instruction Address": _address("instruction")},
         records=_CPU,
         measures=("faults",),
     ),
