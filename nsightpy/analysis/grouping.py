@@ -63,6 +63,12 @@ def rows_by_group(codes: NDArray[np.int32] | Ints) -> Ints:
     return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
 
 
+def rows_of_groups(codes: NDArray[np.int32] | Ints, groups: int) -> list[Ints]:
+    """The rows of each group (code 0 and up), in their order."""
+    edges = np.cumsum(np.bincount(codes, minlength=groups))
+    return np.split(rows_by_group(codes), edges[:-1])[:groups]
+
+
 def rows_before(codes: NDArray[np.int32] | Ints, counted: NDArray[np.bool_] | None = None) -> Ints:
     """For each row the number of rows of its group (code) before it, of those that are counted."""
     order = rows_by_group(codes)

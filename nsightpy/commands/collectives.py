@@ -16,8 +16,8 @@ from nsightpy.analysis.ranks.collective_groups import (
     GroupedCollective,
     grouped_collectives,
 )
+from nsightpy.analysis.ranks.exchanges import SENT, Name, Pair, Sender, Sent, pairs_of, sent_by
 from nsightpy.analysis.ranks.links import UNKNOWN_PLACE, traffic_by_node
-from nsightpy.analysis.ranks.pairs import SENT, Name, Pair, Sender, Sent, pairs_of, sent_by
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.binned import mean_rates, sample_means
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, rows_of_groups
 from nsightpy.frames import Floats, Frame, Ints
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.reports.system import SystemReport
@@ -116,7 +116,7 @@ def _counters(frame: Frame, pattern: str) -> list[Frame]:
     meant = frame.labels("metric").where(re.compile(pattern).fullmatch)
     mine = frame.take(meant & frame.labels("metric_unit").equals(list(_GB_PER_S)))
     groups = group_by(mine, ("nic", "port", "metric"))
-    return [mine.take(groups.codes == code) for code in range(len(groups.keys))]
+    return [mine.take(rows) for rows in rows_of_groups(groups.codes, len(groups.keys))]
 
 
 def _rate(counter: Frame, edges: Ints) -> Floats:

@@ -13,8 +13,8 @@ from simulator.kineto import write_traces
 from simulator.run import Run
 
 import nsightpy
+from nsightpy.analysis.ranks.exchanges import _chains
 from nsightpy.analysis.ranks.kernels import imbalance_of
-from nsightpy.analysis.ranks.stages import _chains
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import on_two_nodes, simulate
 

@@ -43,6 +43,7 @@ from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
 from nsightpy.analysis.collectives.thresholds import ENOUGH, LEAST_SHARED, REACH_NS, TIGHT_NS
+from nsightpy.analysis.grouping import rows_of_groups
 from nsightpy.frames import Floats, Frame, Ints, distinct
 
 
@@ -215,10 +216,7 @@ def _evidence(
     instance = distinct(instances.number[rows])[1].astype(np.int64)
     ends = models.aligned(clock, ledger.ends[rows]).astype(np.float64)
     residuals = against_median(ends, instance)
-    order = np.argsort(clock, kind="stable")
-    edges = np.searchsorted(clock[order], np.arange(clocks + 1))
-    parts = np.split(order, edges[1:-1])[:clocks]
-    return [_seen(residuals[part], instance[part]) for part in parts]
+    return [_seen(residuals[part], instance[part]) for part in rows_of_groups(clock, clocks)]
 
 
 def _seen(residuals: Floats, instance: Ints) -> Seen:

@@ -113,10 +113,7 @@ def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
     one_session = not sessions_of(clocks).any()
     fits = []
     for clock, boot in zip(clocks, boots, strict=True):
-        if boot is not None and clock.system_clock_ns is not None:
-            zero = boot + clock.system_clock_ns
-        else:
-            zero = clock.utc_ns or 0
+        zero = (clock.utc_ns or 0) if boot is None else boot + (clock.system_clock_ns or 0)
         method = WALL_CLOCK if clock.utc_ns is not None else UNKNOWN
         if boot is not None and (clock.host, boot) == (clocks[0].host, boots[0]):
             method = SYSTEM_CLOCK
@@ -140,13 +137,10 @@ def _boots(clocks: Sequence[Clock]) -> list[int | None]:
         for place, clock in enumerate(clocks)
         if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None
     )
-    boots: list[int | None] = [None] * len(clocks)
     groups: list[list[tuple[str, int, int]]] = []
     for host, offset, place in offsets:
         if not groups or groups[-1][0][0] != host or offset - groups[-1][0][1] > SAME_BOOT_NS:
             groups.append([])
         groups[-1].append((host, offset, place))
-    for group in groups:
-        for *_, place in group:
-            boots[place] = group[len(group) // 2][1]
-    return boots
+    boots = {place: group[len(group) // 2][1] for group in groups for *_, place in group}
+    return [boots.get(place) for place in range(len(clocks))]

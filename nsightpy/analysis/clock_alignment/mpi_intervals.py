@@ -8,7 +8,7 @@ operation bounds differences of clocks from both sides; what is left is an inter
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,10 +42,6 @@ class Conditions:
     exits: Mask
     time: Floats
     operations: int
-
-    def where(self, mask: Mask) -> Conditions:
-        names = [field.name for field in fields(self) if field.name != "operations"]
-        return replace(self, **{name: getattr(self, name)[mask] for name in names})
 
     def without_drift(self, drift: Floats) -> Conditions:
         moved = drift[self.owner] * self.time
@@ -148,23 +144,24 @@ def _windows(conditions: Conditions, reference: Mask, most: float) -> tuple[Floa
     low = np.full((count, len(reference)), -np.inf)
     high = np.full((count, len(reference)), np.inf)
     for number in range(count):
-        inside = conditions.where(window == number)
-        away = np.where(reference[inside.owner], 0.0, np.abs(inside.time - times[number]))
-        bounds = _bounds(inside, reference, most * away)
+        away = np.where(reference[conditions.owner], 0.0, np.abs(conditions.time - times[number]))
+        bounds = _bounds(conditions, window == number, reference, most * away)
         if bounds is not None:
             low[number], high[number] = bounds
     return times, low, high
 
 
-def _bounds(conditions: Conditions, reference: Mask, slack: Floats) -> tuple[Floats, Floats] | None:
+def _bounds(
+    conditions: Conditions, inside: Mask, reference: Mask, slack: Floats
+) -> tuple[Floats, Floats] | None:
     """Bounds of every owner against the reference of its set, also through others; None where the
-    conditions contradict each other.
+    conditions (those `inside`) contradict each other.
 
     Each pass hands bounds on to whoever shares an operation: shortest paths after Bellman and Ford.
     """
     low = np.where(reference, 0.0, -np.inf)
     high = np.where(reference, 0.0, np.inf)
-    enters, exits = conditions.enters, conditions.exits
+    enters, exits = conditions.enters & inside, conditions.exits & inside
     entered, left = conditions.operation[enters], conditions.operation[exits]
     came, went = conditions.owner[enters], conditions.owner[exits]
     enter, leave = (conditions.enter - slack)[enters], (conditions.leave + slack)[exits]

@@ -15,6 +15,7 @@ import numpy as np
 from nsightpy.analysis.collectives.lanes import grouped_lanes, groups_among, shared
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
 from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
+from nsightpy.analysis.grouping import rows_of_groups
 from nsightpy.frames import Ints
 
 # The partner of one of these calls another operation: those that end together are no group.
@@ -103,9 +104,7 @@ class _Finder:
         """The communicator of each lane (streams are those of the lanes), given to its rows that
         have partners there. `known` are partners as other operations show them."""
         found = np.full(len(streams), UNKNOWN, dtype=np.int64)
-        order = np.argsort(lanes, kind="stable")
-        edges = np.searchsorted(lanes[order], np.arange(1, len(streams)))
-        by_lane = np.split(rows[order], edges)
+        by_lane = [rows[lane] for lane in rows_of_groups(lanes, len(streams))]
         units = np.asarray([unit for unit, _ in streams])
         for several in grouped_lanes(self.ends[rows], lanes, units):
             several.sort(key=lambda lane: self.positions[units[lane]])

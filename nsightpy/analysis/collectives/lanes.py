@@ -32,6 +32,7 @@ from nsightpy.analysis.collectives.thresholds import (
     SAMPLE,
     SIGNIFICANT,
 )
+from nsightpy.analysis.grouping import rows_of_groups
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
 
@@ -176,7 +177,7 @@ class Neighbours:
     def __init__(self, ends: Ints, lanes: Ints, units: Ints) -> None:
         self._ends, self._lanes, self._unit = ends, lanes, units
         self.counts = np.bincount(lanes, minlength=len(units))
-        self._rows = np.split(np.argsort(lanes, kind="stable"), np.cumsum(self.counts)[:-1])
+        self._rows = rows_of_groups(lanes, len(units))
 
     def of(self, lane: int) -> list[int]:
         """The lanes that belong to one, the closest first: at most one of each other unit.

@@ -68,7 +68,7 @@ def log_of(frame: Frame, shown: Mask) -> CollectiveLog:
     groups = group_by(frame, Kind._fields)
     sequences = frame.ints("sequence")
     return CollectiveLog(
-        tuple(Kind(*key) for key in groups.keys) if frame.rows else (),  # type: ignore[arg-type]
+        tuple(Kind(*key) for key in groups.keys),  # type: ignore[arg-type]
         groups.codes,
         frame.ints("start_ns"),
         frame.ints("end_ns"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, rows_of_groups
 from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
 from nsightpy.analysis.nvtx.projection import launched
@@ -189,8 +189,8 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
     groups = group_by(Frame(placed), tuple(placed))
     lasted = replays.end_ns - replays.start_ns
     rows: list[tuple[int, Row]] = []
-    for code, (pid, device, graph) in enumerate(groups.keys):
-        own = np.flatnonzero(groups.codes == code)
+    by_group = rows_of_groups(groups.codes, len(groups.keys))
+    for (pid, device, graph), own in zip(groups.keys, by_group, strict=True):
         times, operations = lasted[own], _median(replays.operations[own])
         row = (
             device,

@@ -13,8 +13,10 @@ Where sizes are not known, some that are equally long are of another size, and n
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.fit import NORMAL
 from nsightpy.analysis.collectives.log import UNKNOWN, Mask, Signature
 from nsightpy.analysis.collectives.thresholds import LEAST_SHARED
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, rows_of_groups
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.analysis.ranks.thresholds import ALIKE, DEVIATIONS, LEAST_RATIO, LEAST_USUAL
@@ -110,25 +112,20 @@ class GroupedCollective:
     @property
     def algbw_gb_per_s(self) -> float | None:
         """Bytes per ns, that is GB/s."""
-        if self.bytes is None or not self.transfer_med_ns:
-            return None
-        return self.bytes / self.transfer_med_ns
+        return self._rate(self.transfer_med_ns)
 
     @property
     def busbw_gb_per_s(self) -> float | None:
         """The bandwidth of the bus, as nccl-tests counts it, in GB/s."""
-        return (
-            None
-            if self.algbw_gb_per_s is None
-            else self.algbw_gb_per_s * bus_factor(self.signature, self.ranks)
-        )
+        return self._rate(self.transfer_med_ns, bus_factor(self.signature, self.ranks))
 
     @property
     def busbw_with_wait_gb_per_s(self) -> float | None:
         """The same of the whole duration on a rank, in GB/s: what arrived late counts as slow."""
-        if self.bytes is None or not self.duration_med_ns:
-            return None
-        return self.bytes / self.duration_med_ns * bus_factor(self.signature, self.ranks)
+        return self._rate(self.duration_med_ns, bus_factor(self.signature, self.ranks))
+
+    def _rate(self, ns: float | None, factor: float = 1.0) -> float | None:
+        return None if self.bytes is None or not ns else self.bytes / ns * factor
 
 
 def bus_factor(signature: Signature, ranks: int) -> float:
@@ -144,39 +141,32 @@ def bus_factor(signature: Signature, ranks: int) -> float:
 def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[GroupedCollective]:
     """All groups, the one with most time first; collectives without counterpart by their unit."""
     ledger = alignment.ledger
-    groups_of = {
-        communicator: (units, ledger.group_sizes[communicator])
-        for communicator, units in members_of(ledger, arrivals).items()
-    }
-    first = arrivals.rows[arrivals.first]
-    kinds: dict[tuple[int, tuple[tuple[int, ...], int]], list[int]] = {}
+    members, first = members_of(ledger, arrivals), arrivals.rows[arrivals.first]
+    kinds: dict[tuple[int, tuple[int, ...], int], list[int]] = defaultdict(list)
     pairs = zip(ledger.signature[first].tolist(), ledger.communicator[first].tolist(), strict=True)
-    for instance, (signature, communicator) in enumerate(pairs):
-        kinds.setdefault((signature, groups_of[communicator]), []).append(instance)
+    for instance, (signature, code) in enumerate(pairs):
+        kinds[signature, members[code], ledger.group_sizes[code]].append(instance)
     groups = [
-        _summed(alignment, arrivals, ledger.signatures[signature], group, np.asarray(instances))
-        for (signature, group), instances in kinds.items()
+        _summed(alignment, arrivals, ledger.signatures[kind], units, size, np.asarray(instances))
+        for (kind, units, size), instances in kinds.items()
     ]
-    groups += _alone(alignment)
-    return sorted(
-        groups,
-        key=lambda group: (
-            -group.duration_med_ns * group.instances * len(group.units),
-            group.signature,
-            group.units,
-        ),
-    )
+
+    def order(group: GroupedCollective) -> tuple[Any, ...]:
+        spent_ns = group.duration_med_ns * group.instances * len(group.units)
+        return -spent_ns, group.signature, group.units
+
+    return sorted([*groups, *_alone(alignment)], key=order)
 
 
 def _summed(
     alignment: Alignment,
     arrivals: Arrivals,
     signature: Signature,
-    group: tuple[tuple[int, ...], int],
+    units: tuple[int, ...],
+    size: int,
     instances: Ints,
 ) -> GroupedCollective:
     """What all instances of one operation and size in one group (its units, its size) are like."""
-    units, size = group
     sizes = arrivals.sizes[instances]
     rows = consecutive(arrivals.first[instances], sizes)
     shortest = arrivals.shortest()
@@ -236,13 +226,12 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
     columns = {name: getattr(ledger, name).astype(np.int64) for name in _KIND}
     matched_kinds, _ = distinct_pairs(*(columns[name][matched] for name in _KIND[:2]))
     groups = group_by(Frame({name: column[rows] for name, column in columns.items()}), _KIND)
-    by_kind = rows[np.argsort(groups.codes, kind="stable")]
-    edges = np.cumsum(np.bincount(groups.codes, minlength=len(groups.keys)))
     unmatched = []
-    for key, mine in zip(groups.keys, np.split(by_kind, edges[:-1]), strict=False):
+    for key, own in zip(groups.keys, rows_of_groups(groups.codes, len(groups.keys)), strict=True):
         unit, signature, communicator = (int(value or 0) for value in key)
         if (unit, signature) in matched_kinds:
             continue
+        mine = rows[own]
         durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
         rows_of = list(mine[:, None])

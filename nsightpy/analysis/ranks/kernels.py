@@ -12,6 +12,7 @@ of the forward pass is not one of the backward pass, though both carry one name)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by, rows_by_group
+from nsightpy.analysis.grouping import group_by, rows_by_group, rows_of_groups
 from nsightpy.analysis.intervals import Spans, measure_before
 from nsightpy.analysis.ranks.thresholds import (
     ALONE_SHARE,
@@ -79,16 +80,13 @@ def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
     counts, totals = np.moveaxis(
         np.asarray(figures, dtype=np.int64).reshape(len(profiles), len(names), 2), 2, 0
     )
-    kinds: list[list[int]] = []
-    for place in range(len(profiles)):
-        home = next((kind for kind in kinds if _same_work(counts[kind[0]], counts[place])), None)
-        if home is None:
-            kinds.append([place])
-        else:
-            home.append(place)
+    kinds: dict[int, list[int]] = defaultdict(list)  # by the first rank of each
+    for place, own in enumerate(counts):
+        alike = (first for first in kinds if _same_work(counts[first], own))
+        kinds[next(alike, place)].append(place)
     amounts: dict[int, float] = {}
     rows: list[KernelImbalance] = []
-    for members in kinds:
+    for members in kinds.values():
         own = counts[members]
         amount = _amounts(own)
         amounts |= zip(members, amount, strict=True)
@@ -109,7 +107,7 @@ def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
                 )
             )
     rows.sort(key=lambda row: (-row.excess_ns, row.name, row.ranks))
-    return Imbalance(tuple(rows), tuple(map(tuple, kinds)), amounts)
+    return Imbalance(tuple(rows), tuple(map(tuple, kinds.values())), amounts)
 
 
 def _same_work(own: Ints, other: Ints) -> bool:
@@ -176,12 +174,11 @@ def overlap_costs(kernels: Frame, communication: Spans) -> list[OverlapCost]:
         return []
     shares = shared / np.maximum(durations, 1)
     variants = group_by(_after_another(kernels), _VARIANT)
-    launches = np.bincount(variants.codes)
     found = []
-    for rows in np.split(rows_by_group(variants.codes), np.cumsum(launches)[:-1]):
-        name = str(variants.keys[variants.codes[rows[0]]][0])
-        cost = _cost(name, durations[rows], shares[rows])
-        found += [] if cost is None else [cost]
+    by_variant = rows_of_groups(variants.codes, len(variants.keys))
+    for (name, *_), rows in zip(variants.keys, by_variant, strict=True):
+        if cost := _cost(str(name), durations[rows], shares[rows]):
+            found.append(cost)
     return sorted(found, key=lambda cost: -cost.excess_ns)
 
 

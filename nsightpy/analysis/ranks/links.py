@@ -159,9 +159,7 @@ def link_of(gpu: str, across: bool) -> Link | None:
     """The link of a GPU by its model to others of its node, or `across` nodes; None: not known."""
     for pattern, nvlink, pcie in LINKS:
         if re.search(pattern, gpu, re.IGNORECASE):
-            if nvlink is None or across:
-                return Link("PCIe", pcie)
-            return Link("NVLink", nvlink)
+            return Link("PCIe", pcie) if nvlink is None or across else Link("NVLink", nvlink)
     return None
 
 
@@ -177,10 +175,10 @@ def slow_groups(
     They count before what models say. Groups with members of unknown host, of several models, or
     without sizes are left out.
     """
-    by_units: dict[tuple[int, ...], list[GroupedCollective]] = {}
+    by_units: dict[tuple[int, ...], list[GroupedCollective]] = defaultdict(list)
     for group in groups:
         if group.busbw_gb_per_s and (group.bytes or 0) >= LARGE_BYTES:
-            by_units.setdefault(group.units, []).append(group)
+            by_units[group.units].append(group)
     found, unknown = [], set()
     for units, large in by_units.items():
         nodes, models = {hosts[unit] for unit in units}, {gpus[unit] for unit in units}

@@ -7,6 +7,7 @@ clock, and free of what others cost the rank.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.analysis.collectives.thresholds import LEAST_SHARE, LEAST_SHARED, TIGHT_NS
 from nsightpy.analysis.grouping import rows_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns, members_of
-from nsightpy.analysis.ranks.stages import peer_rows, point_to_point
+from nsightpy.analysis.ranks.exchanges import peer_rows, point_to_point
 from nsightpy.analysis.ranks.thresholds import BEYOND_CHANCE, MATERIAL, MOSTLY_LAST
 from nsightpy.frames import Floats, Ints, distinct, last_before
 
@@ -188,10 +189,10 @@ def work_segments_of(
     # what begins together with the one before is the same work, and counted once
     fresh = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= TIGHT_NS
     fresh |= np.diff(ledger.unit, prepend=-1) != 0
-    clear &= (np.bincount(piece, ~fresh[rows]) == 0)[piece] if len(piece) else clear
+    clear &= (np.bincount(piece, ~fresh[rows]) == 0)[piece]
     rows, piece, longest = rows[clear], piece[clear], longest[clear]
-    sizes = np.bincount(piece)[piece] if len(piece) else piece
     order = np.lexsort((alignment.starts[rows], ledger.unit[rows]))
+    sizes = np.bincount(piece)[piece]
     return WorkSegments(ledger.unit[rows][order], longest[order], sizes[order])
 
 
@@ -224,9 +225,9 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     """The peers' rows of the arrivals in ledger order, those of the same ranks together."""
     communicator = ledger.communicator[arrivals.rows]
     members = members_of(ledger, arrivals)
-    groups: dict[tuple[int, ...], list[int]] = {}
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for code in np.unique(communicator[peers]).tolist():
-        groups.setdefault(members[code], []).append(code)
+        groups[members[code]].append(code)
     wanted = (np.flatnonzero(peers & np.isin(communicator, group)) for group in groups.values())
     return [rows[np.argsort(arrivals.rows[rows])] for rows in wanted]
 
@@ -250,14 +251,14 @@ def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:
     All began after the like, and did not take the same time.
     """
     order = np.lexsort((work, piece))
-    begin = np.flatnonzero(np.append(True, np.diff(piece[order]) != 0)[: len(order)])
-    end = np.append(begin[1:], len(order))[: len(begin)] - 1
+    begin = np.flatnonzero(np.diff(piece[order], prepend=-1))
+    counts = np.diff(begin, append=len(order))
+    end = begin + counts - 1
     longest = np.zeros(len(piece), dtype=np.bool_)
     longest[order[end]] = True
+    seen = after[order]
     clear = work[order][end] - work[order][begin] >= TIGHT_NS
-    if len(order):
-        seen = after[order]
-        clear &= np.minimum.reduceat(seen, begin) == np.maximum.reduceat(seen, begin)
+    clear &= np.minimum.reduceat(seen, begin) == np.maximum.reduceat(seen, begin)
     comparable = np.empty(len(piece), dtype=np.bool_)
-    comparable[order] = np.repeat(clear, end - begin + 1)
+    comparable[order] = np.repeat(clear, counts)
     return longest, comparable

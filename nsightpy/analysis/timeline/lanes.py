@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.grouping import group_by, named_by
+from nsightpy.analysis.grouping import group_by, named_by, rows_of_groups
 from nsightpy.analysis.launches import LAUNCH_CLASSES, launch_rows, of_calls
 from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, Labels
@@ -142,14 +141,11 @@ def _parts(events: Frame, keys: tuple[str, ...]) -> Iterator[tuple[Key, Frame]]:
         return
     order = by_start(events.ints("start_ns"), events.ints("end_ns"))
     groups = group_by(events, keys)
-    codes = groups.codes[order]
-    order = order[np.argsort(codes, kind="stable")]
-    bounds = [0, *np.cumsum(np.bincount(codes, minlength=len(groups.keys))).tolist()]
     columns = events.select(tuple(name for name in events if name not in keys))
-    stretches = zip(groups.keys, pairwise(bounds), strict=True)
-    for key, (low, high) in sorted(stretches, key=lambda pair: pair[0]):
-        if high > low:
-            yield key, columns.take(order[low:high])
+    by_group = rows_of_groups(groups.codes[order], len(groups.keys))
+    stretches = zip(groups.keys, by_group, strict=True)
+    for key, rows in sorted(stretches, key=lambda pair: pair[0]):
+        yield key, columns.take(order[rows])
 
 
 def _lane(part: Frame, kind: str, label: str, number: int) -> Lane:

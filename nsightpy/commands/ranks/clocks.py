@@ -9,7 +9,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import MPI
 from nsightpy.analysis.collectives.log import Participant
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
-from nsightpy.analysis.ranks.stages import peer_rows
+from nsightpy.analysis.ranks.exchanges import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import MEMORY_OPERATIONS, Frame

@@ -15,7 +15,7 @@ import numpy as np
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans, spans_of, union, union_of
 from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.stages import Exchanges, Pipelines, by_unit, pipelines
+from nsightpy.analysis.ranks.exchanges import Exchanges, Pipelines, by_unit, pipelines
 from nsightpy.frames import Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import rank_budgets, read_work
@@ -66,12 +66,10 @@ def _exchanging(parts: Parts[RankPart], communication: tuple[str, ...]) -> Quest
     """What is asked of the devices that are part of a pipeline."""
     alignment = align_parts(once(parts.ranks, parts.results))
     arrivals = arrivals_of(alignment)
-    units = alignment.ledger.units
-    clocks = [alignment.clocks[unit.clock] for unit in units]
-    ranks = {n: clock.rank for n, clock in enumerate(clocks) if clock.rank is not None}
-    pipes = pipelines(alignment, arrivals, ranks)
+    pipes = pipelines(alignment, arrivals)
     devices = [
-        (clock.report, unit.pid, unit.device) for unit, clock in zip(units, clocks, strict=True)
+        (alignment.clocks[unit.clock].report, unit.pid, unit.device)
+        for unit in alignment.ledger.units
     ]
     exchanges = {
         devices[unit]: exchanged
