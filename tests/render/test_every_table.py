@@ -8,9 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+from check_same_answers import QUESTIONS
 
 from nsightpy.cli.main import run
-from nsightpy.command_table import COMMANDS
 from nsightpy.output.escape import display_width
 from tests.support.reports import REPORTS, ROOT, needs_reports
 
@@ -30,33 +30,15 @@ REAL = (
     "ncu/a40_2022.1.ncu-rep",
     "nsys/trixi_v100_2023.1.sqlite",
 )
-NCU = f"{SAMPLES}/training_4rank.ncu.csv"
 # Screens that are no table, or begin with something else.
 SCREENS = ("summarize", "info", "findings", "compare", "roofline")
-# What is typed at least, and what splits a table.
-MORE = {
-    "breakdown": ("", "--bins 200"),
-    "gaps": ("", "--by gap", "--by call"),
-    "graphs": ("", "--by replay", "--by node"),
-    "launches": ("", "--by stream"),
-    "collectives": ("", "--by node"),
-    "headroom": (f"--ncu {NCU}",),
-    "instances": ("--of *forward*", "--of * --bins 20"),
-    "kernels": ("", "--by stream,grid"),
-    "memory": ("", "--by device,memory"),
-    "operators": ("", "--by shape", "--by module"),
-    "ranks": ("", "--by kernel", "--by stage", "--by call"),
-    "stats": tuple(
-        f"-r {name}"
-        for name in ("cuda_gpu_sum", "nvtx_sum", "cuda_gpu_trace", "nvtx_gpu_proj_trace")
-    ),
-}
-QUESTIONS = [
-    (command.name, more)
-    for command in COMMANDS.values()
-    if command.answers and command.name != "compare"
-    for more in MORE.get(command.name, ("",))
-]
+# Other splits than those of the script.
+SPLITS = (
+    *("gaps --by gap", "graphs --by replay", "graphs --by node", "collectives --by node"),
+    *("breakdown --bins 200", "instances --of *forward*", "kernels --by stream,grid"),
+    *("memory --by device,memory", "operators --by shape", "stats -r cuda_gpu_sum"),
+)
+ASKED = [words for words in (*QUESTIONS, *map(str.split, SPLITS)) if words[0] != "compare"]
 TYPED = re.compile(r"nsightpy |ncu |`|[\w.-]+/[\w./-]{30}")
 TINY = re.compile(r"\b0\.000\d* (?:s|ms|us)\b")
 WRONG = re.compile(r"\b(?:None|nan|NaN|\w+_ns|\w+_pct|gb per s)\b")
@@ -89,9 +71,9 @@ def looked_at(
     monkeypatch.setenv("NO_COLOR", "1")
     return [
         f"{command} {more}: {fault}"
-        for command, more in QUESTIONS
+        for command, *more in ASKED
         if commands is None or command in commands
-        for fault in faults(command, *asked([command, report, *more.split(), "--jobs", "1"]))
+        for fault in faults(command, *asked([command, report, *more, "--jobs", "1"]))
     ]
 
 

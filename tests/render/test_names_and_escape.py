@@ -47,43 +47,33 @@ SOFTMAX = (
     "(float *, const float *, int)"
 )
 REAL = (SGEMM, NCCL, GATHER, CUTLASS, CONCATENATE, CLOVER, NEGATE.format(7), SOFTMAX)
+NCCL_NAME, GATHER_NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "vectorized_gather_kernel"
+NESTED = "void n::k<(A<(2<3)>::value), (4>>(1))>::run<(bool)1>(float)"
 
 
 @pytest.mark.parametrize(
-    ("name", "function"),
+    ("name", "function", "width", "short"),
     [
-        (GATHER, "at::native::vectorized_gather_kernel"),
-        (CUTLASS, "cutlass::Kernel2"),
-        (CONCATENATE, "at::native::CatArrayBatchedCopy"),
-        (CLOVER, "clover::par_ranged1d_kernel"),
-        (NEGATE.format(7), "at::native::vectorized_elementwise_kernel"),
-        (SOFTMAX, "softmax_warp_forward"),
-        ("saxpy(double *, double *, int)", "saxpy"),
-        ("k<(1>0)>(int)", "k"),
-        ("void n::k<(A<(2<3)>::value), (4>>(1))>::run<(bool)1>(float)", "n::k::run"),
-        ("", ""),
+        (SGEMM, SGEMM, 5, SGEMM),  # nothing to leave out: for the caller to cut
+        (NCCL, NCCL_NAME, 60, NCCL_NAME),
+        (NCCL, NCCL_NAME, len(NCCL), NCCL),
+        (GATHER, f"at::native::{GATHER_NAME}", 60, f"at::native::{GATHER_NAME}<16, long>"),
+        (GATHER, f"at::native::{GATHER_NAME}", 40, f"{GATHER_NAME}<16, long>"),
+        (CUTLASS, "cutlass::Kernel2", len(CUTLASS), CUTLASS),
+        (CONCATENATE, "at::native::CatArrayBatchedCopy", 60,
+         "CatArrayBatchedCopy<OpaqueType<4>, unsigned int, 4, 64>"),
+        (CLOVER, "clover::par_ranged1d_kernel", 60,
+         "par_ranged1d_kernel<initialise_chunk(int, global_variables &)::lambda2>"),
+        (NEGATE.format(7), "at::native::vectorized_elementwise_kernel", 40, NEGATE_SHORT),
+        (SOFTMAX, "softmax_warp_forward", 60, "softmax_warp_forward<float, float, float, 10, 0>"),
+        ("saxpy(double *, double *, int)", "saxpy", 5, "saxpy"),
+        ("k<(1>0)>(int)", "k", 99, "k<(1>0)>(int)"),
+        (NESTED, "n::k::run", 99, NESTED),
+        ("", "", 9, ""),
     ],
-)
-def test_function_name(name: str, function: str) -> None:
-    assert function_name(name) == function
-
-
-@pytest.mark.parametrize(
-    ("name", "width", "short"),
-    [
-        (SGEMM, 5, SGEMM),  # nothing to leave out: for the caller to cut
-        (NCCL, 60, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
-        (NCCL, len(NCCL), NCCL),
-        (GATHER, 60, "at::native::vectorized_gather_kernel<16, long>"),
-        (GATHER, 40, "vectorized_gather_kernel<16, long>"),
-        (CONCATENATE, 60, "CatArrayBatchedCopy<OpaqueType<4>, unsigned int, 4, 64>"),
-        (CLOVER, 60, "par_ranged1d_kernel<initialise_chunk(int, global_variables &)::lambda2>"),
-        (NEGATE.format(7), 40, NEGATE_SHORT),
-        (SOFTMAX, 60, "softmax_warp_forward<float, float, float, 10, 0>"),
-    ],
-)
-def test_readable(name: str, width: int, short: str) -> None:
-    assert readable(name, width) == short
+)  # fmt: skip
+def test_functions_and_readable_names(name: str, function: str, width: int, short: str) -> None:
+    assert (function_name(name), readable(name, width)) == (function, short)
 
 
 def test_a_name_of_namespaces_alone_is_not_shown_as_nothing() -> None:
