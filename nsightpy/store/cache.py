@@ -92,8 +92,7 @@ def cache_limit() -> int:
     text = os.environ.get("NSIGHTPY_CACHE_SIZE", "")
     if not text:
         return DEFAULT_LIMIT_BYTES
-    size = parse_size(text)
-    if size is None:
+    if (size := parse_size(text)) is None:
         raise UsageError(f"NSIGHTPY_CACHE_SIZE is {text!r}: give a size such as 50G or 800M")
     return size
 

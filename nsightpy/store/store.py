@@ -214,7 +214,7 @@ class Store:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             mark_used(self.folder)
             with made_folder(self.folder) as part:
-                write(part / file.name, {**header, "file": self._name_of(stem)}, columns)
+                write(part / file.name, {**header, "file": f"{self.folder.name}/{stem}"}, columns)
                 publish(part / file.name, file)
             trim_cache(keep=self.folder, written=file.stat().st_size)
         except (OSError, ReportError) as error:
@@ -251,11 +251,8 @@ class Store:
             held = ColumnFile(self.folder / f"{stem}{COLUMNS}")
         except (OSError, ValueError):
             return None
-        return held if held.header.get("file") == self._name_of(stem) else None
-
-    def _name_of(self, stem: str) -> str:
-        """What a file calls itself: its report, and what it is of."""
-        return "" if self.folder is None else f"{self.folder.name}/{stem}"
+        # it calls itself by its report, and what it is of
+        return held if held.header.get("file") == f"{self.folder.name}/{stem}" else None
 
     def _take(self, frame: str, header: Header, held: Mapping[str, Column | ColumnFile]) -> None:
         self._held[frame] = {**held, **self._held[frame]}

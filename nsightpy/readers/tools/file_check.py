@@ -39,7 +39,10 @@ def check_file(path: Path) -> None:
         raise ReportError(path, "is empty", "the export may have failed: export it again.")
     if not header.startswith(MAGIC):
         raise ReportError(path, _other_kind(path, header), f"{KINDS}.")
-    declared = _declared_size(header)
+    declared = 0
+    if len(header) == 100 and header[24:28] == header[92:96]:
+        page = int.from_bytes(header[16:18], "big")
+        declared = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
     if len(header) < 100 or size < declared:
         there = f": {size:,} of {declared:,} bytes are there" if len(header) == 100 else ""
         advice = "copy or export it again; the disk may have been full."
@@ -122,10 +125,3 @@ def file_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _declared_size(header: bytes) -> int:
-    if len(header) < 100 or header[24:28] != header[92:96]:
-        return 0
-    page = int.from_bytes(header[16:18], "big")
-    return (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")

@@ -132,7 +132,7 @@ def _collective(
     operation = _OPERATIONS.get(plain.removeprefix("nccl:").removesuffix("coalesced"), named)
     data_type, size = _TYPES.get(str(arguments["data_type"]).lower(), (short_type, 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
-    members = _whole_numbers(str(arguments["group_ranks"]))
+    members = _whole_numbers(arguments["group_ranks"])
     group_ranks = str(arguments["group_ranks"]).strip('"').replace(" ", "")
     collective: dict[str, str | int] = {
         "operation": operation or named,
@@ -155,8 +155,7 @@ def _collective(
     if "bytes" in collective and side == "target" and int(collective["peer"]) >= 0:
         collective["sent"] = f"{collective['peer']}:{collective['bytes']}"
     if "bytes" in collective and operation == "AllToAll":
-        splits = _whole_numbers(str(arguments["splits"]))
-        collective["sent"] = _sent(int(collective["bytes"]), splits)
+        collective["sent"] = _sent(int(collective["bytes"]), _whole_numbers(arguments["splits"]))
     return collective
 
 
@@ -183,8 +182,8 @@ def _peer(number: int, members: list[int], rank: int | None) -> int:
     return max(as_job, as_group) if -1 in (as_job, as_group) else -1
 
 
-def _whole_numbers(text: str) -> list[int]:
-    return [number for number in _list(text.strip('"')) if isinstance(number, int)]
+def _whole_numbers(text: object) -> list[int]:
+    return [number for number in _list(str(text).strip('"')) if isinstance(number, int)]
 
 
 def _list(text: str) -> list[object]:
