@@ -148,7 +148,7 @@ UPDATE = (
     *(1, (6, "ampere_sgemm_128x64:90 ampere_sgemm_nt:90", kernel("relu_backward", 90))),
     kernel("multi_tensor_apply_kernel<Adam>", 60),
 )
-# What a program does, and how many iterations it has.
+# How many iterations a program has, and what it does. One more or less is at the ends.
 PROGRAMS: dict[str, tuple[Any, ...]] = {
     # what is no step
     "one forward pass": (0, forward()),
@@ -185,15 +185,15 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "passes whose first launches were lost": (6, lost_launches),
     "warm-up steps of their own name": (6, (20, named("warmup step {n}", forward())),
         (6, named("measured step {n}", forward()))),
-    "training with evaluation": (40, (4, (10, TRAINING), (3, forward(4), "!"))),
-    "epochs of convolutions with evaluation": (100,
+    "training with evaluation": ({39, 40, 41}, (4, (10, TRAINING), (3, forward(4), "!"))),
+    "epochs of convolutions with evaluation": ({99, 100, 101},
         (5, (20, convolutions("fprop"), convolutions("dgrad wgrad"),
          "multi_tensor_apply_kernel<SGDFunctor>:60"), (8, convolutions("fprop"), "!cudaMemcpy"))),
     "micro-steps": (9, (9, (4, forward(3), backward(3)), optimizer())),
     "micro-steps with waits": (10, (8, "~3000", forward(2), backward(2)), optimizer(),
         "!cudaStreamSynchronize",
         (9, (8, forward(2), backward(2)), optimizer(), "!cudaStreamSynchronize")),
-    "changing shapes": (24, *SHAPES),
+    "changing shapes": ({23, 24, 25}, *SHAPES),
     "ranges of steps in epochs": (21,
         (3, named("epoch {n}", (7, named("train_step {n}", STEP)), "!"))),
     "epochs without ranges of steps": (60, (3, named("epoch {n}",
@@ -213,9 +213,9 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "seven steps of many": (7, (7, forward(3), backward(3), f"{ALL_REDUCE}:300", optimizer())),
     "rollouts and updates": (8, (8, (32, POLICY, "argmax_kernel:4 !cudaMemcpy ~30"), (4, UPDATE))),
     # inference
-    "growing tokens": (60, forward(4, 8.0, "prefill_gemm"),
+    "growing tokens": ({59, 60, 61}, forward(4, 8.0, "prefill_gemm"),
         *((1, forward(4, 0.1 + 0.01 * n), ARGMAX, "!cudaMemcpy") for n in range(60))),
-    "tokens of changing batches": (80, *BATCHES),
+    "tokens of changing batches": ({79, 80, 81}, *BATCHES),
     "tokens whatever requests begin with": (164,
         (4, forward(6, 15.0), "argmax_kernel:9 !cudaMemcpy", (40, forward(6, 1.0, "gemvx_kernel"),
          "argmax_kernel:9 !cudaMemcpy"))),
@@ -225,9 +225,10 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
         *((1, f"~{DRAWN.randint(1_000, 40_000)}", forward(), "!cudaMemcpy") for _ in range(30))),
     "images asked about": (20,
         (20, convolutions("fprop"), kernel("void cudnn::softmax_fw_kernel", 4), "!cudaMemcpy")),
-    "denoising": (75, (3, (25, convolutions("fprop_down"), (4, layer()), convolutions("fprop_up"),
-         kernel(MUL, 2), kernel(ADD, 2), kernel(MUL, 2)), convolutions("decode_a decode_b"),
-         "!cudaMemcpy ~20000")),
+    "denoising": (range(73, 78), (3,
+         (25, convolutions("fprop_down"), (4, layer()), convolutions("fprop_up"),
+          kernel(MUL, 2), kernel(ADD, 2), kernel(MUL, 2)),
+         convolutions("decode_a decode_b"), "!cudaMemcpy ~20000")),
     "graphs of one stream": (12, (12, "CUDA_graph_0:4000 !")),
     "graphs of two streams": (12, (12, "CUDA_graph_0:4000 CUDA_graph_1:4000 !")),
     "a graph of layers": (25, (25, graph(*((name, 20) for name in (GEMM, EXP, GEMM, ADD)),
@@ -241,7 +242,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
         (15, "advect:300 divergence:200", (20, "spmv:30 dot:30 axpy:30"), "project:250")),
     "two solvers in turn": (6,
         (6, (50, "spmv_u:30 dot:30 axpy:30"), (50, "spmv_p:30 precondition:30"))),
-    "trajectories of a solver": (2_000, *((1, "momenta:500 gauge_force:500",
+    "trajectories of a solver": (range(1_940, 2_061), *((1, "momenta:500 gauge_force:500",
          (DRAWN.randint(380, 420), SOLVE), "plaquette:300") for _ in range(5))),
     "unlike halves of a solver's step": (100,
         (100, "spmv dot reduce !cudaMemcpy axpy axpy dot reduce !cudaMemcpy axpy")),
@@ -253,12 +254,12 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "one kernel and neighbour lists": (100, (10,
          "cells:40 count:30 neighbours:900 pair:1500 !cudaEventSynchronize ~2000", (9,
          "pair:1500 !cudaEventSynchronize ~2000"))),
-    "irregular neighbour lists": (150, *LISTS),
+    "irregular neighbour lists": ({149, 150, 151}, *LISTS),
     "equal stages and a kernel": (60, (60, (4, STAGE), "time_step:15")),
     "equal stages and a wait": (60, (60, (4, STAGE), "!")),
     "alternating sweeps": (12, (6, "calc_dt:40", SWEEP.format("y"), SWEEP.format("x"), HYDRO,
          "calc_dt:40", SWEEP.format("x"), SWEEP.format("y"), HYDRO)),
-    "kernels in any order": (40, *JITTER),
+    "kernels in any order": ({39, 40, 41}, *JITTER),
     "runs with pauses between": (10,
         (10, named("run {n}", (50, "spmv dot axpy !cudaMemcpy")), "~2300")),
     "one kernel": (40, (40, "body_force:500 !")),
@@ -267,19 +268,10 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
          "nvfuser_pointwise_f0_c1_r0_g0:80")),
     "frames of a renderer": (50, (50, named("Frame {n}",
          *(f"trace:{90 >> n} shade:{90 >> n} compact:{90 >> n}" for n in range(4)), "tonemap:60"))),
-    "files now and then": (100, (4, (25, "pack:30 stencil_inner:30 unpack:30 stencil_outer:30"),
+    "files now and then": ({99, 100, 101},
+        (4, (25, "pack:30 stencil_inner:30 unpack:30 stencil_outer:30"),
          "gather_field:30 convert:30 !cudaMemcpy ~90000")),
 }  # fmt: skip
-# How far the number may be off: at the ends, or where rounds are counted as well.
-NEARLY = {
-    **dict.fromkeys(("training with evaluation", "epochs of convolutions with evaluation"), 1),
-    **dict.fromkeys(("growing tokens", "changing shapes", "tokens of changing batches"), 1),
-    **dict.fromkeys(("kernels in any order", "irregular neighbour lists", "files now and then"), 1),
-    "denoising": 2,
-    "trajectories of a solver": 60,
-}
-
-
 WAIT = "!cudaStreamSynchronize"
 
 
@@ -307,33 +299,33 @@ KINDS: dict[str, tuple[Any, ...]] = {
         (20, "h i j", WAIT)),
     "sizes of a product, fifty launches of each": ({0, 50},
         *((1, (50, f"gemm_{n}:{n // 16}"), WAIT) for n in (256, 512, 1024, 2048))),
-    "one pass of equal fused layers": ({0}, "embed:30", (32, FUSED), "head:300"),
-    "one pass of equal compiled layers": ({0}, "embed:30", (28, COMPILED), "head:300"),
-    "a capture of two training steps": ({0}, (2, training(12), WAIT)),
-    "passes of layers in ranges of unknown names": ({20},
+    "one pass of equal fused layers": (0, "embed:30", (32, FUSED), "head:300"),
+    "one pass of equal compiled layers": (0, "embed:30", (28, COMPILED), "head:300"),
+    "a capture of two training steps": (0, (2, training(12), WAIT)),
+    "passes of layers in ranges of unknown names": (20,
         (20, "gather", (8, named("Mixer stage", MIXER)), "head:90 argmax", WAIT)),
-    "steps in ranges of another language": ({10},
+    "steps in ranges of another language": (10,
         (10, named("Schritt", (4, "a:50 b c"), "d:70"), WAIT)),
-    "ranges around ten steps each": ({6}, (6, named("chunk", (10, "spmv:60 dot axpy")))),
-    "samples loaded by another thread": ({30}, (30, training()), loading),
-    "cycles of a multigrid method": ({40},
+    "ranges around ten steps each": (6, (6, named("chunk", (10, "spmv:60 dot axpy")))),
+    "samples loaded by another thread": (30, (30, training()), loading),
+    "cycles of a multigrid method": (40,
         (40, (5, "smooth smooth restrict"), "coarse:40", (5, "prolong smooth"), "norm", WAIT)),
-    "two stages of transforms a time step": ({60},
+    "two stages of transforms a time step": (60,
         (60, (2, "fft_x fft_y multiply fft_y fft_x"), "advance:50")),
-    "fifty cells of a recurrent network each way": ({20},
+    "fifty cells of a recurrent network each way": (20,
         (20, (50, "lstm_gemm cell"), "loss", (50, "cell_bwd lstm_gemm_t"), "fused_adam:90")),
-    "micro-batches of a pipeline stage": ({9},
+    "micro-batches of a pipeline stage": (9,
         (9, (3, PIPE_F), (5, PIPE_F, PIPE_B), (3, PIPE_B), "multi_tensor_apply:120")),
     "restarts of a method that converges": (set(range(100, 201)),
         *((1, "seed", (CHOSEN.randint(20, 40), "assign:90 sum div", WAIT)) for _ in range(5))),
-    "radix sorts": ({10}, (10, (4, "histogram scan scatter:60"), "check", WAIT)),
+    "radix sorts": (10, (10, (4, "histogram scan scatter:60"), "check", WAIT)),
     "two kernels by turns": ({500, 1_000}, (500, "even:60 odd:60")),
-    "candidates are tried first": ({40},
+    "candidates are tried first": (40,
         *((1, (3, f"candidate_{number}"), WAIT) for number in range(60)),
         (40, "tuned:90 axpy norm:30", WAIT)),
     "training that leaves layers out by chance": ({29, 30},
         *(training(CHOSEN.randint(3, 6)) for _ in range(30))),
-    "frames with more or fewer objects": ({60},
+    "frames with more or fewer objects": (60,
         *((*(1, "resize", (6, "conv_gemm:50 cudnn_relu"), "boxes"),
          *((CHOSEN.randint(1, 4), "crop"), WAIT)) for _ in range(60))),
 }  # fmt: skip
@@ -343,9 +335,8 @@ KINDS: dict[str, tuple[Any, ...]] = {
 def test_programs_have_as_many_iterations_as_their_loop(name: str) -> None:
     count, *parts = (PROGRAMS | KINDS)[name]
     found = Program().run(*parts).found()
-    counts = count if isinstance(count, set) else {count}
-    off = min(abs(len(found) - one) for one in counts)
-    assert off <= NEARLY.get(name, 0), [(len(one), one.source, one.why) for one in found.levels]
+    counts = {count} if isinstance(count, int) else count
+    assert len(found) in counts, [(len(one), one.source, one.why) for one in found.levels]
     if name.endswith(" passes"):
         assert found.source == "repeated kernel sequence"
 

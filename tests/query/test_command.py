@@ -6,13 +6,12 @@ import re
 import pytest
 
 import nsightpy
-from nsightpy.command_table import COMMANDS, FORMER
+from nsightpy.command_table import COMMANDS
 from nsightpy.errors import UsageError
 from nsightpy.query.command import Command
 from nsightpy.query.options import Common
-from tests.support.reports import ROOT
+from tests.support.samples import SINGLE
 
-SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 EVERY = [pytest.param(listed.load(), id=listed.name) for listed in COMMANDS.values()]
 
 
@@ -46,7 +45,7 @@ def test_the_shared_parameters_are_those_of_every_question() -> None:
 
 def test_a_parameter_that_there_is_not_is_named_with_its_nearest() -> None:
     with pytest.raises(TypeError, match="did you mean 'device'"):
-        nsightpy.kernels(SAMPLE, devices=1)
+        nsightpy.kernels(SINGLE, devices=1)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +53,4 @@ def test_a_parameter_that_there_is_not_is_named_with_its_nearest() -> None:
 )
 def test_a_value_that_cannot_be_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        nsightpy.kernels(SAMPLE, **given)
-
-
-def test_names_of_earlier_versions_are_no_commands() -> None:
-    assert not set(FORMER) & set(COMMANDS)
-    assert len(COMMANDS) == 27
-    for spelling in FORMER.values():
-        assert spelling.split()[0] in {*COMMANDS, "COMMAND"}
+        nsightpy.kernels(SINGLE, **given)

@@ -7,11 +7,7 @@ import pytest
 import nsightpy
 from nsightpy.query.rank_alignment import CommonClock, common_clock
 from nsightpy.report_sets.opening import open_ranks
-from tests.support.reports import ROOT
-
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-SINGLE = SAMPLES / "single_process.sqlite"
+from tests.support.samples import SINGLE, TRAINING
 
 
 @pytest.fixture(scope="module")

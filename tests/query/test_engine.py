@@ -13,9 +13,7 @@ from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
-from tests.support.reports import ROOT
-
-JOB = ROOT / "sample_reports" / "training_4rank"
+from tests.support.samples import TRAINING as JOB
 
 
 def kernels_in(report: SystemReport, scope: Scope) -> int:

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from simulator import Export
 
-from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused, rows_of
-
-JOB = ROOT / "sample_reports" / "training_4rank"
+from tests.support.reports import NSYS, ask, needs_reports, refused, rows_of
+from tests.support.samples import TRAINING as JOB
 
 
 def instances(*part: str) -> int:

@@ -20,9 +20,8 @@ from nsightpy.reports import system
 from nsightpy.reports.profiles import NsysReport
 from nsightpy.store.cache import session_folder
 from tests.support.frames import frame
-from tests.support.reports import ROOT
+from tests.support.samples import MEASURED, TRAINING as JOB
 
-JOB = ROOT / "sample_reports" / "training_4rank"
 NAMES = (*SCHEMAS, COLLECTIVES.name)
 
 
@@ -92,9 +91,8 @@ def test_a_part_of_the_job_is_said_once() -> None:
 
 
 def test_reports_of_other_tools_have_their_commands(tmp_path: Path) -> None:
-    measured = JOB.with_suffix(".ncu.csv")
-    job = nsightpy.open(measured)
-    assert job.roofline().rows == nsightpy.roofline(measured).rows
+    job = nsightpy.open(MEASURED)
+    assert job.roofline().rows == nsightpy.roofline(MEASURED).rows
     with pytest.raises(ReportError, match=r"`nsightpy roofline .*` reads it"):
         job.kernels()
     with pytest.raises(ReportError, match="no such file"):

@@ -1,7 +1,5 @@
 """A bench for tests of ncu commands: reports of scripted launches, and the stand-in ncu."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import importlib.util
 import json

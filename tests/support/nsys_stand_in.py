@@ -1,7 +1,5 @@
 """A bench for tests of exports: the stand-in nsys, a report for it, a cache of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -12,7 +12,6 @@ from tests.support.reports import REPORTS
 
 KINETO = REPORTS / "kineto"
 TRACES = sorted(KINETO.glob("*.json.gz"))
-GPU = {"kernel", "gpu_memcpy", "gpu_memset"}
 CALLS = {"cuda_runtime", "cuda_driver"}
 
 

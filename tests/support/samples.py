@@ -1,7 +1,5 @@
 """The reports in sample_reports, by what they are."""
 
-from __future__ import annotations
-
 from tests.support.reports import ROOT
 
 SAMPLES = ROOT / "sample_reports"
