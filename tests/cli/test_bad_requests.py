@@ -1,7 +1,5 @@
 """Requests that cannot be granted: told to people and, with --format json, as data; outputs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -59,6 +57,9 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
         ("kernals R", "Did you mean kernels?"),
         ("frobnicate R", "there is no command 'frobnicate'"),
         ("R", "To read it: nsightpy summarize "),
+        ("select R --script plain", "--script has one form"),
+        ("select R --launcher srun", "--launcher is for"),
+        ("select R train", "train: is no report; the application"),
         ("kernels", "Missing argument 'REPORT...'"),
         ("kernels R --frobnicate", "No such option"),
         ("kernels R --by colour", "cannot split by colour; there are rank,"),

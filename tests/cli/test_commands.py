@@ -1,7 +1,5 @@
 """The command line as a contract: columns, formats, help, options, former names, other files."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -138,14 +136,11 @@ def test_every_picture_is_a_function_of_the_library(name: str) -> None:
 
 
 ARGUMENTS = (
-    Argument.of("use_cache", Annotated[bool, Option("Off.", typed="--no-cache")], True),
     Argument.of("calls", Annotated[bool, Option("Off.")], True),
     Argument.of("tree", Annotated[bool, Option("On.")], False),
     Argument.of("fold", Annotated[bool | None, Option("Both.", typed="--fold/--unfold")], None),
-    Argument.of("jobs", Annotated[int | None, Option("N.", "N", least=1)], None),
     Argument.of("report", Annotated[str, Option("Which.", "NAME", typed="--report -r")], "a"),
     Argument.of("words", Annotated[tuple[str, ...], Option("Some.", "RE", several=True)], ()),
-    Argument.of("by", Annotated[str, Option("How.", choices=("gap", "call"))], "gap"),
     Argument.of("progress", Annotated[object, Option("Told.", typed="")], None),
 )
 NOTHING = {a.name: a.default for a in ARGUMENTS if a.typed}
@@ -161,25 +156,17 @@ def parsed(*words: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("words", "changed"),
     [
-        ((), {}),
-        (("--no-cache",), {"use_cache": False}),
-        (("--no-calls",), {"calls": False}),
-        (("--tree",), {"tree": True}),
-        (("--fold",), {"fold": True}),
-        (("--unfold",), {"fold": False}),
-        (("--jobs", "2"), {"jobs": 2}),
-        (("-r", "b"), {"report": "b"}),
+        *(((), {}), (("--no-calls",), {"calls": False}), (("--tree",), {"tree": True})),
+        *((("--fold",), {"fold": True}), (("--unfold",), {"fold": False})),
+        *(((name, "b"), {"report": "b"}) for name in ("-r", "--report")),
         (("--words", "b", "--words", "c"), {"words": ("b", "c")}),
-        (("--by", "call"), {"by": "call"}),
     ],
 )
 def test_what_is_typed(words: tuple[str, ...], changed: dict[str, Any]) -> None:
     assert parsed(*words) == {**NOTHING, **changed}
 
 
-@pytest.mark.parametrize(
-    "words", [("--jobs", "x"), ("--by", "x"), ("--progress", "x"), ("--calls",)]
-)
+@pytest.mark.parametrize("words", [("--progress", "x"), ("--calls",)])
 def test_what_cannot_be_typed(words: tuple[str, ...]) -> None:
     with pytest.raises(click.UsageError):
         parsed(*words)

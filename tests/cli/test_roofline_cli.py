@@ -1,7 +1,5 @@
 """`nsightpy roofline` and its library function: columns, formats, options, words, errors."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -199,6 +197,7 @@ def test_people_see_one_row_for_a_kernel_and_shape() -> None:
     shown = asked(SAMPLE)[0].split("\n\n")[0]
     assert len(shown.splitlines()) == 3 + len(roofline(SAMPLE).variants)
     assert "tensor_bf16  dram" in shown
+    assert {row["kernel"] for row in table(SAMPLE, "--top", "1", "--name", "base")} == {"Kernel2"}
     every = asked(SAMPLE, "--by", "variant")[0].split("\n\n")[0]
     assert every.count("tensor_bf16") == 3
 

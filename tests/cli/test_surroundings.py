@@ -1,7 +1,5 @@
 """What lies around a report: terminals, full disks, permissions, links, pipes, signals."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """breakdown: parts that add up, truths of simulated jobs, waits of streams, what people see."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

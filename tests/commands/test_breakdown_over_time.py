@@ -1,7 +1,5 @@
 """breakdown --bins: exact shares, sampled metrics, one clock, and what is not known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who sends how much to whom, and collectives of other libraries than NCCL."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

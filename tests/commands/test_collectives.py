@@ -1,7 +1,5 @@
 """NCCL operations: arguments of their calls, ranks that took part, rates, abnormal ones."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

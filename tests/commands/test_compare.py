@@ -1,7 +1,5 @@
 """Runs against runs: what changed is known, and must be what is said."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

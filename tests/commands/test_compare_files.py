@@ -1,7 +1,5 @@
 """compare on real captures, from the command line, and on what cannot be compared."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from pathlib import Path
@@ -87,6 +85,7 @@ def test_what_repeats_on_both_sides_is_compared_where_there_are_no_steps() -> No
     assert (mfu.unit, mfu.spread, mfu.step.verdict) == ("repetition", "steps", SLOWER)
     runs = (*mfu.before.runs, *mfu.after.runs)
     assert [run.units["repetition"].count for run in runs] == [16, 15]
+    assert {run.circumstances["devices"] for run in runs} == {"2"}
     assert mfu.step.before_ns == pytest.approx(16.7e6, rel=0.01)
     assert mfu.step.after_ns == pytest.approx(19.0e6, rel=0.02)
     assert max(mfu.parts, key=lambda one: one.delta_ns).name == "idle: launch-bound"

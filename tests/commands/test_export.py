@@ -1,7 +1,5 @@
 """export: the folder holds what the frames hold, on one clock, and nothing half-written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What findings say of reports built for them: which, in which order, with which figures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Causes of lost time planted with a known cost; what is concluded of whole captures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 from simulator import PRESETS, Export, TrainingJob
 
+from nsightpy.analysis.memory.copies import SMALL_BYTES
 from tests.support.jobs import simulate
 from tests.support.launchers import MS, US, WIDE, Machine
 from tests.support.nccl_tests import nccl_tests
@@ -242,7 +241,7 @@ def test_exposed_communication(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("pageable", [True, False])
 def test_copies_that_nothing_hides(pageable: bool, tmp_path: Path) -> None:
     single = replace(PRESETS["single_process"], graph_mode=None, graph_replays=0)
-    budget = simulate(replace(single, pageable=pageable), tmp_path).rank_truth("budget")[0]
+    (rank,) = simulate(replace(single, pageable=pageable), tmp_path).truth["ranks"]
     rows = findings_of(tmp_path, from_time=0)
     assert not rows.keys() & {"exposed-communication", "slow-collectives", "straggler"}
     assert ("pageable-copies" in rows) == pageable
@@ -250,7 +249,13 @@ def test_copies_that_nothing_hides(pageable: bool, tmp_path: Path) -> None:
         names = ("exposed-h2d", "exposed-d2h", "exposed-d2d", "many-small-copies")
         lost = sum(rows[name]["recoverable_ns"] for name in names if name in rows)
         # and the time in which the driver stages pageable memory, before they begin
+        budget = rank["budget"]
         assert abs(lost - budget["copy_only_ns"]) <= 0.01 * budget["window_ns"]
+        copies = [one for one in rank["copies"] if "Pageable" in (one["source"], one["target"])]
+        copies = [one for one in copies if one["bytes"] >= SMALL_BYTES * one["count"]]
+        size, count = (sum(copy[of] for copy in copies) for of in ("bytes", "count"))
+        told = rows["pageable-copies"]
+        assert f"{size / 1e6:.3g} MB in {count} copies" in told["evidence"]
         # the same time is not told twice
-        assert rows["pageable-copies"]["recoverable_ns"] is None
+        assert told["recoverable_ns"] is None
         assert list(rows).index("exposed-h2d") < list(rows).index("pageable-copies")

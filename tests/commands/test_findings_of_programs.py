@@ -1,7 +1,5 @@
 """What is concluded from small programs whose causes are known; and what is not said of them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

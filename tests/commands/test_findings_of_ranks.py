@@ -1,7 +1,5 @@
 """Findings about several ranks: who is waited for, and next commands that run as printed."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path

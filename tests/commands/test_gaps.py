@@ -1,7 +1,5 @@
 """gaps and queues: intervals of known cause, what waiting calls cost, how much work waited."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """graphs: replays and nodes against plain loops and known truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Headroom: matching ncu to nsys, shares of the step, ceilings, doubts, the picture."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One name instance by instance, and how durations are distributed: by hand and by seed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Iterations: found where simulated jobs have them, by each source; not found where none are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kernels --by line: where in the program kernels were launched, by hand and on real traces."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """nsightpy mcp: read-only tools on allowed folders, asked by the protocol's own client."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

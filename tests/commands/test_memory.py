@@ -1,7 +1,5 @@
 """memory and memory-usage of nsys: by direction and memory, what no kernel hid, the peak."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

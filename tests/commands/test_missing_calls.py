@@ -1,7 +1,5 @@
 """What a capture lacks is empty and asked of the right tool; HIP's calls launch, too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

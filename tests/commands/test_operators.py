@@ -1,7 +1,5 @@
 """operators: FLOP by shapes, modules and their backward pass."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.results import number
 from tests.support.plain_trace import KINETO, load, of
 from tests.support.reports import NSYS, needs_reports
-from tests.support.trace_events import AUTOGRAD, Event, event, launch, operator, written
+from tests.support.trace_events import AUTOGRAD, FORWARD, Event, event, launch, operator, written
 
 
 def one_operator(name: str, shapes: object, inputs: object = ()) -> Frame:
@@ -124,6 +122,8 @@ def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: 
     table = nsightpy.operators(path, by="module", use_cache=False)
     (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
     assert net == table.records()[0]
+    threads = nsightpy.operators(path, by="thread", use_cache=False).column("thread")
+    assert set(threads) == {FORWARD, AUTOGRAD}
     shown = {
         row["module"]: (row["device_total_ns"], row["device_self_ns"], row["attributed_ns"])
         for row in table.records()

@@ -1,7 +1,5 @@
 """ranks --by call: simulated jobs whose waits are known, a real capture of one rank."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ranks --by kernel and --by stage: the slowest rank of equal work, the bubbles of pipelines."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """ranks: waits and arrivals as they truly were, and a straggler where there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

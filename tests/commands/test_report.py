@@ -1,7 +1,5 @@
 """The report page as data: it says what the commands say, and reads each report once."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

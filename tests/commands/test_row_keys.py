@@ -1,7 +1,5 @@
 """Keys of rows: one thing has one key in every command; equal numbers of reports stay apart."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

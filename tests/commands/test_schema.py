@@ -1,7 +1,5 @@
 """Every json answer is what its schema says, and the schema says nothing else."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,5 @@
 """Simulated jobs: every command finds what is true about them, to the nanosecond."""
 
-from __future__ import annotations
-
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -84,20 +81,6 @@ def test_ranks_are_found(name: str, job: Callable[[str], Job]) -> None:
         ranks = [rank["rank"] for rank in truth["ranks"] if rank["report"] == path.name]
         assert row["rank"] == (ranks[0] if len(ranks) == 1 else ",".join(map(str, ranks)))
         assert row["host"] == (None if name == "old" else hosts[path.name])
-
-
-@pytest.mark.parametrize("name", ["small", "mpi", "mid", "stripped"])
-def test_ranks_need_no_file_names(name: str, job: Callable[[str], Job], tmp_path: Path) -> None:
-    """Only reports that say nothing are numbered in the order of their files, as a guess."""
-    paths, _ = job(name)
-    for path, letter in zip(paths, "zy", strict=True):
-        shutil.copy(path, tmp_path / f"{letter}.sqlite")
-    rows = info(tmp_path).records()
-    guessed = name == "stripped"
-    assert [row["rank"] for row in rows] == ([0, 1] if guessed else [1, 0])
-    assert {row["rank_source"] for row in rows} == {
-        "guess: order of files" if guessed else EVIDENCE[name]
-    }
 
 
 @each_job
@@ -195,12 +178,6 @@ def test_order_of_the_arguments_changes_nothing(job: Callable[[str], Job]) -> No
     forward = ask("kernels", *paths, "--by", "rank", "--format", "csv").stdout
     assert ask("kernels", *paths[::-1], "--by", "rank", "--format", "csv").stdout == forward
     assert ask("kernels", paths[0].parent, "--by", "rank", "--format", "csv").stdout == forward
-
-
-def test_ranks_can_be_chosen(job: Callable[[str], Job]) -> None:
-    paths, _ = job("training_4rank")
-    for wanted, ranks in (("0", {0}), ("1,3", {1, 3}), ("2-3", {2, 3})):
-        assert {row["rank"] for row in breakdown(paths, rank=wanted).records()} == ranks
 
 
 @pytest.mark.slow

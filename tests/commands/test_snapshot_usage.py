@@ -1,7 +1,5 @@
 """memory-usage on memory snapshots: simulations with known truth, and real ones counted plainly."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """stats: the summaries of nsys against NVIDIA's own output, plain SQL and hand-made exports."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing

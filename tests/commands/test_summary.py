@@ -1,7 +1,5 @@
 """The summary says what its figures are shares of, and what the capture does not show."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces of nsys stats on exports of known content: order, scope, memory that is bounded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Printed commands and batch scripts profile exactly the intended launches: with a strict ncu."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -145,20 +143,6 @@ def test_the_command_line_prints_what_the_library_plans(tmp_path: Path) -> None:
     assert os.access(tmp_path / "run.sh", os.X_OK)
     with pytest.raises(UsageError, match="script must be one of"):
         plan.script("lsf")
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("train",), 2, "train: is no report; the application"),
-        (("s.sqlite",), 1, "no such file"),
-        (("--launcher", "srun"), 2, "--launcher is for"),
-        (("--script", "plain", "--format", "json"), 2, "--script has one form"),
-    ],
-)
-def test_wrong_command_lines(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
-    report = write_export(tmp_path / "r.sqlite", [Scripted("k")])
-    assert said in ask("select", report, *words, expect=code).stderr
 
 
 LAUNCHES = [
