@@ -106,8 +106,7 @@ def places_in(iterations: Iterations, chosen: Chosen) -> Ints:
     """Which of a process's iterations are chosen, ascending."""
     if isinstance(chosen, str):
         return iterations.steady
-    numbers = [number for number in sorted(chosen) if number < len(iterations)]
-    return np.asarray(numbers, dtype=np.int64)
+    return np.asarray(sorted(n for n in chosen if n < len(iterations)), dtype=np.int64)
 
 
 def chosen_time(report: SystemReport, chosen: Chosen) -> dict[tuple[int, int], Spans]:

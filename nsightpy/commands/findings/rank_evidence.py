@@ -195,15 +195,11 @@ def _seen(alignment: Alignment, row: int, before: int = 0) -> Place:
 
 def with_peers(rows: Sequence[Evidence]) -> list[Evidence]:
     """The rows of all devices, each with what it costs the others."""
-    return [
-        row.having(
-            {
-                **{late: _late_cost(row, row[late], rows) for late in ("straggler", "late")},
-                "uneven": _uneven(row, rows),
-            }
-        )
-        for row in rows
-    ]
+    peers = []
+    for row in rows:
+        costs = {late: _late_cost(row, row[late], rows) for late in ("straggler", "late")}
+        peers.append(row.having({**costs, "uneven": _uneven(row, rows)}))
+    return peers
 
 
 def _late_cost(row: Evidence, late: Group, rows: Sequence[Evidence]) -> Group:

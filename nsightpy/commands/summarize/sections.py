@@ -119,27 +119,22 @@ def read_part(report: SystemReport, scope: Scope) -> Part:
             ranges,
         )
     )
+    collectives = kernels.take(is_communication(kernels.labels("name")))
+    operation = collectives.labels("name").used().renamed(operation_of)
+    called = Frame({**collectives, "operation": operation})
+    by_process = ranking.tally_durations(called, ("operation", "pid"))
+    keys = ((operation, f"{report.path}:{pid}") for operation, pid in by_process.keys)
     return Part(
         info=report_info(report, extent),
         extent=extent,
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=ranking.tallies(operations, ["operation"], ("duration", "bytes")),
         fastest_memory=fastest_memory(report),
-        collectives=_collective_tally(report, kernels),
+        collectives=replace(by_process, keys=tuple(keys)),
         ranges=tally_ranges(named),
         facts=facts,
         doubtful=doubtful_names(kernels, ()),
     )
-
-
-def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
-    """Durations per (operation, who took part) of the communication kernels."""
-    collectives = kernels.take(is_communication(kernels.labels("name")))
-    operations = collectives.labels("name").used().renamed(operation_of)
-    named = Frame({**collectives, "operation": operations})
-    found = ranking.tally_durations(named, ("operation", "pid"))
-    keys = tuple((operation, f"{report.path}:{pid}") for operation, pid in found.keys)
-    return replace(found, keys=keys)
 
 
 def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[str, Table]:
