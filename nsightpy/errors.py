@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from contextlib import suppress
+from errno import EMFILE, ENFILE
 from pathlib import Path
 
 # Where limits leave less, whatever goes wrong does for want of memory: libraries, calls.
@@ -114,6 +115,9 @@ def unforeseen(path: object, error: Exception, since: float | None = None) -> Re
     if isinstance(error, MemoryError) or (left is not None and left < _LITTLE):
         problem = "needs more memory than there is"
         return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
+    if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):
+        advice = "raise the limit (`ulimit -n`), or use fewer --jobs."
+        return ReportError(path, "needs more open files than the system allows", advice)
     text = " ".join(str(error).split())[:200]
     if isinstance(error, TooMuchError):
         return ReportError(path, text, "`nsightpy nvtx` counts ranges by name.")

@@ -1,5 +1,6 @@
 """Exports that lack rows, values, columns or tables, or hold others: what is said, what is left."""
 
+import errno
 import functools
 import shutil
 import sqlite3
@@ -527,12 +528,29 @@ def test_a_report_that_changes_while_it_is_read_leaves_the_others(
     assert f"left out: {said}" in answer.stderr
 
 
-def test_facts_that_no_check_foresaw_leave_a_report_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (KeyError("shown"), f"nsightpy failed on {SAMPLE} (KeyError: 'shown')"),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            "needs more open files than the system allows",
+        ),
+        (MemoryError(), "needs more memory than there is"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_facts_that_cannot_be_had_leave_a_report_out(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, problem: str
+) -> None:
     """They are asked for after the work, for the process that has the other reports."""
 
     def facts(_report: NsysReport) -> object:
-        raise KeyError("shown")
+        raise error
 
     monkeypatch.setattr(NsysReport, "facts", property(facts))
     monkeypatch.delenv(FAULTS)
-    assert isinstance(attempt_elsewhere(report_info, NsysReport(SAMPLE)), FaultError)
+    failure = attempt_elsewhere(report_info, NsysReport(SAMPLE))
+    assert isinstance(failure, ReportError)
+    assert failure.problem == problem
+    assert isinstance(failure, FaultError) == ("failed" in problem)
