@@ -39,11 +39,8 @@ FIELDS = (
 MOST_NOTES = 3
 # What is said of a clock.
 _FIT = (
-    "offset_ns",
-    "drift_ppm",
-    "method",
-    "instances",
-    *(f"residual_p{p}_ns" for p in ("05", "50", "95")),
+    *("offset_ns", "drift_ppm", "method", "instances"),
+    *("residual_p05_ns", "residual_p50_ns", "residual_p95_ns"),
 )
 PLACED = ("start_ns", "end_ns", "pid", "device")
 # By process and device.

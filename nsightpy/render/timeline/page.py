@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -88,79 +89,73 @@ def sources() -> tuple[str, str]:
 
 def _pieces(timeline: Timeline) -> Iterator[str]:
     """The page from its head to its end."""
-    data = _Data(timeline)
+    names, details, tracks = _Table(), _Table(), dict[Owner, dict[str, Any]]()
     script, style = sources()
-    names = [printable(Path(name).name) for name in timeline.inputs]
-    several = f"{len(names)} reports, {names[0]} to {names[-1]}"
+    inputs = [printable(Path(name).name) for name in timeline.inputs]
+    several = f"{len(inputs)} reports, {inputs[0]} to {inputs[-1]}"
     return template("timeline", "timeline.html").generate(
-        title=names[0] if len(names) == 1 else several,
+        title=inputs[0] if len(inputs) == 1 else several,
         script_hash=policy_hash(script),
         style_hash=policy_hash(style),
         script=Markup(script),
         style=Markup(style),
-        blocks=data.blocks(),
-        head=data.head,
+        blocks=_blocks(timeline, tracks, names, details),
+        head=partial(_head, timeline, tracks, names, details),
     )
 
 
-class _Data:
-    """What a page holds of a timeline: the events of each track, then what tells what they are."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-        self._names, self._details = _Table(), _Table()
-        self._tracks: dict[Owner, dict[str, Any]] = {}
-
-    def blocks(self) -> Iterator[tuple[int, Markup]]:
-        """The number of each track that has any events, and its columns."""
-        processes: dict[tuple[str, int], int] = {}
-        for block, track in enumerate(self._timeline):
-            planes = _Planes()
-            # ranges, streams, calls; the default domain of a thread before the others
-            lanes = sorted(
-                track.lanes, key=lambda x: (_ORDER.get(x.kind, 2), x.number, len(x.label), x.label)
-            )
-            meta = [_lane(lane, planes, self._names, self._details) for lane in lanes]
-            counters = [_counter(counter, planes) for counter in track.counters]
-            owner = track.owner
-            self._tracks[owner] = {
-                "label": owner.label,
-                "host": printable(owner.host),
-                "rank": owner.rank,
-                "process": processes.setdefault((owner.report, owner.pid), len(processes)),
-                "block": block,
-                "lanes": meta,
-                "counters": counters,
-            }
-            if meta or counters:
-                yield block, Markup(planes.encoded().decode())
-
-    def head(self) -> Markup:
-        """The tracks, their names and the marks, after all blocks."""
-        timeline = self._timeline
-        shown = [owner for owner in timeline.owners if owner in self._tracks]
-        head = {
-            "caption": f"times in ms of the first report; {timeline.clock}",
-            "window": [timeline.start_ns, timeline.end_ns],
-            "notes": [printable(note) for note in timeline.notes],
-            "tracks": [self._tracks[owner] for owner in shown],
-            "names": self._names.texts,
-            "short": _short(self._names),
-            "details": self._details.texts,
-            "marks": [
-                {
-                    "kind": mark.kind,
-                    "label": printable(mark.label),
-                    "text": printable(mark.text),
-                    "start": mark.start_ns,
-                    "end": mark.end_ns,
-                    "track": shown.index(mark.owner) if mark.owner in shown else None,
-                    "severity": mark.severity,
-                }
-                for mark in timeline.marks()
-            ],
+def _blocks(
+    timeline: Timeline, tracks: dict[Owner, dict[str, Any]], names: _Table, details: _Table
+) -> Iterator[tuple[int, Markup]]:
+    """The number of each track that has any events, and its columns; what tells what they are is
+    added to the tracks and their names."""
+    processes: dict[tuple[str, int], int] = {}
+    for block, track in enumerate(timeline):
+        owner, planes = track.owner, _Planes()
+        # ranges, streams, calls; the default domain of a thread before the others
+        lanes = sorted(
+            track.lanes, key=lambda x: (_ORDER.get(x.kind, 2), x.number, len(x.label), x.label)
+        )
+        tracks[owner] = {
+            "label": owner.label,
+            "host": printable(owner.host),
+            "rank": owner.rank,
+            "process": processes.setdefault((owner.report, owner.pid), len(processes)),
+            "block": block,
+            "lanes": [_lane(lane, planes, names, details) for lane in lanes],
+            "counters": [_counter(counter, planes) for counter in track.counters],
         }
-        return Markup(script_json(head))
+        if track.lanes or track.counters:
+            yield block, Markup(planes.encoded().decode())
+
+
+def _head(
+    timeline: Timeline, tracks: dict[Owner, dict[str, Any]], names: _Table, details: _Table
+) -> Markup:
+    """The tracks, their names and the marks, after all blocks."""
+    shown = [owner for owner in timeline.owners if owner in tracks]
+    head = {
+        "caption": f"times in ms of the first report; {timeline.clock}",
+        "window": [timeline.start_ns, timeline.end_ns],
+        "notes": [printable(note) for note in timeline.notes],
+        "tracks": [tracks[owner] for owner in shown],
+        "names": names.texts,
+        "short": _short(names),
+        "details": details.texts,
+        "marks": [
+            {
+                "kind": mark.kind,
+                "label": printable(mark.label),
+                "text": printable(mark.text),
+                "start": mark.start_ns,
+                "end": mark.end_ns,
+                "track": shown.index(mark.owner) if mark.owner in shown else None,
+                "severity": mark.severity,
+            }
+            for mark in timeline.marks()
+        ],
+    }
+    return Markup(script_json(head))
 
 
 def _lane(lane: Lane, planes: _Planes, names: _Table, details: _Table) -> dict[str, Any]:
