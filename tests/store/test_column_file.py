@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -160,6 +161,17 @@ def test_any_end_is_told(path: Path) -> None:
         assert_damaged_or_same(path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
+def test_what_is_no_file(tmp_path: Path) -> None:
+    assert not assert_damaged_or_same(tmp_path)
+    for target in ("/dev/zero", "circle", "nowhere", "."):
+        (tmp_path / "circle").unlink(missing_ok=True)
+        (tmp_path / "circle").symlink_to(target)
+        assert not assert_damaged_or_same(tmp_path / "circle")
+    os.mkfifo(tmp_path / "pipe")
+    assert not assert_damaged_or_same(tmp_path / "pipe")
+
+
 def test_without_mmap(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
@@ -168,7 +180,8 @@ def test_without_mmap(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert assert_damaged_or_same(path)
 
 
-def test_a_file_is_never_written_over(path: Path) -> None:
+def test_a_file_is_its_owners_and_never_written_over(path: Path) -> None:
+    assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(FileExistsError):
         write(path, {}, {})
     assert assert_damaged_or_same(path)
