@@ -37,7 +37,8 @@ class Tally:
     def statistics(self) -> Statistics:
         """Count, total, mean, median, extremes and sample deviation of each group."""
         if not self.keys:
-            return Statistics.none()
+            no, none = np.empty(0, dtype=np.int64), np.empty(0)
+            return Statistics((), no, no, none, none, no, no, none)
         first, last = self.bounds[:-1], self.bounds[1:] - 1
         instances = np.add.reduceat(self.counts, first, dtype=np.int64)
         total = np.add.reduceat(self.counts * self.values, first)
@@ -94,11 +95,6 @@ class Statistics:
         """The key and these figures of each group, largest total first, then by key."""
         columns = [getattr(self, name).tolist() for name in figures]
         return [(*self.keys[g], *(column[g] for column in columns)) for g in self.by_total()]
-
-    @classmethod
-    def none(cls) -> Statistics:
-        no, none = np.empty(0, dtype=np.int64), np.empty(0)
-        return cls((), no, no, none, none, no, no, none)
 
 
 def tally(

@@ -200,9 +200,9 @@ class Comparison(Table):
         """What a change of the step must pass to be one."""
         return self.limits.at(self.step.before_ns or 0)
 
-    def cut(self, top: int) -> Comparison:
-        """The same with so many rows of each section shown."""
-        cut = replace(self, top=top, total_rows=len(self.quantities))
+    def cut(self, top: int | None) -> Comparison:
+        """The same with so many rows of each section shown; None: with all."""
+        cut = replace(self, top=top, total_rows=None if top is None else len(self.quantities))
         return replace(cut, rows=tuple(quantity.row for quantity in cut.shown))
 
     @property

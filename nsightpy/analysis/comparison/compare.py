@@ -96,8 +96,7 @@ def compare_sides(
         spread="runs" if whole else "steps" if has_units else "nothing",
     )
     return replace(
-        comparison,
-        rows=tuple(quantity.row for quantity in comparison.quantities),
+        comparison.cut(None),
         inputs=(*before.names, *after.names),
         notes=notes_on(comparison),
         next_steps=next_steps(comparison),
@@ -235,8 +234,7 @@ def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) 
         for section in ("parts", "kernels", "collectives", "ranges", "categories")
     }
     gate = _outcome(tested, limits, strict)
-    comparison = replace(comparison, gate=gate, **changed)  # type: ignore[arg-type]
-    return replace(comparison, rows=tuple(each.row for each in comparison.quantities))
+    return replace(comparison, gate=gate, **changed).cut(None)  # type: ignore[arg-type]
 
 
 def _called(comparison: Comparison, name: str) -> ComparedQuantity:

@@ -12,21 +12,17 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.results.series import MemoryGrowth, MemorySeries
 
 STRETCHES, PLACES = 1200, 8
+# What is no place of the program; the first two stand at the bottom.
+EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
 
 
 def over_time(
-    recorded: Allocations,
-    codes: Ints,
-    names: Sequence[str],
-    within: tuple[int, int],
-    base: Sequence[str],
-    rest: str,
+    recorded: Allocations, codes: Ints, names: Sequence[str], within: tuple[int, int]
 ) -> MemorySeries:
     """The states `within` (first, last) of an allocator, one for each stretch: its highest.
 
-    codes: the place of each allocation in `names`. Those that hold most at any moment get a
-    layer; `rest` names that of all others. `base` are names that stand at the bottom, in order.
-    Without a clock times are the numbers of the events.
+    codes: the place of each allocation in `names`, EARLIER and NO_STACK among them. Those that hold
+    most at any moment get a layer. Without a clock times are the numbers of the events.
     """
     live = recorded.live
     states = _highest(live, *within)
@@ -36,12 +32,12 @@ def over_time(
     by_place = _by_place(recorded, states, codes, len(names))
     most = by_place.max(axis=1, initial=0)
     order = np.argsort(-most, kind="stable")
-    lowest = [row for row in map(names.index, base) if most[row]]
+    lowest = [row for row in map(names.index, (EARLIER, NO_STACK)) if most[row]]
     kept = [row for row in order.tolist() if most[row] and row not in lowest][:PLACES]
     others = by_place.sum(axis=0) - by_place[[*lowest, *kept]].sum(axis=0)
     layers = [
         *((names[row], by_place[row].tolist()) for row in lowest),
-        *([(rest, others.tolist())] if others.any() else []),
+        *([(OTHERS, others.tolist())] if others.any() else []),
         *((names[row], by_place[row].tolist()) for row in kept),
     ]
     return MemorySeries(

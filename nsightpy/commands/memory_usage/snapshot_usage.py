@@ -9,7 +9,13 @@ import numpy as np
 
 from nsightpy.analysis.memory.allocation_places import places
 from nsightpy.analysis.memory.allocations import BEFORE, Allocations, holders, recorded
-from nsightpy.analysis.memory.over_time import left_behind, over_time, snapshot_iterations
+from nsightpy.analysis.memory.over_time import (
+    EARLIER,
+    NO_STACK,
+    left_behind,
+    over_time,
+    snapshot_iterations,
+)
 from nsightpy.commands.memory_usage.table import DeviceMemory
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Labels
@@ -20,7 +26,6 @@ from nsightpy.results.series import MemoryGrowth
 from nsightpy.units import counted, format_bytes, format_time
 
 ANY_DEVICE = -1
-EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
 MOST_FAILURES = 3
 OOM = "oom"
 _FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
@@ -68,7 +73,7 @@ def _of_device(
     ]
     failed = np.flatnonzero(events.labels("action").equals([OOM])).tolist()
     failures = [row for row in failed if _within(recording.time_of(row + 1), scope)]
-    drawn = over_time(recording, codes, names, (first, last), (EARLIER, NO_STACK), OTHERS)
+    drawn = over_time(recording, codes, names, (first, last))
     series = replace(
         drawn,
         rank=snapshot.rank,
