@@ -15,6 +15,7 @@ import numpy as np
 from nsightpy.analysis.findings.thresholds import (
     BEGUN,
     LEAST_TENSOR_SMS,
+    MOMENT_NS,
     SHORT_SHARE,
     VOLTA,
 )
@@ -216,7 +217,9 @@ class Evidence:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        return self.whole_ns < SHORT_SHARE * (self.whole_ns + (self.lead_ns or 0))
+        if self.lead_ns is None:
+            return self.whole_ns < MOMENT_NS
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.lead_ns)
 
     @property
     def moment(self) -> bool:

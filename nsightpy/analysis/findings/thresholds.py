@@ -25,6 +25,9 @@ LIKELY_SAVED, PERHAPS_SAVED = 0.5, 0.25
 
 # Share of the time since a process's first call that a device worked: a moment after a start-up.
 SHORT_SHARE = 0.2
+# Nanoseconds: what takes less, where no calls tell how long the start-up was, is a moment; no
+# start-up takes less than some milliseconds.
+MOMENT_NS = 1_000_000
 # Share of the kernels' work that is done when a start-up, or a one-off copy, is over.
 BEGUN = 0.1
 # Nanoseconds: a first call that takes this long makes the context (captures: 70 to 250 ms).
