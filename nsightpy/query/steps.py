@@ -182,8 +182,5 @@ def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     sources = listed(dict.fromkeys(state.source for state in states))
     count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     each = "" if len(states) == 1 else f" in each of {len(states)} processes"
-    text = (
-        f"Only the steady state counts: {count} iterations of {usual_time(states)}{each}, "
-        f"by {sources}; --whole counts warm-up and all else, too."
-    )
-    return [text]
+    usual = f"{count} iterations of {usual_time(states)}{each}, by {sources}"
+    return [f"Only the steady state counts: {usual}; --whole counts warm-up and all else, too."]

@@ -233,10 +233,7 @@ class Evidence:
 
     @property
     def late_ns(self) -> int:
-        """The time until a tenth of the kernels' work is done, and that takes no such time itself.
-
-        0 where it is waiting.
-        """
+        """The time beyond its own until a tenth of the kernels' work is done; 0 where it waits."""
         waits = 2 * self["queued"].alone_ns >= self.begun_ns
         late = self.begun_ns - round(BEGUN * self["kernels"].work_ns)
         return 0 if waits or self.iterations is not None else max(late, 0)

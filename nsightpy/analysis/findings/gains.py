@@ -33,10 +33,7 @@ class Replayable:
     units: Mapping[tuple[int | None, int], int]
 
     def gain(self, changes: Sequence[Edit]) -> tuple[int, float] | None:
-        """What some changes together are worth, in ns and as a share of the time.
-
-        None where they change nothing that was recorded.
-        """
+        """What some changes are worth together, in ns and as a share; None: nothing was changed."""
         if not any(len(change.rows) for change in changes):
             return None
         result = replay.replay(self.graph, changes)
@@ -50,10 +47,7 @@ def straggler(finding: Finding, work: Replayable) -> list[Edit]:
 
 
 def first_launches(finding: Finding, work: Replayable) -> list[Edit]:
-    """Long calls that load code, or launch a kernel first, take no time.
-
-    None where most is compiled outside of these calls.
-    """
+    """Long calls that load code, or launch first, take no time; none where most is compiled."""
     launched, chain = work.graph.work, work.graph.work.chain
     first, length = chain.kind == MODULE, chain.end - chain.start
     first[launched.launched_by[launched.first]] = True

@@ -130,10 +130,7 @@ def _taking_turns(members: Sequence[RangeGroup], work: LaunchedWork) -> Level | 
 def find_levels(
     work: LaunchedWork, groups: Sequence[RangeGroup] = ()
 ) -> tuple[Level | None, list[Level]]:
-    """The step of a process's work, None where nothing supports one, and all its levels.
-
-    `groups`: its ranges.
-    """
+    """The step of a process's work and ranges, None where nothing supports one; all its levels."""
     # the order on one device is the program's, that of all depends on which thread was faster
     devices, codes = distinct(work.device)
     busiest = np.argmax(np.bincount(codes, work.spent))

@@ -68,9 +68,6 @@ class Edges:
     far: Ints
     lasting: Ints
 
-    def __len__(self) -> int:
-        return len(self.source)
-
     def take(self, rows: Ints | Mask) -> Edges:
         """Some of the edges."""
         return Edges(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))

@@ -247,10 +247,7 @@ def _with_begin(
     place: tuple[int, int],
     calls: Frame,
 ) -> Evidence:
-    """A device's row with what is known of its iterations, and of what came before them.
-
-    `calls` are the notable ones of its process.
-    """
+    """A device's row with what is known of its iterations, and of what came before them."""
     first, last = bounds_of(frames) or (0, 0)
     steady, launched = source.steady.get(place), source.idle.launched
     # work that was launched before the capture is done first
