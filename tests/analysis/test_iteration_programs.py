@@ -84,15 +84,21 @@ def lost_launches(program: Program) -> None:
 
 
 DRAWN = random.Random(1)
-# Tokens of batches whose size changes, and with it the matrix products; no ranges.
-BATCHES = tuple(
-    (
-        *(1, forward(5, size / 16, f"gemm_{size}x64_tn"), "argmax_kernel:4 !cudaMemcpy"),
-        f"~{DRAWN.randint(10, 900)}",
+
+
+def batches(chosen: random.Random) -> tuple[Part, ...]:
+    """Tokens of batches whose size changes, and with it the matrix products; no ranges."""
+    return tuple(
+        (
+            *(1, forward(5, size / 16, f"gemm_{size}x64_tn"), "argmax_kernel:4 !cudaMemcpy"),
+            f"~{chosen.randint(10, 900)}",
+        )
+        for _ in range(80)
+        for size in [chosen.choice((8, 8, 8, 16, 32))]
     )
-    for _ in range(80)
-    for size in [DRAWN.choice((8, 8, 8, 16, 32))]
-)
+
+
+BATCHES = batches(DRAWN)
 # Each step's matrix products run in one of three kernels, by its length.
 SHAPES = tuple(
     (
@@ -216,6 +222,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "growing tokens": ({59, 60, 61}, forward(4, 8.0, "prefill_gemm"),
         *((1, forward(4, 0.1 + 0.01 * n), ARGMAX, "!cudaMemcpy") for n in range(60))),
     "tokens of changing batches": ({79, 80, 81}, *BATCHES),
+    "tokens of other batches": (80, *batches(random.Random(2))),
     "tokens whatever requests begin with": (164,
         (4, forward(6, 15.0), "argmax_kernel:9 !cudaMemcpy", (40, forward(6, 1.0, "gemvx_kernel"),
          "argmax_kernel:9 !cudaMemcpy"))),

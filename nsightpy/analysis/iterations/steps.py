@@ -139,9 +139,10 @@ def find_levels(
     learns, multiplies = (vocabulary.LEARNING.search, vocabulary.PRODUCT.search)
     layered = alone.name.where(learns).mean() >= ABOUT and alone.name.where(multiplies).any()
     found = _repeated(alone)
-    if layered and not any(level.coverage >= MOST for level in found):
-        # libraries choose products by shape: names but for numbers, by which layers are more alike
-        found = _repeated(replace(alone, name=alone.name.renamed(without_numbers)))
+    if layered and _best(found) < MOSTLY:
+        # libraries choose products by shape: names but for numbers may be more alike
+        unnumbered = replace(alone, name=alone.name.renamed(without_numbers))
+        found = max(found, _repeated(unnumbered), key=_best)
     found = [level for level in found if level.coverage >= MOST] or [
         level for level in found if len(level) >= FEW
     ]
@@ -153,6 +154,11 @@ def find_levels(
     possible = [level for level in levels if level.evidence == strongest > NOTHING]
     named = [level for level in possible if level.role]
     return named[0] if named else _finest(possible, levels), levels
+
+
+def _best(levels: Sequence[Level]) -> float:
+    """The largest coverage of levels."""
+    return max((level.coverage for level in levels), default=0.0)
 
 
 def _repeated(work: LaunchedWork) -> list[Level]:
