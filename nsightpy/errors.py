@@ -53,7 +53,9 @@ class _FileError(NsightpyError):
         self.path = str(path)
         self.problem = problem
         self.advice = advice
-        super().__init__(f"{path}: {problem}" + (f"{self.before_advice}{advice}" if advice else ""))
+        # lines are the message's own: each is escaped where it is shown
+        name = self.path.replace("\n", "\\x0a")
+        super().__init__(f"{name}: {problem}" + (f"{self.before_advice}{advice}" if advice else ""))
 
     def __reduce__(self) -> tuple[type[_FileError], tuple[str, str, str]]:
         return type(self), (self.path, self.problem, self.advice)

@@ -77,7 +77,7 @@ class Failure:
         message = self.said_by + self.message
         lines = [
             wrapped(printable(line), sys.stderr, " " * (len(line) - len(line.lstrip()) + 2))
-            for line in message.splitlines()
+            for line in message.removesuffix("\n").split("\n")
         ]
         if as_json:
             from nsightpy.output.formats import error_document

@@ -107,9 +107,10 @@ def test_an_unknown_format_is_wrong_usage(export: Path) -> None:
         ("a.sqlite", b"SQLite format 3\0" + b"\xff" * 5000, ""),
         ("a.sqlite", b"{]", ""),
         ("a\x1b[31m b\N{SNOWMAN}.sqlite", None, "matches no file"),
+        ("a\nforged\u2028forged\x85forged.sqlite", b"{]", ""),
         ("a.nsys-rep", b"NVIDIA Tegra Profiler Report", ""),
     ],
-    ids=["missing", "empty", "damaged", "text", "odd name", "no nsys"],
+    ids=["missing", "empty", "damaged", "text", "odd name", "lines", "no nsys"],
 )
 def test_files_that_are_no_reports(
     tmp_path: Path, name: str, content: bytes | None, what: str, monkeypatch: pytest.MonkeyPatch
@@ -128,6 +129,8 @@ def test_files_that_are_no_reports(
     assert last.isprintable()
     for options in ((), ("--format", "csv"), ("--", "--format", "json")):
         assert "error/1" not in ask("kernels", path, *options, expect=1).stderr
+        lines = ask("kernels", path, *options, expect=1).stderr.splitlines()
+        assert not any(line.startswith("forged") for line in lines)
 
 
 def test_what_a_capture_does_not_hold(export: Path) -> None:

@@ -141,7 +141,7 @@ def answered(answer: Callable[[], Json | str], name: str) -> types.CallToolResul
             content=[types.TextContent(type="text", text=text)],
             structured_content=None if isinstance(content, str) else content,
         )
-    text = "\n".join(map(printable, str(failure).splitlines()))
+    text = "\n".join(map(printable, str(failure).split("\n")))
     texts = (printable(part) for part in (failure.path, failure.problem, failure.advice))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
