@@ -8,8 +8,6 @@ A line tells the runs, the worst error within what a job's groups join (the aim 
 many runs it was missed, and in how many the number of sets that nothing joins is named wrongly.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import math

@@ -6,8 +6,6 @@ python benchmarks/generate.py --ranks 1024 --payload FOLDER         # small ones
 python benchmarks/generate.py --events 2000000 FOLDER               # a trace, and its job's export
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from dataclasses import replace

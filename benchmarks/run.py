@@ -5,8 +5,6 @@ python benchmarks/run.py --only first,help      # some of it; prints only
 python benchmarks/run.py --kernels 20000        # a quick trial on small exports
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ with names numbered from 0 or 10, by large or by negative ids, rows of all table
 PYTHONHASHSEED, on one and on two processors in turn. Exits with 1 where any answer differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

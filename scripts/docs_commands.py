@@ -1,7 +1,5 @@
 """Pages of the documentation about commands: the real --help, and what an example really prints."""
 
-from __future__ import annotations
-
 import functools
 import html
 import re

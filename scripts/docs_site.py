@@ -3,8 +3,6 @@
 Nothing of what it makes is committed, so that no page can lag behind the code.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 As a program it writes docs/frames.md, so that the page can never lag behind the code.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

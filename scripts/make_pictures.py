@@ -3,8 +3,6 @@
 It needs a headless Chromium (NSIGHTPY_CHROMIUM, or one in PATH), and runs in the repository root.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import tempfile

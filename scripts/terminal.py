@@ -1,7 +1,5 @@
 """Run a command inside a terminal of a given size, as a person would see it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

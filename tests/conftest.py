@@ -1,7 +1,5 @@
 """Settings of all tests: property tests have no deadline, what is there at the start stays."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

@@ -1,7 +1,5 @@
 """Time and anonymous memory of whole processes, run in turns so that drift hits all alike."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import statistics

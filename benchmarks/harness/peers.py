@@ -6,8 +6,6 @@ waits for that and then takes a slower path; the extension comes from PyPI here,
 measured at its best.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

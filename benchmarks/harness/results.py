@@ -1,7 +1,5 @@
 """The measured numbers as a Markdown page."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sqlite3

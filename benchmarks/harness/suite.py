@@ -1,7 +1,5 @@
 """The processes that are measured, what is compared, and how far apart they have to be."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -6,8 +6,6 @@
 Every case is made from its seed and number alone. NSIGHTPY_REPORTS adds real files.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -1,7 +1,5 @@
 """One command in a copy of this process, under limits of time and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import gc

@@ -1,7 +1,5 @@
 """Whole files to damage, and what is made of them for one case."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

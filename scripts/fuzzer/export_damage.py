@@ -1,7 +1,5 @@
 """Damage to SQLite exports: to what their tables are and say, and to the pages that hold them."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import sqlite3

@@ -1,7 +1,5 @@
 """What is wrong with how a command ended."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Damage to CSV pages of ncu as programs and countries write CSV, and to lists of ceilings."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

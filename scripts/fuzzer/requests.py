@@ -1,7 +1,5 @@
 """What is asked of a report: every command, in every format, with sensible and absurd options."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

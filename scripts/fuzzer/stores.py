@@ -1,7 +1,5 @@
 """A report asked twice, something happening to its columns in between: the answer stays."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """What lies around a command: closed or full outputs, other encodings, permissions, signals."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Damage to any bytes, and to texts: traces, baselines, memory snapshots."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What `kernels` must say of a damaged file: counted here row by row, with nothing of nsightpy."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Values that nobody should write into a report, and words that must reach no output raw."""
 
-from __future__ import annotations
-
 import copy
 import random
 

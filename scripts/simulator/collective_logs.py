@@ -4,8 +4,6 @@ Only what decides about clocks and groups is simulated: compute between collecti
 the last of a group, jitter of the ends, and clocks that disagree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ What is true of a recording (live bytes, the peak, who holds it) is counted whil
 event after the other, and not derived from the snapshot.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Iterations of small programs of many kinds: steps, not layers, launches or warm-up."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The graph against brute force: a plain longest path, and the program run again from scratch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from random import Random
