@@ -6,6 +6,7 @@ A new command is a line in a group here and a module in `nsightpy/commands/`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -14,13 +15,12 @@ from typing import Any
 class Listed:
     """A command: its name and its line in `nsightpy --help`.
 
-    `cli`: the command line has a module for it. `answers`: in rows or sections, in json, too; what
-    does not is no tool of `nsightpy mcp`. `figure`: it draws; `nsightpy.NAME_figure` does.
+    `answers`: in rows or sections, in json, too; what does not is no tool of `nsightpy mcp`.
+    `figure`: it draws; `nsightpy.NAME_figure` does.
     """
 
     name: str
     help: str
-    cli: bool = False
     answers: bool = True
     figure: bool = False
 
@@ -37,6 +37,7 @@ class Listed:
         return getattr(module, self.function)
 
 
+_drawn = partial(Listed, figure=True)
 # By the heading under which `nsightpy --help` shows them, in the order of a user's work.
 GROUPS = {
     "Begin here": (
@@ -44,54 +45,36 @@ GROUPS = {
         Listed("findings", "What stands out, and what it could give back at most."),
         Listed("report", "Everything here on one offline page to send.", answers=False),
         Listed("info", "What each report is: rank, host, GPU, versions, warnings."),
-        Listed(
-            "compare",
-            "Runs before against runs after: slower, by how much, why; gates.",
-            cli=True,
-            figure=True,
-        ),
+        _drawn("compare", "Runs before against runs after: slower, by how much, why; gates."),
     ),
     "What ran": (
         Listed("kernels", "Kernels by GPU time, as nsys stats counts it."),
         Listed("operators", "PyTorch operators and modules by host and device time."),
         Listed("api", "CUDA API functions by host time."),
         Listed("memory", "Copies and memory sets by time and size."),
-        Listed(
-            "memory-usage", "Allocated memory: the peak, who holds it, what is left.", figure=True
-        ),
+        _drawn("memory-usage", "Allocated memory: the peak, who holds it, what is left."),
         Listed("nvtx", "Code ranges by host time and by the GPU time they caused."),
         Listed("stats", "A report of nsys stats by its own name: nvtx_sum, ..."),
     ),
     "Where the time went": (
-        Listed("breakdown", "How each device's time divides: busy, exposed, idle.", figure=True),
+        _drawn("breakdown", "How each device's time divides: busy, exposed, idle."),
         Listed("gaps", "Why devices were idle: causes and places, or the longest intervals."),
-        Listed(
-            "iterations",
-            "Where a run repeats, and what each iteration's time went to.",
-            figure=True,
-        ),
-        Listed("instances", "One kernel, range or collective, instance by instance.", figure=True),
-        Listed(
-            "timeline",
-            "Every rank on one clock: a picture, a page, or a trace.",
-            figure=True,
-            answers=False,
+        _drawn("iterations", "Where a run repeats, and what each iteration's time went to."),
+        _drawn("instances", "One kernel, range or collective, instance by instance."),
+        _drawn(
+            "timeline", "Every rank on one clock: a picture, a page, or a trace.", answers=False
         ),
         Listed("launches", "From the API call through the queue to the kernel."),
         Listed("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     ),
     "Several ranks": (
         Listed("ranks", "Every rank on one clock: offsets, waits, the straggler."),
-        Listed(
-            "collectives",
-            "Collectives by size and group: bandwidth, wait, who is late.",
-            figure=True,
-        ),
+        _drawn("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
     ),
     "With Nsight Compute": (
-        Listed("select", "Which kernels are worth measuring with ncu, and the commands.", cli=True),
-        Listed("roofline", "Kernels against the machine's limits, from ncu reports.", figure=True),
-        Listed("headroom", "What ncu measured, as ceilings of what there is to gain.", figure=True),
+        Listed("select", "Which kernels are worth measuring with ncu, and the commands."),
+        _drawn("roofline", "Kernels against the machine's limits, from ncu reports."),
+        _drawn("headroom", "What ncu measured, as ceilings of what there is to gain."),
     ),
     "Files and agents": (
         Listed("export", "Every frame as parquet or csv, with rank, on one clock.", answers=False),

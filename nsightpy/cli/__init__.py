@@ -1,1 +1,1 @@
-"""The command line: one small file per command, which parses, calls a command and renders."""
+"""The command line: it parses, calls a command and renders."""

@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 from click.core import ParameterSource
 
-from nsightpy.cli.options import FORMAT_OF_SUFFIX, FORMATS
-
 if TYPE_CHECKING:
     from nsightpy.query.command import Command
 
+FORMATS = ("table", "csv", "json", "markdown", "parquet")
+FORMAT_OF_SUFFIX = {
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".parquet": "parquet",
+    ".xml": "junit",
+}
 MOST_NOTES = 6
 TEXTS = ("", ".txt", ".text", ".log")
 PICTURES = (".png", ".svg", ".pdf")

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 import warnings
-from importlib import import_module
 from typing import Any
 
 import click
@@ -46,12 +45,10 @@ class Commands(click.Group):
         listed = COMMANDS.get(cmd_name)
         if listed is None:
             return None
-        if listed.cli:
-            command: click.Command = import_module(f"nsightpy.cli.{listed.function}").command
-            return command
         from nsightpy.cli.declared import click_command
+        from nsightpy.cli.special import SPECIAL
 
-        return click_command(listed.load())
+        return SPECIAL.get(cmd_name, click_command)(listed.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

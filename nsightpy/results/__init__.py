@@ -8,7 +8,7 @@ from nsightpy.results.findings import (
     finding_record as finding_record,
     findings_table as findings_table,
 )
-from nsightpy.results.listing import (
+from nsightpy.results.keys import (
     LazyRows as LazyRows,
     Record as Record,
     Row as Row,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from nsightpy.results.listing import Value
+from nsightpy.results.keys import Value
 from nsightpy.results.run_summary import SECTIONS, RunSummary
 from nsightpy.results.tables import Field, Table
 

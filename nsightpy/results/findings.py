@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nsightpy.results.keys import key_of
-from nsightpy.results.listing import Value
+from nsightpy.results.keys import Value, key_of
 from nsightpy.results.notes import Said
 from nsightpy.results.tables import Field, Table
 from nsightpy.units import format_time, share_text

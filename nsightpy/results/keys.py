@@ -1,4 +1,6 @@
-"""Keys of rows: the same kernel, range, call, operator or collective has one key in every answer.
+"""Rows of tables and their keys: what a row is about has one key in every answer.
+
+Rows may be made while they are read: of millions none are held.
 
 A key is a word for the kind and 64 bits of BLAKE2b over the identity: `kernel-5f0c…`. It depends on
 no report, rank, device or platform, and on no count or time, so it may be kept and compared.
@@ -7,14 +9,18 @@ no report, rank, device or platform, and on no count or time, so it may be kept 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
+from typing import Any, TypeAlias
 
 from nsightpy.names import canonical_name
-from nsightpy.results.listing import Value
 
+Value: TypeAlias = int | float | str | bool | None
+Row: TypeAlias = tuple[Value, ...]
+Record: TypeAlias = dict[str, Value]  # a row by column
 KERNEL, VARIANT, MEMORY, API = "kernel", "variant", "memory", "api"
 RANGE, OPERATOR, COLLECTIVE, MODULE = "range", "operator", "collective", "module"
 # The CUDA runtime's entry points carry the version that introduced them: cudaLaunchKernel_v7000.
@@ -71,3 +77,41 @@ def row_keys(kind: str, *columns: str) -> tuple[RowKey, ...]:
     if kind == VARIANT:
         return (RowKey(KERNEL, columns[:1]), RowKey(VARIANT, columns, "variant_key"))
     return (RowKey(kind, columns),)
+
+
+def number(value: Value) -> float:
+    """A figure of a table; 0 where it is absent."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def ns_of(record: Mapping[str, Value], column: str) -> int:
+    """A time of a row; 0 where it is absent."""
+    value = record[column]
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def rank_order(rank: Value) -> tuple[bool, Any]:
+    """By what rows are sorted by rank, or the like: ascending, unknown ones last."""
+    return (rank is None, rank or 0)
+
+
+class LazyRows(Sequence[Row]):
+    """The rows that `make` gives, each time anew; `count` of them at most."""
+
+    def __init__(self, make: Callable[[], Iterator[Row]], count: int) -> None:
+        self._make = make
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return islice(self._make(), self._count)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A row; of a slice, which goes forward, rows that are made like these."""
+        chosen = range(self._count)[index]
+        if isinstance(chosen, int):
+            return next(islice(self, chosen, None))
+        low, high, step = chosen.start, chosen.stop, chosen.step
+        return LazyRows(lambda: islice(self, low, high, step), len(chosen))

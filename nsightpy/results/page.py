@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nsightpy.results.findings import Finding
-from nsightpy.results.listing import Value
+from nsightpy.results.keys import Value
 from nsightpy.results.tables import Table
 from nsightpy.results.tracks import Timeline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.results.listing import Row
+from nsightpy.results.keys import Row
 from nsightpy.results.tables import Table
 from nsightpy.units import format_time
 

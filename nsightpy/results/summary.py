@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nsightpy.results.findings import Finding, finding_record, findings_table, worth
-from nsightpy.results.listing import Value, ns_of, number
+from nsightpy.results.keys import Value, ns_of, number
 from nsightpy.results.tables import Table, with_notes
 from nsightpy.units import counted, format_time, share_text
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from nsightpy.results.keys import RowKey
-from nsightpy.results.listing import Row, Value
+from nsightpy.results.keys import Row, RowKey, Value
 from nsightpy.results.notes import Said, abstentions, texts
 from nsightpy.units import counted
 

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from nsightpy.cli.options import option_of
+from nsightpy.cli.declared import option_of
 from nsightpy.command_table import COMMANDS as ALL
 from nsightpy.query.command import Command
 

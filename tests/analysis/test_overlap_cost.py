@@ -5,8 +5,7 @@ import pytest
 
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.ranks.kernels import overlap_costs
-from nsightpy.frames import Frame, Labels, constant
-from nsightpy.frames.gpu_schema import KERNELS
+from nsightpy.frames import KERNELS, Frame, Labels, constant
 
 STEP_NS = 1_000_000
 

@@ -9,8 +9,8 @@ import click
 import pytest
 
 import nsightpy
+from nsightpy.cli.declared import option_of
 from nsightpy.cli.main import cli
-from nsightpy.cli.options import option_of
 from nsightpy.command_table import COMMANDS, FORMER, GROUPS, Listed
 from nsightpy.errors import UsageError
 from nsightpy.query.command import Argument

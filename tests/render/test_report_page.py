@@ -13,8 +13,7 @@ from simulator import TrainingJob
 
 import nsightpy
 import nsightpy.render.page.page
-from nsightpy.render.page.content import columns_of
-from nsightpy.render.page.page import LIMIT, page_text, write_page
+from nsightpy.render.page.page import LIMIT, columns_of, page_text, write_page
 from nsightpy.results import Field, Table, number
 from nsightpy.results.page import Page, PageTable, Section
 from nsightpy.units import format_time

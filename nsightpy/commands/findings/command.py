@@ -41,7 +41,7 @@ NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
     members={"replay": {"type": "object"}},
     # notes that are findings are said once
     people=lambda table: replace(table, notes=unsaid(table.notes, table.column("evidence"))),
-    text="nsightpy.render.text.findings:print_findings",
+    text="nsightpy.render.text.terminal:print_findings",
 )
 def findings(
     *,

@@ -12,8 +12,7 @@ from nsightpy.analysis.selection.coverage import Selection, choose_kernels
 from nsightpy.commands.select.offers import Offers, offers_of
 from nsightpy.commands.select.plan import FIELDS, Plan, plan_notes, rows_of, starts, starts_a_job
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command.runs import APPLICATION, Options
-from nsightpy.ncu_command.scripts import Job
+from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.query import Communication, Option, Parts, Question
 from nsightpy.query.command import command
 from nsightpy.readers.nsys.capture import CUDA_PROFILER_API

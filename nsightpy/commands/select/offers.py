@@ -17,7 +17,7 @@ from nsightpy.analysis.selection.launch_places import COLUMNS, Portion, portions
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.names import measured_by_ncu
-from nsightpy.ncu_command.runs import nvtx_filter
+from nsightpy.ncu_command import nvtx_filter
 from nsightpy.query import Scope, SystemReport
 from nsightpy.query.nvtx_filter import ranges_called
 from nsightpy.query.steps import PLACED, is_steady

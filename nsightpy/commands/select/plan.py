@@ -12,8 +12,16 @@ from nsightpy.analysis.selection.thresholds import MOST_SHAPES
 from nsightpy.commands.select.offers import Offers
 from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.names import brief
-from nsightpy.ncu_command.runs import APPLICATION, Options, Run, shell_line
-from nsightpy.ncu_command.scripts import OWN_RANK, SCRIPTS, Job, script
+from nsightpy.ncu_command import (
+    APPLICATION,
+    OWN_RANK,
+    SCRIPTS,
+    Job,
+    Options,
+    Run,
+    script,
+    shell_line,
+)
 from nsightpy.query.engine import Parts
 from nsightpy.query.steps import steady_notes
 from nsightpy.readers.nsys.capture import (

@@ -1,16 +1,32 @@
-"""A comparison on one screen: the sides, the verdict, what adds up to it, and what to type next."""
+"""A comparison on one screen: the sides, the verdict, what adds up to it, and what to type next.
+
+Its tables are columns of text for every format: parts, changes, other names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsightpy.output import sentences
+from nsightpy.output.cells import cause_words, cell
 from nsightpy.output.escape import display_width, printable
-from nsightpy.render.comparison.tables import IMPORTANCE, sections
-from nsightpy.render.text.layout import UNLIMITED, fitted, lines, styled, wrapped
+from nsightpy.render.text.layout import UNLIMITED, Shown, fitted, lines, styled, wrapped
 from nsightpy.render.text.shortening import shorten
-from nsightpy.results.comparison import CANNOT_TELL, FASTER, SLOWER, Comparison
+from nsightpy.results import Field, Value
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    FULL_NAME,
+    GONE,
+    LEAST_SHARE,
+    NEW,
+    SAME,
+    SLOWER,
+    ComparedQuantity,
+    Comparison,
+)
+from nsightpy.units import counted, significant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +36,21 @@ PIPED_WIDTH = 140
 LABEL = 9
 COLOURS = {SLOWER: "red", FASTER: "green"}
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
+# Rows of changes, of ranges or categories, and of other names.
+MOST_ROWS, MOST_RANGES, MOST_RENAMED = 10, 5, 8
+# The most telling first: a narrow terminal leaves out from the end.
+IMPORTANCE = (
+    *("name", "delta_ns", "verdict", "after_ns", "before_ns", "interval"),
+    *("delta_from_duration_ns", "delta_from_count_ns"),
+)
+_HEADINGS = {
+    "before_ns": "before",
+    "after_ns": "after",
+    "delta_ns": "change",
+    "delta_from_count_ns": "by count",
+    "delta_from_duration_ns": "by time",
+}
+_TIME, _CHANGE = Field("before_ns", "time"), Field("delta_ns", "time")
 
 
 def print_comparison(result: Comparison, out: Console, _: int | None = None) -> None:
@@ -96,3 +127,114 @@ def _next(result: Comparison, width: int) -> list[Text]:
             line.append(reason, style="dim")
         texts.append(line)
     return texts
+
+
+class Section(NamedTuple):
+    """A table under its title, and how many more rows there are."""
+
+    title: str
+    rows: Sequence[ComparedQuantity]
+    columns: Sequence[Shown]
+    rest: str = ""
+
+    @property
+    def filled(self) -> list[Shown]:
+        """The columns that say anything."""
+        return [column for column in self.columns if set(column.cells) - {"-", ""}]
+
+
+def sections(result: Comparison) -> Iterator[Section]:
+    """The parts, what changed most, the ranges, what kernels compute, what has another name."""
+    parts = sentences.shown_parts(result)
+    names = tuple(cause_words(part.name) for part in parts)
+    columns = [Shown(sentences.unit_name(result), names, True, "name", own=True)]
+    columns += [_times("before_ns", parts), _times("after_ns", parts), *_changes(parts)]
+    title = f"Parts of the {result.unit}: their changes add up" if result.parts else "In all"
+    yield Section(title, parts, columns)
+    changed = sentences.contributors(result)
+    kinds = {"kernel": "kernels", "collective": "collectives"}
+    named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in changed))
+    of = "" if result.unit == "launch" else f" per {result.unit}"
+    categories = result.categories if len(result.categories) > 1 else ()
+    for title, quantities, most in (
+        (f"{named.capitalize()} by change{of}", changed, MOST_ROWS),
+        ("Ranges: their time lies within the parts above", result.ranges, MOST_RANGES),
+        ("What kernels compute: all kernels above", categories, MOST_RANGES),
+    ):
+        if quantities:
+            yield _most_changed(title, quantities, result.top or most, result.step)
+    if renamed := [row for row in changed if row.change and row.verdict not in (NEW, GONE)]:
+        shown = renamed[:MOST_RENAMED]
+        rows = [
+            text
+            for row in shown
+            for text in (
+                (row.change, cell(_CHANGE, row.delta_ns), printable(row.before_name)),
+                ("", "", f"-> {printable(row.name)}"),
+            )
+        ]
+        why, changes, both = zip(*rows, strict=True)
+        columns = [Shown("", why, True, own=True), Shown("change", changes, False)]
+        more = len(renamed) - len(shown)
+        rest = f"and {counted(more, 'more row')}" if more else ""
+        columns.append(Shown("name", both, True, is_name=True))
+        yield Section("Under another name", (), columns, rest)
+
+
+def _most_changed(
+    title: str, rows: Sequence[ComparedQuantity], most: int, step: ComparedQuantity
+) -> Section:
+    """The rows with the largest changes; what all others change together."""
+    least = max(LEAST_SHARE * (step.before_ns or 0), 1)
+    shown = [row for row in rows if row.verdict != SAME and abs(row.delta_ns) >= least][:most]
+    together = sum(row.delta_ns for row in rows) - sum(row.delta_ns for row in shown)
+    left = len(rows) - len(shown)
+    few = f"and {counted(left, 'more row')}"
+    more = few if shown else f"{counted(left, 'row')} without a change beyond the limits"
+    rest = f"{more}, {cell(_CHANGE, together)} together" if left else ""
+    names = Shown("name", tuple(printable(row.name) for row in shown), True, "name", is_name=True)
+    return Section(title, shown, [*_changes(shown), *_circumstances(shown), names], rest)
+
+
+def _times(column: str, rows: Sequence[ComparedQuantity]) -> Shown:
+    values = (cell(_CHANGE if "delta" in column else _TIME, getattr(row, column)) for row in rows)
+    return Shown(_HEADINGS[column], tuple(values), False, column)
+
+
+def _changes(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
+    """How much, by count and by duration of launches, how sure."""
+    yield _times("delta_ns", rows)
+    for column in ("delta_from_count_ns", "delta_from_duration_ns"):
+        if any(row.delta_from_count_ns for row in rows):
+            yield _times(column, rows)
+    percents = (sentences.percent_change(row.ratio).removesuffix(" %") for row in rows)
+    yield Shown("%", tuple(percents), False)
+    yield Shown("interval", tuple(map(sentences.interval, rows)), False, "interval")
+    verdicts = (row.verdict if row.ratio_low or row.verdict != CANNOT_TELL else "" for row in rows)
+    yield Shown("verdict", tuple(verdicts), False, "verdict")  # no text, so that none is cut
+
+
+def _circumstances(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
+    """What ncu measured on both sides, launches, and how rows were matched if not by name."""
+    for name in dict.fromkeys(name for row in rows for name, _, _ in row.figures):
+        heading = name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct")
+        cells = (
+            next((_both(*sides) for figure, *sides in row.figures if figure == name), "-")
+            for row in rows
+        )
+        yield Shown(printable(heading), tuple(cells), False)
+    launches = tuple(_both(row.before_count, row.after_count) for row in rows)
+    yield Shown("launches", launches, False)
+    if any(row.matched_by not in (FULL_NAME, "") for row in rows):
+        yield Shown("matched by", tuple(printable(row.matched_by) for row in rows), True)
+
+
+def _both(before: Value, after: Value) -> str:
+    """A figure on both sides, once where it is the same."""
+    old, new = (
+        significant(value, 3 if value % 1 else len(f"{value:.0f}"))
+        if isinstance(value, int | float)
+        else "-"
+        for value in (before, after)
+    )
+    return old if old == new else f"{old} -> {new}"

@@ -1,4 +1,4 @@
-"""Tables for people: a unit in every cell, names cut to the terminal, nothing cut when piped."""
+"""Tables and findings for people: names cut to the terminal, nothing cut when piped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width, printable
 from nsightpy.render.text import layout
+from nsightpy.render.text.layout import WIDEST_NOTE, styled, wrapped
 from nsightpy.results import Field, Row, Table, Value, View, number
-from nsightpy.units import counted
+from nsightpy.results.findings import worth
+from nsightpy.units import counted, format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +25,8 @@ WIDEST_CARD, MOST_CARDS = 100, 4
 # What --by splits by tells rows apart: it follows the most important column.
 _SPLITS = ("rank", "device", "process", "stream", "grid", "memory", "shape", "thread")
 IN_THE_COMMANDS = ("mangled", "launch_count", "command")  # columns of a plan
+_MARGIN = 9  # what the longest severity and a space take
+_STYLES = {"error": "red", "warning": "yellow"}
 
 
 def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
@@ -164,3 +168,49 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     chosen = sorted(range(len(table.rows)), key=lambda row: -number(table.rows[row][index]))[:shown]
     which = f" (shown: where {heading(worst)} is largest)"
     return [table.rows[row] for row in sorted(chosen)], more + which
+
+
+def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
+    """Print each finding under its severity, name and bound: evidence, worst place, next command.
+
+    A command to copy is never cut.
+    """
+    margin = " " * _MARGIN
+    wrap = partial(wrapped, width=min(out.width, WIDEST_NOTE) - _MARGIN)
+    parts = _parts(table)
+    own = tuple(row for row, of in zip(table.rows, table.column("part_of"), strict=True) if not of)
+    shown, more = first_rows(replace(table, rows=own), rows)
+    for row in replace(table, rows=shown).records():
+        name, identity = str(row["finding"]), str(row["id"] or "")
+        same = identity.replace("-", " ") in ("", name)
+        title = ": ".join(filter(None, [name if same else f"{name} ({identity})", worth(row)]))
+        severity = str(row["severity"])
+        first, *rest = wrap(printable(title))
+        out.print(
+            styled(f"{severity:<{_MARGIN}}", _STYLES.get(severity, "")) + styled(first, "bold")
+        )
+        evidence = f"{row['evidence']}{parts.get(identity, '')}"
+        for line in (*rest, *wrap(printable(evidence)), *wrap(_worst(row))):
+            out.print(styled(margin + line))
+        if row["next_command"]:
+            out.print(styled(f"{margin}{printable(str(row['next_command']))}", "dim"))
+    if more:
+        out.print(styled(more, "dim"))
+
+
+def _parts(table: Table) -> dict[str, str]:
+    """By id of a finding, the others that name its time, as a clause of it."""
+    names: dict[str, list[str]] = {}
+    for row in table.records():
+        if row["part_of"]:
+            names.setdefault(str(row["part_of"]), []).append(str(row["finding"]))
+    return {whole: f" (the same time is that of: {', '.join(n)})" for whole, n in names.items()}
+
+
+def _worst(row: dict[str, Value]) -> str:
+    """Where it is worst, as --from takes it; empty where no place is known."""
+    start, duration = row["start_ns"], row["duration_ns"]
+    if not isinstance(start, int) or not isinstance(duration, int):
+        return ""
+    where = "" if row["rank"] is None else f" in rank {row['rank']}"
+    return f"worst{where}: {format_time(duration)} from {start / 1e6:.3f} ms on"

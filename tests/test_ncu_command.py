@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command.runs import Options, Run, argv, nvtx_filter
-from nsightpy.ncu_command.scripts import Job
+from nsightpy.ncu_command import Job, Options, Run, argv, nvtx_filter
 from tests.support.ncu_stand_in import Bench, Scripted, stand_in, write_export
 from tests.support.reports import ask
 from tests.support.samples import TRAINING

@@ -1,1 +1,0 @@
-"""From a plan to what is typed: ncu's arguments, shell lines, batch scripts."""
