@@ -242,6 +242,10 @@ def test_stacks_of_cpp_name_what_asked_the_allocator_and_files_are_told_apart() 
     files = ["/a/x/model.py", "/b/x/model.py", "/b/y/model.py"]
     found = places(stack_frames(files, ["f"] * 3, 0, [0, 1, 2]), "file").values
     assert set(found) == {"a/x/model.py", "b/x/model.py", "y/model.py"}
+    nameless = stack_frames(
+        ["??", "", "??", "c.py"], ["at::add", "at::add", "at::mul", "f"], 0, [*range(4)]
+    )
+    assert list(places(nameless, "file")) == ["at::add", "at::add", "at::mul", "c.py"]
 
 
 def plain(path: Path) -> tuple[int, int, int]:
