@@ -7,7 +7,6 @@ own word. What is made here is printable ASCII, whatever the names hold.
 Every run of a script starts the whole job again. In its rank the words of the run are executed as
 they are; in every other rank only those after the first `--`: the application, untouched. The rule
 is handed to each rank as text, so the script needs to be readable on the first node only.
-
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def arguments_of(command: Command[Any], options: Mapping[str, Any]) -> dict[str,
     """What was typed, as the arguments of a command; a progress line on a terminal only."""
     import sys
 
-    from nsightpy.cli.streams import terminal_progress
+    from nsightpy.cli.failures import terminal_progress
 
     given = {name: options[name] for name in (*command.own, *command.shared) if name in options}
     if "progress" in command.shared:

@@ -191,7 +191,7 @@ def say(note: str, options: Mapping[str, Any]) -> None:
     """A note for people, on stderr."""
     if options["quiet"]:
         return
-    from nsightpy.cli.streams import wrapped
+    from nsightpy.cli.failures import wrapped
     from nsightpy.output.escape import printable
 
     with contextlib.suppress(OSError):  # a full disk behind stderr changes no answer

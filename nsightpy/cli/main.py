@@ -11,8 +11,15 @@ from typing import Any
 import click
 
 from nsightpy import __version__
-from nsightpy.cli.failures import FAILURES, MOST_MEMORY, Failure, wants_json
-from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
+from nsightpy.cli.failures import (
+    FAILURES,
+    MOST_MEMORY,
+    Failure,
+    give_up,
+    prepare_streams,
+    quiet_libraries,
+    wants_json,
+)
 from nsightpy.command_table import COMMANDS, FORMER, GROUPS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise

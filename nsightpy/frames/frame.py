@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+DTYPES: dict[str, Any] = {"int": np.int64, "float": np.float64}  # of kinds of columns
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -202,10 +203,8 @@ class Frame(Mapping[str, ColumnData]):
         for column, values in zip(schema.columns, by_column, strict=True):
             if column.kind == "label":
                 columns[column.name] = Labels.of(map(str, values))
-            elif column.kind == "float":
-                columns[column.name] = np.asarray(values, dtype=np.float64)
             else:
-                columns[column.name] = np.asarray(values, dtype=np.int64)
+                columns[column.name] = np.asarray(values, DTYPES[column.kind])
         return cls(columns)
 
     @classmethod
@@ -220,9 +219,7 @@ def blank(column: Column, length: int) -> ColumnData:
     """A column full of its "not known" value."""
     if column.kind == "label":
         return Labels.constant(str(column.missing), length)
-    if column.kind == "float":
-        return np.full(length, column.missing, dtype=np.float64)
-    return np.full(length, column.missing, dtype=np.int64)
+    return np.full(length, column.missing, DTYPES[column.kind])
 
 
 def joined(parts: Sequence[ColumnData]) -> ColumnData:

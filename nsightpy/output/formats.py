@@ -39,8 +39,8 @@ def write_csv(table: Table, file: BinaryIO) -> None:
             ]
             for row in batch
         )
-        _flush(text, file)
-    _flush(text, file)
+        flush(text, file)
+    flush(text, file)
 
 
 def write_json(answer: Table | Summary, file: BinaryIO) -> None:
@@ -210,7 +210,7 @@ def _batches(table: Table) -> Iterator[list[Row]]:
         yield batch
 
 
-def _flush(text: io.StringIO, file: BinaryIO) -> None:
+def flush(text: io.StringIO, file: BinaryIO) -> None:
     """What was written so far, into the file."""
     file.write(text.getvalue().encode("utf-8", "backslashreplace"))
     text.seek(0)

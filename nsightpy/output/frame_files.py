@@ -15,7 +15,7 @@ import numpy as np
 
 from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.output.escape import csv_text
-from nsightpy.output.formats import encodable
+from nsightpy.output.formats import encodable, flush
 
 BATCH_ROWS = 1 << 17
 
@@ -64,9 +64,7 @@ def _csv(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
 
     def write(part: Frame) -> None:
         writer.writerows(zip(*map(_cells, part.values()), strict=True))
-        file.write(text.getvalue().encode("utf-8", "backslashreplace"))
-        text.seek(0)
-        text.truncate()
+        flush(text, file)
 
     yield write
 

@@ -180,15 +180,10 @@ class Command(Generic[A]):
 
     @cached_property
     def __signature__(self) -> Signature:
-        places = [
-            each
-            for each in self._parameters.values()
-            if each.kind is Parameter.POSITIONAL_OR_KEYWORD
-        ]
-        if self.asks:
-            places = [Parameter("reports", Parameter.POSITIONAL_OR_KEYWORD, annotation="Paths")]
+        reports = Parameter("reports", Parameter.POSITIONAL_OR_KEYWORD, annotation="Paths")
+        first = [reports] if self.asks else [self._parameters[name] for name in self.positional]
         named = (*self.own.values(), *self.shared.values())
-        return Signature([*places, *(argument.parameter for argument in named)])
+        return Signature([*first, *(argument.parameter for argument in named)])
 
     @cached_property
     def __doc__(self) -> str:  # type: ignore[override]

@@ -92,26 +92,19 @@ def answers(request: Request, questions: Sequence[Question[Any]]) -> list[Any]:
 
     Raises that error where there is but one question, or none has an answer.
     """
-    answered: dict[int, Any] = {}
-    waiting = dict(enumerate(questions))
-    while waiting:
+    answered: list[Any] = list(questions)
+    while waiting := [n for n, each in enumerate(answered) if isinstance(each, Question)]:
         try:
-            parts = _parts(request, list(waiting.values()))
+            parts = _parts(request, [answered[number] for number in waiting])
         except ReportError as error:
-            if not answered:
+            if len(waiting) == len(answered):
                 raise
             parts = [error] * len(waiting)
-        further: dict[int, Question[Any]] = {}
-        for (number, question), part in zip(waiting.items(), parts, strict=True):
-            result = _combined(question, part, questions[number])
-            if isinstance(result, Question):
-                further[number] = result
-            elif isinstance(result, NsightpyError) and len(questions) == 1:
-                raise result
-            else:
-                answered[number] = result
-        waiting = further
-    return [answered[number] for number in range(len(questions))]
+        for number, part in zip(waiting, parts, strict=True):
+            answered[number] = _combined(answered[number], part, questions[number])
+    if len(answered) == 1 and isinstance(answered[0], NsightpyError):
+        raise answered[0]
+    return answered
 
 
 def answer(request: Request, question: Question[A]) -> A:

@@ -70,10 +70,8 @@ class Lane:
 
     def within(self, start_ns: int | None, end_ns: int | None) -> Lane:
         """The lane with the events that overlap a stretch of time, each of them whole."""
-        low, high = (
-            (-np.inf if start_ns is None else start_ns),
-            (np.inf if end_ns is None else end_ns),
-        )
+        low = -np.inf if start_ns is None else start_ns
+        high = np.inf if end_ns is None else end_ns
         keep = (self.ends > low) & (self.starts < high)
         return self if keep.all() else self.take(keep)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from nsightpy.names import brief, function_name, readable
 from nsightpy.output.escape import csv_text, display_width, markdown_text, printable
-from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.render.text.layout import short_names, shorten
 
 properties = settings(max_examples=150)
 

@@ -16,7 +16,7 @@ from nsightpy.names import readable
 from nsightpy.output import sentences
 from nsightpy.output.escape import markdown_text, printable
 from nsightpy.render.comparison.text import Section, print_comparison, sections
-from nsightpy.render.text.shortening import short_names
+from nsightpy.render.text.layout import short_names
 from nsightpy.render.text.terminal import console
 from nsightpy.results.comparison import CANNOT_TELL, Comparison
 

@@ -23,7 +23,7 @@ from nsightpy.render.plots.drawing import (
     nothing_to_draw,
     styled,
 )
-from nsightpy.render.text.shortening import distinct_names, shorten
+from nsightpy.render.text.layout import distinct_names, shorten
 from nsightpy.results import Field
 from nsightpy.results.comparison import Comparison
 from nsightpy.units import format_time, time_unit_for

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nsightpy.output import sentences
 from nsightpy.output.cells import cause_words, cell
 from nsightpy.output.escape import display_width, printable
-from nsightpy.render.text.layout import UNLIMITED, Shown, fitted, lines, styled, wrapped
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.text.layout import UNLIMITED, Shown, fitted, lines, shorten, styled, wrapped
 from nsightpy.results import Field, Value
 from nsightpy.results.comparison import (
     CANNOT_TELL,

@@ -22,8 +22,8 @@ from nsightpy.output.escape import printable
 from nsightpy.output.formats import finite
 from nsightpy.render.inline import policy_hash, script_json, source, template
 from nsightpy.render.plots.drawing import FAINT, INK, PALE, QUIET, picture_bytes
-from nsightpy.render.text.shortening import distinct_names, shorten
-from nsightpy.render.text.terminal import by_importance, in_order
+from nsightpy.render.text.layout import distinct_names, shorten
+from nsightpy.render.text.terminal import by_importance, filled
 from nsightpy.render.timeline.page import embed, sources
 from nsightpy.results import Field, Table, Value, finding_record
 from nsightpy.results.page import SCHEMA, Page, PagePicture, PageTable
@@ -198,9 +198,9 @@ class Column:
 
 def columns_of(table: Table) -> list[Column]:
     """The columns that hold something, the most important ones first."""
-    filled = [f for f in in_order(table.fields) if set(table.column(f.name)) - {None, ""}]
-    main = by_importance(filled)[:MOST_COLUMNS]
-    fields = sorted(filled, key=lambda field: field.name not in main)
+    shown = filled(table)
+    main = by_importance(shown)[:MOST_COLUMNS]
+    fields = sorted(shown, key=lambda field: field.name not in main)
     return [_column(f, table.column(f.name), more=f.name not in main) for f in fields]
 
 

@@ -26,7 +26,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.text.layout import shorten
 from nsightpy.results import Record, Table, Value, number
 from nsightpy.units import format_bytes
 

@@ -24,7 +24,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from nsightpy.errors import NsightpyError, UsageError
 from nsightpy.names import file_name
-from nsightpy.render.text.shortening import short_name
+from nsightpy.render.text.layout import short_name
 from nsightpy.results import Table, Value
 
 FORMATS = (".png", ".svg", ".pdf")

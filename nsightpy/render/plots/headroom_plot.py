@@ -24,7 +24,7 @@ from nsightpy.render.plots.drawing import (
     new_figure,
     styled,
 )
-from nsightpy.render.text.shortening import distinct_names
+from nsightpy.render.text.layout import distinct_names
 from nsightpy.results import Record, Table, number
 
 WIDTH, HEIGHT = 12.0, 6.2

@@ -26,7 +26,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.text.shortening import distinct_names, short_name
+from nsightpy.render.text.layout import distinct_names, short_name
 from nsightpy.results import Table, Value
 from nsightpy.results.series import Durations, Instances
 from nsightpy.units import counted, format_time, time_unit_for

@@ -29,7 +29,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.text.shortening import short_name, shorten
+from nsightpy.render.text.layout import short_name, shorten
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import counted, format_bytes, time_unit_for
 

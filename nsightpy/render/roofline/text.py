@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import styled, wrapped
-from nsightpy.render.text.shortening import distinct_names
+from nsightpy.render.text.layout import distinct_names, styled, wrapped
 from nsightpy.render.text.terminal import print_table
 from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant
 from nsightpy.units import counted, percent, significant

@@ -1,4 +1,7 @@
-"""Columns of text laid side by side in a given width: what fits, what is cut, what is left out."""
+"""Columns of text laid side by side in a given width: what fits, what is cut, what is left out.
+
+Texts are cut so that people can still tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,16 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable_apart
-from nsightpy.output.escape import display_width
-from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.names import readable, readable_apart
+from nsightpy.output.escape import display_width, printable
 from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+NARROWEST = 10  # in less, no two places of a name fit
+_ROUNDS = 6  # of telling names apart that still look alike
+_NEAR = 8
 UNLIMITED = 1_000_000
 # Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
 PLACES = ("rank", "device", "stream")
@@ -30,6 +35,66 @@ LONGEST_RULE = 60
 WIDEST_NOTE = 120
 # Between a number and its unit no line is broken.
 _BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s|B|[KMGT]B)(?!\w))"), "\u00a0"
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most that many cells, its middle replaced by an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    tail = (width - 1) // 3
+    start, end = _cut(text, width - 1 - tail), _cut(text[::-1], tail)[::-1]
+    return f"{start}…{end}"
+
+
+def short_names(names: Sequence[str], width: int) -> list[str]:
+    """The names in at most that many cells; those that would look alike show where they differ."""
+    short = {name: shorten(name, width) for name in names}
+    for _ in range(_ROUNDS if width >= NARROWEST else 0):
+        meant: dict[str, list[str]] = {}
+        for name, text in short.items():
+            meant.setdefault(text, []).append(name)
+        for alike in (group for group in meant.values() if len(group) > 1):
+            pairs = enumerate(zip(min(alike), max(alike), strict=False))
+            agreement = next((n for n, pair in pairs if len(set(pair)) > 1), len(min(alike)))
+            # where the word begins, if that is near
+            text, nearest = alike[0], max(agreement - _NEAR, width // 3 + 1)
+            starts = range(agreement, nearest, -1)
+            begins = (at for at in starts if not (text[at - 1].isalnum() or text[at - 1] == "_"))
+            position = next(begins, agreement)
+            short |= {name: _around(name, position, width) for name in alike}
+    return [short[name] for name in names]
+
+
+def short_name(name: str, width: int) -> str:
+    """A kernel's name as people read it, in at most that many characters."""
+    return shorten(printable(readable(name, width)), width)
+
+
+def distinct_names(names: Sequence[str], width: int) -> list[str]:
+    """Kernel names as people read them; those that would look alike show where they differ."""
+    return short_names([printable(name) for name in readable_apart(names, width)], width)
+
+
+def _around(text: str, position: int, width: int) -> str:
+    """A long text in that many cells: its start, and what stands from a place on."""
+    head = _cut(text, min(width // 3, position))
+    rest = text[position:]
+    left = width - display_width(head) - 1
+    if display_width(rest) > left:
+        return f"{head}…{_cut(rest, left - 1)}…"
+    return f"{head}…{_cut(text[::-1], left)[::-1]}"
+
+
+def _cut(text: str, width: int) -> str:
+    kept, used = [], 0
+    for character in text:
+        used += display_width(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept)
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "", cut: bool = True) -> list[str]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightpy.output.escape import printable
 from nsightpy.render.text import layout
-from nsightpy.render.text.layout import styled
-from nsightpy.render.text.shortening import shorten
+from nsightpy.render.text.layout import shorten, styled
 from nsightpy.render.text.summary_bars import (
     MOST_DEVICES,
     categories_text,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.output.cells import cause_words
 from nsightpy.output.escape import printable
-from nsightpy.render.text.layout import styled
-from nsightpy.render.text.shortening import short_names
+from nsightpy.render.text.layout import short_names, styled
 from nsightpy.results import Record, Table, Value, ns_of, number
 from nsightpy.units import format_time, percent, significant
 

@@ -69,10 +69,9 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 
 def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
-    filled = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
     view = table.view or View()
     shown = []
-    for field in in_order(filled):
+    for field in filled(table):
         values = table.column(field.name)
         texts, unit = cells(field, indented(values) if field.name == view.tree else values)
         title = heading(field) + (f" ({unit})" if unit else "")
@@ -134,13 +133,13 @@ def print_plan(plan: Table, out: Console, rows: int | None) -> None:
     out.file.write("".join(f"\n{line}\n" for line in plan.column("command")))
 
 
-def in_order(fields: Sequence[Field]) -> list[Field]:
-    """The fields from left to right."""
+def filled(table: Table) -> list[Field]:
+    """The fields of which a row holds something, from left to right."""
 
     def side(field: Field) -> tuple[int, int]:
         return (0, field.place) if field.place > 0 else (1 if field.place == 0 else 2, 0)
 
-    return sorted(fields, key=side)
+    return sorted((f for f in table.fields if set(table.column(f.name)) - {None, ""}), key=side)
 
 
 def by_importance(fields: Sequence[Field]) -> list[str]:

@@ -28,7 +28,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.text.shortening import short_name
+from nsightpy.render.text.layout import short_name
 from nsightpy.results.tracks import Band, Boxes, Picture, Row, Timeline
 from nsightpy.units import format_count, format_time, time_unit_for
 
