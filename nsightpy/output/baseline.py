@@ -13,6 +13,8 @@ import msgspec
 from nsightpy.output.formats import encodable
 from nsightpy.results.run_summary import Baseline, RunSummary, UnitSummary
 
+_json = msgspec.json.encode
+
 
 def baseline_bytes(runs: Sequence[RunSummary]) -> bytes:
     """The runs as JSON, each kernel, collective and range on a line of its own."""
@@ -35,7 +37,3 @@ def _object(value: Baseline | RunSummary | UnitSummary, **encoded: bytes) -> byt
 
 def _list(lines: Iterable[bytes]) -> bytes:
     return b"[\n" + b",\n".join(lines) + b"\n]"
-
-
-def _json(value: object) -> bytes:
-    return msgspec.json.encode(value)

@@ -79,11 +79,10 @@ def output_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
         raise OutputError(path, "is not empty", "--force replaces an earlier export in it.")
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        _publish_folder(partial, path)
-    except OSError as error:
-        raise OutputError(path, f"cannot be written: {error.strerror or error}") from error
+        with _written(path):
+            partial.mkdir(parents=True)
+            yield partial
+            _publish_folder(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -59,9 +59,6 @@ Communication: TypeAlias = Annotated[
         several=True,
     ),
 ]
-RankRegex: TypeAlias = Annotated[
-    str | None, Option("Finds the rank in a report's file name.", "RE")
-]
 UseCache: TypeAlias = Annotated[bool, Option("Keep nothing of what is read.", typed="--no-cache")]
 
 
@@ -77,15 +74,14 @@ class Running(TypedDict, total=False):
         Option("What to do about an unreadable report among several.", choices=("skip", "raise")),
     ]
     progress: Annotated[
-        Progress | None,
-        Option("Is called with the share done and what is being done.", typed=""),
+        Progress | None, Option("Is called with the share done and what is being done.", typed="")
     ]
 
 
 class Reading(Running, total=False):
     """The same with how their ranks are found."""
 
-    rank_regex: RankRegex
+    rank_regex: Annotated[str | None, Option("Finds the rank in a report's file name.", "RE")]
 
 
 class Scoping(TypedDict, total=False):

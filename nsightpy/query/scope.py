@@ -61,13 +61,14 @@ class Scope:
     @classmethod
     def of(cls, **given: Unpack[Scoping]) -> Scope:
         """A scope from what users write: "0,2-5", "1.5s", "forward". Raises UsageError."""
+        iteration = given.get("iteration")
         scope = cls(
             numbers(given.get("rank"), "rank"),
             numbers(given.get("device"), "device"),
             _time(given.get("from_time")),
             _time(given.get("to_time")),
             given.get("nvtx"),
-            _chosen(given.get("iteration")),
+            STEADY if iteration == STEADY else numbers(iteration, "iteration"),
         )
         if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
             raise UsageError("--to must be later than --from")
@@ -285,10 +286,6 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
             )
         chosen.update(range(first, last + 1))
     return frozenset(chosen)
-
-
-def _chosen(iteration: str | int | None) -> Chosen | None:
-    return STEADY if iteration == STEADY else numbers(iteration, "iteration")
 
 
 def _time(value: str | int | None) -> int | None:

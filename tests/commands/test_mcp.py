@@ -13,8 +13,7 @@ import pytest
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.roots import Roots
-from nsightpy.commands.mcp.tools import WITHHELD, Tool, bounded, guide, tools
+from nsightpy.commands.mcp.tools import WITHHELD, Roots, Tool, bounded, guide, tools
 from nsightpy.errors import UsageError
 from nsightpy.output.formats import document_of
 from tests.support.reports import refused, state

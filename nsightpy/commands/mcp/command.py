@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from nsightpy.commands.mcp.roots import Roots
+from nsightpy.commands.mcp.tools import Roots, guide
 from nsightpy.errors import NsightpyError
 from nsightpy.query.command import command
 from nsightpy.query.options import Option, UseCache
@@ -29,8 +29,6 @@ def mcp(
     is kept of reports, no connection is opened, and rows are bounded: 50, or up to 1000 with top.
     """
     if skill:
-        from nsightpy.commands.mcp.tools import guide
-
         return guide()
     roots = Roots.of([root] if isinstance(root, str | Path) else root)
     if find_spec("mcp") is None:

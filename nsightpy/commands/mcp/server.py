@@ -13,8 +13,7 @@ from mcp.server.stdio import stdio_server
 
 from nsightpy import __version__
 from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
-from nsightpy.commands.mcp.tools import Json, bounded, guide, tools
+from nsightpy.commands.mcp.tools import MOST_LISTED, Json, Roots, bounded, guide, tools
 from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice, unforeseen
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import error_document

@@ -15,14 +15,7 @@ from matplotlib.figure import Figure
 from nsightpy.output import sentences
 from nsightpy.output.cells import cause_words, cell
 from nsightpy.render.plots.charts import draw_spread
-from nsightpy.render.plots.drawing import (
-    FAINT,
-    INK,
-    QUIET,
-    new_figure,
-    nothing_to_draw,
-    styled,
-)
+from nsightpy.render.plots.drawing import FAINT, INK, QUIET, new_figure, nothing_to_draw, styled
 from nsightpy.render.text.layout import distinct_names, shorten
 from nsightpy.results import Field
 from nsightpy.results.comparison import Comparison

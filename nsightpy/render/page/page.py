@@ -39,13 +39,7 @@ MOST_COLUMNS = 8  # the others are shown on demand
 WIDEST_NAME = 64
 WIDEST_TEXT = 90
 LONGEST_WORD = 24
-DARK = {
-    "#ffffff": "#14171b",
-    INK: "#e4e8ec",
-    QUIET: "#9aa4ae",
-    FAINT: "#3d444c",
-    PALE: "#3a4149",
-}
+DARK = {"#ffffff": "#14171b", INK: "#e4e8ec", QUIET: "#9aa4ae", FAINT: "#3d444c", PALE: "#3a4149"}
 _RULES = "".join(
     f"[style*='{name}: {light}'] {{ {name}: {dark} !important }} "
     for light, dark in DARK.items()

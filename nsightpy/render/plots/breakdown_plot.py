@@ -28,6 +28,8 @@ from nsightpy.render.plots.drawing import (
     SMALL,
     Kind,
     device_names,
+    devices_of,
+    floats,
     new_figure,
     new_panels,
     nothing_to_draw,
@@ -90,12 +92,8 @@ def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
         return utilization_figure(table)
     if not table.rows:
         raise nothing_to_draw(table, "devices")
-    time = {
-        name: np.asarray(table.column(name), dtype=np.float64)
-        for name in table.columns
-        if name.endswith("_ns")
-    }
-    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
+    time = {name: floats(table, name) for name in table.columns if name.endswith("_ns")}
+    devices = devices_of(table)
     most_idle = np.argsort(-time["idle_ns"] / np.maximum(time["window_ns"], 1), kind="stable")
     kept = np.sort(most_idle[:MOST])
     left_out = len(table) - len(kept)
@@ -163,12 +161,10 @@ def utilization_figure(table: Table) -> Figure:
     if not table.rows:
         raise nothing_to_draw(table, "GPU work")
     count = stretches_of(table)
-    devices = list(zip(table.column("rank"), table.column("device"), strict=True))[::count]
+    devices = devices_of(table)[::count]
     names = device_names(devices)
-    every = {
-        column: np.asarray(table.column(column), dtype=np.float64).reshape(len(devices), count)
-        for column in TITLES
-    }
+    shape = (len(devices), count)
+    every = {column: floats(table, column).reshape(shape) for column in TITLES}
     maps = {
         column: values
         for column, values in every.items()

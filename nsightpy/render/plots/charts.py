@@ -43,14 +43,12 @@ def draw_shares(
     if not across and len(at) > MOST_BARS:
         axes.stackplot(at, values.T, colors=[kind.color for kind in kinds], linewidth=0)
         return None
+    draw, thickness = (axes.barh, 0.8) if across else (axes.bar, 0.86)
     below, bars = np.zeros(len(values)), None
     for kind, lengths in zip(kinds, values.T, strict=True):
         look: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0}
         look["edgecolor"] = "white" if kind.hatch else kind.color
-        if across:
-            bars = axes.barh(at, lengths, 0.8, below, **look)
-        else:
-            bars = axes.bar(at, lengths, 0.86, below, **look)
+        bars = draw(at, lengths, thickness, below, **look)
         below = below + lengths
         for bar, is_pale in zip(bars, () if pale is None else pale, strict=False):
             bar.set_alpha(PALE_ALPHA if is_pale else 1.0)

@@ -21,6 +21,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError, UsageError
 from nsightpy.names import file_name
@@ -159,6 +160,16 @@ def draw_numbers(axes: Axes, numbers: Sequence[tuple[int, float, float, float]])
         axes.annotate(
             str(number), (x, y), beside, textcoords="offset points", path_effects=edge, **look
         )
+
+
+def floats(table: Table, name: str) -> NDArray[np.float64]:
+    """A column of numbers; NaN where a value is absent."""
+    return np.asarray(table.column(name), dtype=np.float64)
+
+
+def devices_of(table: Table) -> list[tuple[Value, Value]]:
+    """The rank and the device of each row."""
+    return list(zip(table.column("rank"), table.column("device"), strict=True))
 
 
 def reports_name(inputs: Sequence[str], width: int = 60) -> str:

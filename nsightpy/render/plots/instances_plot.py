@@ -20,6 +20,8 @@ from nsightpy.render.plots.drawing import (
     SMALL,
     Look,
     device_names,
+    devices_of,
+    floats,
     log_ticks,
     new_panels,
     nothing_to_draw,
@@ -58,12 +60,10 @@ def instances_figure(table: Instances) -> Figure:
     devices: Devices = {}  # the rows of each rank and device
     heights = [HISTOGRAM] * len(durations)
     if "start_ns" in table.columns:
-        lengths = _column(table, "duration_ns")
+        lengths = floats(table, "duration_ns")
         middle, longest = float(np.median(lengths)), float(lengths.max())
         about += f", median {format_time(middle)}, longest {format_time(longest)}"
-        for row, device in enumerate(
-            zip(table.column("rank"), table.column("device"), strict=True)
-        ):
+        for row, device in enumerate(devices_of(table)):
             devices.setdefault(device, []).append(row)
         heights = [OVER_TIME, *[BY_RANK] * (len(devices) > FEW_RANKS), *heights]
     heading = f"Instances of {first}{more}"
@@ -79,13 +79,9 @@ def instances_figure(table: Instances) -> Figure:
     return figure
 
 
-def _column(table: Table, name: str) -> Values:
-    return np.asarray(table.column(name), dtype=np.float64)  # None becomes NaN
-
-
 def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> None:
     """A point for each instance, and the median of all."""
-    starts = _column(table, "start_ns")
+    starts = floats(table, "start_ns")
     time, wide = time_unit_for([float(starts.max() - starts.min()) or 1.0])
     slowest = max(devices, key=lambda device: float(np.median(lengths[devices[device]])))
     few = len(devices) <= FEW

@@ -27,7 +27,15 @@ from nsightpy.render.plots.charts import (
     draw_shares,
     samples,
 )
-from nsightpy.render.plots.drawing import INK, MEDIAN, device_names, new_panels, styled
+from nsightpy.render.plots.drawing import (
+    INK,
+    MEDIAN,
+    device_names,
+    devices_of,
+    floats,
+    new_panels,
+    styled,
+)
 from nsightpy.results import Table, Value
 from nsightpy.units import significant, time_unit_for
 
@@ -91,7 +99,7 @@ def iterations_figure(table: Table) -> Figure:
 
 def iterations_of(table: Table) -> Iterations:
     """The rows of the table as matrices."""
-    devices = list(zip(table.column("rank"), table.column("device"), strict=True))
+    devices = devices_of(table)
     rows = list(dict.fromkeys(devices))
     iterations = np.asarray(table.column("iteration"), dtype=np.int64)
     first = int(iterations.min())
@@ -104,9 +112,7 @@ def iterations_of(table: Table) -> Iterations:
         return empty
 
     names = ("duration", "compute", "exposed_communication", "idle", "busy")
-    duration, compute, communication, idle, busy = (
-        np.asarray(table.column(f"{name}_ns"), dtype=np.float64) for name in names
-    )
+    duration, compute, communication, idle, busy = (floats(table, f"{n}_ns") for n in names)
     unit, scale = time_unit_for([float(duration.max())])
     times = {
         "duration": duration,
