@@ -71,14 +71,6 @@ def test_frames_page_matches_the_schemas() -> None:
     assert TEXTS["frames.md"] == make_docs.frames_page(), "run scripts/make_docs.py"
 
 
-def test_quick_start_is_two_bash_blocks() -> None:
-    section = README.partition("\n## Quick start\n")[2].partition("\n## ")[0]
-    first, second = blocks(section + "\n")
-    assert "nsightpy summarize sample_reports/" in first
-    test_command = second.strip().splitlines()[-1]
-    assert test_command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-
-
 def test_links_and_pictures_exist() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", TEXTS[page.name]):
@@ -146,18 +138,6 @@ def test_commands_of_the_tour_run(
         assert answer.stdout
 
 
-def test_the_tour_and_the_readme_walk_the_whole_loop() -> None:
-    walked = [shlex.split(line) for line in TOUR]
-    assert list(dict.fromkeys(words[1] for words in walked)) == [
-        *("summarize", "ranks", "timeline", "select", "roofline", "headroom")
-    ]
-    section = README.partition("**The loop to Nsight Compute.**")[2].partition("\n**")[0]
-    lines = re.findall(r"^    (nsightpy .*)$", section, re.MULTILINE)
-    words = [shlex.split(line, comments=True) for line in lines]
-    assert [each for each in words if each not in walked and each[1] != "select"] == []
-    assert [each[1] for each in words] == ["select", "roofline", "headroom"]
-
-
 @pytest.mark.slow
 def test_the_quoted_command_is_the_printed_one() -> None:
     (quoted,) = re.findall(r"^    (ncu .*?)\n\n", LOOP, re.DOTALL | re.MULTILINE)
@@ -202,18 +182,3 @@ def test_figures_that_are_explained_are_columns() -> None:
     for span in spans(guide()):
         if re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", span):
             assert span in names, span
-
-
-def test_ids_are_those_of_the_findings() -> None:
-    table = guide().partition("| `id` | what is lost")[2].partition("\n\n")[0]
-    ids = [one for row in table.splitlines()[2:] for one in row.split("|")[1].split(",")]
-    assert len(ids) > 20
-    for each in ids:
-        assert f"`{each.strip()}`" in TEXTS["findings.md"], each
-
-
-def test_documented_members_are_those_of_the_documents() -> None:
-    for member in ENVELOPE:
-        assert f"`{member}`" in AGENTS
-    for kind in {key.kind for name in ANSWERING for key in COMMANDS[name].load().keys}:
-        assert f"| `{kind}`" in AGENTS

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -88,20 +87,6 @@ def test_what_is_no_report(
         length = int(content * len(whole)) if isinstance(content, float) else content
         path.write_bytes(length if isinstance(length, bytes) else whole[:length])
     named(tmp_path / asked, *words.split("|"))
-
-
-@POSIX
-@pytest.mark.parametrize("name", ["pipe", "pipe.sqlite", "pipe.nsys-rep", "pipe.csv"])
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-    refusals: list[str] = []
-    waiting = threading.Thread(
-        target=lambda: refusals.append(refused("kernels", tmp_path / name)), daemon=True
-    )
-    waiting.start()
-    waiting.join(10)
-    assert refusals, "it waits for ever"
-    assert SPECIAL in refusals[0]
 
 
 @pytest.mark.parametrize("table", ["NVTX_EVENTS", "OSRT_API", "StringIds", "GPU_METRICS"])

@@ -181,7 +181,6 @@ def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> Non
 
 # Values of other types
 
-ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 SPAN = ("start", "end")
 THREAD = (*SPAN, "globalTid")
 WORK = (*SPAN, "globalPid", "deviceId", "streamId", "contextId", "correlationId")
@@ -192,60 +191,18 @@ NEEDED = {
     COPY: ("memory_operations", (*WORK, "bytes", "copyKind", "srcKind")),
     SET: ("memory_operations", (*WORK, "bytes")),
     CALL: ("api_calls", (*THREAD, "correlationId", "nameId", "eventClass")),
-    f"{ACTIVITY}SYNCHRONIZATION": ("synchronizations", (*SPAN, "streamId", "eventId")),
-    f"{ACTIVITY}CUDA_EVENT": ("cuda_events", ("timestamp", "streamId", "eventId")),
     RANGE: ("nvtx_ranges", (*THREAD, "textId", "domainId")),
-    "CUDA_GPU_MEMORY_USAGE_EVENTS": ("memory_usage", ("start", "globalPid", "bytes", "address")),
-    "OSRT_API": ("os_calls", (*THREAD, "nameId")),
-    "CUBLAS_EVENTS": ("library_calls", (*THREAD, "nameId")),
-    "MPI_COLLECTIVES_EVENTS": ("mpi_calls", (*THREAD, "textId", "size", "rootRank", "commHandle")),
-    "MPI_P2P_EVENTS": ("mpi_calls", (*THREAD, "textId", "size", "remoteRank", "tag")),
-    "MPI_START_WAIT_EVENTS": ("mpi_calls", (*THREAD, "requestHandle")),
-    "MPI_OTHER_EVENTS": ("mpi_calls", THREAD),
-    "MPI_COMMUNICATORS": ("mpi_calls", ("rank", "timestamp", "commHandle", "size")),
-    "MPI_RANKS": ("mpi_calls", ("globalTid", "rank")),
-    "GPU_METRICS": ("gpu_metrics", ("timestamp", "typeId", "metricId", "value")),
-    "TARGET_INFO_GPU_METRICS": ("gpu_metrics", ("typeId", "metricId")),
-    "NET_NIC_METRIC": ("nic_metrics", (*SPAN, "globalId", "metricsIdx", "value")),
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": ("synchronizations", (*SPAN, "streamId", "eventId")),
     "TARGET_INFO_GPU": ("devices", ("id", "smCount", "totalMemory")),
     "DIAGNOSTIC_EVENT": ("diagnostics", ("timestamp", "severity", "source")),
     "StringIds": ("kernels", ("id",)),
-    "SCHED_EVENTS": ("cpu_runs", ("start", "cpu", "isSchedIn", "globalTid")),
-    "COMPOSITE_EVENTS": ("cpu_samples", ("start", "globalTid")),
-    "SAMPLING_CALLCHAINS": ("cpu_samples", ("symbol", "module")),
 }
-# Tables that the simulator does not write.
-MORE = (
-    "CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER)",
-    "INSERT INTO COMPOSITE_EVENTS VALUES (1, 10, 1)",
-    "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth)",
-    "INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 1, 1, 0)",
-    "CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER, isSchedIn INTEGER, globalTid INTEGER)",
-    "INSERT INTO SCHED_EVENTS VALUES (10, 0, 1, 1), (20, 0, 0, 1)",
-)
 # 7, but as something else; a text that is a number would become one where a column has a type.
 VALUES = {"text": "'seven'", "real": "7.5", "blob": "x'07'"}
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    export = full(tmp_path_factory.mktemp("whole") / "whole.sqlite")
-    export.cuda_event(1, 1, launch=(20, 30))
-    export.memory_usage(40, 1024)
-    export.mpi_communicator(0, 5, (0, 1))
-    export.mpi_collective(2_000, 2_500, "MPI_Allreduce", 8, communicator=5, root=0)
-    export.mpi_message(2_600, 2_700, "MPI_Send", 8, 1, communicator=5)
-    export.mpi_wait(2_800, 2_900, "MPI_Wait", 7)
-    export.mpi_other(2_950, 2_960, "MPI_Init")
-    for table in ("OSRT_API", "CUBLAS_EVENTS"):
-        export.library(table, 100, 200, "call")
-    export.gpu_metric(5, "SM Active", 50)
-    export.nic_metric(5, 9, "rx", 7)
-    return changed(export.write(), export.path.with_name("more.sqlite"), MORE)
-
-
 @pytest.mark.parametrize("table", NEEDED)
-def test_what_is_no_whole_number_is_refused(whole: Path, tmp_path: Path, table: str) -> None:
+def test_what_is_no_whole_number_is_refused(newest: Path, tmp_path: Path, table: str) -> None:
     frame, names = NEEDED[table]
     events = " WHERE eventType IN (59, 60, 70, 71)" * (table == RANGE)
     for place, column in enumerate(names):
@@ -254,7 +211,7 @@ def test_what_is_no_whole_number_is_refused(whole: Path, tmp_path: Path, table: 
         damage = f"UPDATE k SET {column} = {value} WHERE {last}"
         drop, rename = untyped(table)[1:]
         copy = f"CREATE TABLE k AS SELECT * FROM {table}"
-        path = changed(whole, tmp_path / f"{column}.sqlite", [copy, damage, drop, rename])
+        path = changed(newest, tmp_path / f"{column}.sqlite", [copy, damage, drop, rename])
         said = f"is damaged: {table}.{column} holds a {kind} where a whole number belongs"
         with pytest.raises(ReportError) as refusal:
             NsysReport(path).frame(frame)

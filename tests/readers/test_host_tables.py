@@ -101,17 +101,6 @@ def test_context_switches_say_when_a_thread_ran(tmp_path: Path) -> None:
     assert "thread on a CPU for 25 %; ranges in the code" in str(row["evidence"])
 
 
-def test_calls_are_narrowed_to_ranges_and_times(tmp_path: Path) -> None:
-    export = Export(tmp_path / "job.sqlite")
-    export.nvtx_push_pop(0, 1_000, "step")
-    for start in (100, 1_500):
-        export.library("CUBLAS_EVENTS", start, start + 10, "cublasSgemm_v2")
-    path = export.write()
-    for narrowed in (("--nvtx", "step"), ("--from", "1200")):
-        (row,) = rows_of("api", path, "--library", "cublas", *narrowed)
-        assert row["Num Calls"] == 1
-
-
 def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -> None:
     """Two instances of a range; their kernels run at [500, 800) and [1000, 1200) on GPU 0."""
     export = Export(tmp_path / "job.sqlite")
@@ -131,10 +120,3 @@ def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -
     assert frame.rows == 40
     assert np.all(np.diff(frame.ints("time_ns")) >= 0)
     assert {*frame.tuples("gpu_id", "metric")} == {(0, "SM Active"), (1, "SM Active")}
-
-
-def test_what_was_not_traced_is_named_with_what_to_do() -> None:
-    assert "--gpu-metrics-devices" in ask("nvtx", SAMPLE, "--metrics").stderr
-    assert "nsys profile -t mpi" in ask("api", SAMPLE, "--library", "mpi").stderr
-    assert "library must be" not in ask("api", SAMPLE, "--library", "cuda").stderr
-    assert "cannot split by device" in ask("api", SAMPLE, "--by", "device", expect=2).stderr

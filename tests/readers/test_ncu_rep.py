@@ -12,7 +12,6 @@ from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.ncu import ncu_rep
 from nsightpy.readers.ncu.file import MAGIC, file_facts
 from nsightpy.readers.ncu.tables import Launch, launches_frame, nvtx_text, plain_message
-from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import NcuReport
 from nsightpy.reports.opening import is_ncu_file
 from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
@@ -86,31 +85,6 @@ def test_the_module_of_an_installed_nsight_compute(
         ncu_rep.read(GENE[0])
     assert "upgrade" in raised.value.advice
     assert str(folder) not in sys.path
-
-
-@needs_reports
-@needs_library
-def test_a_report_is_loaded_once_per_process() -> None:
-    module = ncu_rep.find_module()
-    first = ncu_rep._load(module, GENE[0])
-    assert ncu_rep._load(module, GENE[0]) is first
-
-
-def launches_of(report: NcuReport) -> int:
-    return report.frame("launches").rows
-
-
-@needs_reports
-@needs_library
-def test_many_reports_in_worker_processes(tmp_path: Path) -> None:
-    bad = tmp_path / "bad_rank9.ncu-rep"
-    bad.write_bytes(b"")
-    reports = [NcuReport(path) for path in (*GENE[:3], bad)]
-    mapped = ReportSet(reports, jobs=2).map(launches_of)
-    assert [count for _, count in mapped.results] == [launches_of(each) for each in reports[:3]]
-    assert [error.path for error in mapped.failures] == [str(bad)]
-    with pytest.raises(ReportError, match="empty"):
-        ReportSet(reports, jobs=2, on_error="raise").map(launches_of)
 
 
 def test_names_markup_and_ranges() -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import gzip
-import mmap
 import os
 import shutil
 import stat
@@ -218,16 +217,6 @@ def test_what_cannot_be_written(
     shutil.rmtree(cache_folder())
     assert_one_note(path, expected, os.strerror(number))
     assert files() == []
-
-
-@POSIX
-@pytest.mark.slow
-@reports
-def test_without_mmap(path: Path, expected: Expected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mmap, "mmap", partial(fails, errno.ENODEV))
-    for _ in range(2):
-        assert answered(path) == expected[path]
-    assert files()
 
 
 # Runs at the start of each process, of workers as well: so much memory is free, and each folder
