@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.errors import ReportError
-from nsightpy.report_sets.opening import open_ranks
 from tests.support.reports import ROOT, ask, refused
 from tests.support.samples import SINGLE
 
@@ -88,24 +86,6 @@ def test_links_that_form_a_loop_and_long_names_are_named(tmp_path: Path) -> None
     for path in (loop, tmp_path / ("n" * 300), loop / "deeper.sqlite"):
         answer = ask("kernels", path, expect=1)
         assert str(path) in answer.stderr
-
-
-def test_one_that_cannot_be_opened_leaves_the_others(tmp_path: Path) -> None:
-    for name in ("rank0.sqlite", "rank1.sqlite"):
-        shutil.copy(SINGLE, tmp_path / name)
-    (tmp_path / "rank2.sqlite").symlink_to(tmp_path / "removed.sqlite")
-    os.mkfifo(tmp_path / "rank3.sqlite")
-    (tmp_path / "rank4.sqlite").touch()
-    assert len(open_ranks(tmp_path).map(str).values) == 2 + 3  # nothing was read yet
-    said = ask("kernels", tmp_path).stderr
-    for why in ("rank2.sqlite: no such file", "rank3.sqlite: is a pipe", "rank4.sqlite: is empty"):
-        assert why in said
-    assert "left out" in said
-    assert "rank4.sqlite: is empty" in refused(
-        "kernels", *sorted(tmp_path.glob("rank[014]*")), "--on-error", "raise"
-    )
-    with pytest.raises(ReportError, match="no such file"):
-        open_ranks([tmp_path, tmp_path / "rank2.sqlite"])
 
 
 @LINUX

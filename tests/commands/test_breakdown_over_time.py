@@ -1,38 +1,27 @@
 """breakdown --bins: exact shares, sampled metrics, one clock, and what is not known."""
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from simulator import PRESETS, Export
 
 import nsightpy
 from nsightpy.analysis.binned import edges_of, mean_rates, sample_means
-from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.commands.breakdown.over_time import by_device
 from nsightpy.render.plots.breakdown_plot import utilization_figure
 from tests.support.reports import ask
 from tests.support.samples import SAMPLES, TRAINING
 
-SPANS = st.lists(st.tuples(st.integers(-5, 60), st.integers(0, 20)), max_size=8)
 
-
-@given(SPANS, st.integers(0, 30), st.integers(1, 40), st.integers(1, 9))
-def test_what_lies_in_each_stretch_is_counted_once_and_whole(
-    intervals: list[tuple[int, int]], low: int, length: int, bins: int
-) -> None:
-    starts = np.asarray([start for start, _ in intervals], dtype=np.int64)
-    ends = starts + np.asarray([length for _, length in intervals], dtype=np.int64)
-    edges = edges_of(low, low + length, bins)
-    assert (edges[0], edges[-1], len(edges)) == (low, low + length, min(bins, length) + 1)
-    found = np.diff(measure_before(union(starts, ends), edges))
-    for place, (first, last) in enumerate(pairwise(edges.tolist())):
-        moments = np.arange(first, last)
-        inside = (starts[:, None] <= moments) & (moments < ends[:, None])
-        assert found[place] == np.count_nonzero(inside.any(axis=0))
+@pytest.mark.parametrize(
+    ("low", "high", "bins"), [(-(2**61), 2**61, 1_000), (0, 7, 3), (30, 40, 9), (5, 8, 9)]
+)
+def test_stretches_are_equal_and_cover_the_window(low: int, high: int, bins: int) -> None:
+    edges = edges_of(low, high, bins)
+    assert (edges[0], edges[-1], len(edges)) == (low, high, min(bins, high - low) + 1)
+    assert np.ptp(np.diff(edges)) <= 1
 
 
 def test_samples_speak_for_the_time_before_them_unless_some_are_missing() -> None:
@@ -146,12 +135,6 @@ def test_ranks_stand_on_one_clock(tmp_path: Path) -> None:
         first = min(int(one[one["rank"] == rank]["start_ns"].min()) for one in work)
         began, length = int(busy[0]["start_ns"] or 0), int(busy[0]["duration_ns"] or 0)
         assert began - 1 <= first < began + length + 1
-
-
-def test_stretches_of_very_long_times_are_equal() -> None:
-    edges = edges_of(-(2**61), 2**61, 1_000)
-    assert (edges[0], edges[500], edges[-1]) == (-(2**61), 0, 2**61)
-    assert np.ptp(np.diff(edges)) <= 1
 
 
 def report(path: Path, forward_ns: int, backward_ns: int) -> None:

@@ -332,13 +332,6 @@ def test_the_real_pair(tmp_path: Path, split: bool) -> None:
         assert 0 < row["algbw_gb_per_s"] < 30, "two RTX 3090 over PCIe"
 
 
-@needs_reports
-def test_real_point_to_point_without_payload() -> None:
-    rows = collectives(NSYS / "mfu_2gpu_before_h100_2026.2.sqlite").records()
-    assert {(row["operation"], row["bytes"]) for row in rows} == {("SendRecv", None)}
-    assert sum(row["instances"] for row in rows) == 33
-
-
 def test_groups_within_a_node_and_across_nodes(tmp_path: Path) -> None:
     """Tensor groups stay within a node, data groups cross; the network is six times slower."""
     job = on_two_nodes(2, 2, 1, payload="json")

@@ -101,22 +101,16 @@ def test_a_trace_against_a_changed_copy(tmp_path: Path) -> None:
 
     def change(trace: dict[str, Any]) -> None:
         for event in trace["traceEvents"]:
-            if event.get("cat", "").lower() == "kernel":
-                if slower in event["name"]:
-                    event["dur"] = round(1.5 * event["dur"])
-                event["name"] = event["name"].replace("AdamFunctor<float>", "AdamFunctor<double>")
+            if event.get("cat", "").lower() == "kernel" and slower in event["name"]:
+                event["dur"] = round(1.5 * event["dur"])
 
     found = nsightpy.compare(HTA, changed_trace(HTA, tmp_path / HTA.stem, change))
     assert (found.unit, found.spread, found.step.p_value) == ("step", "steps", None)
-    for side in ("before_ns", "after_ns"):
-        assert sum(getattr(one, side) for one in found.parts) == getattr(found.step, side)
     adds = [one for one in found.kernels if slower in one.name and (one.before_ns or 0) > 10**6]
     assert adds
     assert [one.ratio for one in adds] == [pytest.approx(1.5, rel=0.02)] * len(adds)
     assert {one.verdict for one in adds} == {SLOWER}
-    adam = next(one for one in found.kernels if "AdamFunctor<double>" in one.name)
-    assert (adam.change, adam.ratio) == ("renamed", 1.0)
-    others = [one for one in found.kernels if one not in adds and slower not in one.name]
+    others = [one for one in found.kernels if slower not in one.name]
     assert not [one for one in others if one.delta_ns]
     assert found.parts[0].delta_ns > 0
 

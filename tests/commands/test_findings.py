@@ -72,15 +72,6 @@ def waiting_thread(export: Export) -> None:
     busy(export, end + 2 * MS + 900 * US)
 
 
-def usual_launching_calls(export: Export) -> None:
-    """Each call takes 90 us, and the device waits for all of it."""
-    end = busy(export, count=4)
-    for number in range(40):
-        start = end + number * 200 * US
-        call = (start, start + 90_000)
-        export.kernel(start + 90 * US, start + 200 * US, f"k{number}", launch=call)
-
-
 def allocating(first: str, second: str) -> Build:
     def build(export: Export) -> None:
         end = busy(export)
@@ -143,7 +134,6 @@ COMMUNICATION = 11 * 100 * US + sum(range(12)) - 7 + 5 * MS
 BUILT: dict[str, tuple[Build, dict[str, int | str], str]] = {
     "data loading": (data_loading, {"host-gap": 6 * MS}, ""),
     "a thread that only waits": (waiting_thread, {"host-gap": 2 * MS}, "sync-drain"),
-    "usual calls": (usual_launching_calls, {"launch-bound": 40 * 90 * US}, "first-launch"),
     "allocations": (allocating("cudaMalloc", "cudaFree"), {"allocation": 5 * MS}, "host-gap"),
     **{
         call: (allocating(call, "cudaFree"), {"allocation": said}, "")

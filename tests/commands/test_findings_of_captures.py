@@ -227,17 +227,6 @@ def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ranks_8", "pipeline_4"])
-def test_exposed_communication(name: str, tmp_path: Path) -> None:
-    job = simulate(PRESETS[name], tmp_path)
-    row = findings_of(tmp_path, from_time=0)["exposed-communication"]
-    # the others' windows begin when the first rank's does, not with their own captures
-    losses = {one["rank"]: one["budget"]["exposed_communication_ns"] for one in job.truth["ranks"]}
-    assert row["recoverable_ns"] == losses[row["rank"]]
-    assert row["recoverable_ns"] >= 0.95 * max(losses.values())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("pageable", [True, False])
 def test_copies_that_nothing_hides(pageable: bool, tmp_path: Path) -> None:
     single = replace(PRESETS["single_process"], graph_mode=None, graph_replays=0)

@@ -7,7 +7,6 @@ import pytest
 
 import nsightpy
 from nsightpy.results import Table, number
-from tests.support.plain_trace import KINETO, load, of
 from tests.support.reports import NSYS, needs_reports
 from tests.support.trace_events import AUTOGRAD, Event, event, launch, operator, written
 
@@ -74,28 +73,6 @@ def test_without_stacks_a_line_is_a_range_or_missing(tmp_path: Path) -> None:
     named = nsightpy.kernels(written(ranges, tmp_path), by="line", use_cache=False)
     assert by_line(named)["## forward ##"] == 1_000
     assert "the innermost code range" in " ".join(named.notes)
-
-
-@needs_reports
-def test_lines_are_those_that_a_plain_search_finds() -> None:
-    path = KINETO / "vit_h100.json.gz"
-    events = load(path)
-    stacks = [e for e in of(events, PYTHON) if "modeling_vit.py(" in e.name]
-    calls = {e.args["correlation"]: e for e in of(events, "cuda_runtime", "cuda_driver")}
-    wanted: Counter[str] = Counter()
-    for kernel in of(events, "kernel"):
-        call = calls[kernel.args["correlation"]]
-        around = [s for s in stacks if s.tid == call.tid and s.start <= call.start < s.end]
-        if around:
-            innermost = max(around, key=lambda span: span.start).name
-            place, _, name = innermost.removeprefix("transformers/models/").partition("): ")
-            wanted[f"{place.replace('(', ':')} {name}"] += kernel.end - kernel.start
-    found = by_line(nsightpy.kernels(path, by="line"))
-    # activations are in a module of their own, which these functions call
-    called = sum(time for line, time in found.items() if line and "modeling_vit.py" not in line)
-    assert sum(wanted.values()) == sum(found[line] for line in wanted) + called
-    assert all(found[line] <= wanted[line] for line in wanted)
-    assert found["vit/modeling_vit.py:252 forward"] == wanted["vit/modeling_vit.py:252 forward"]
 
 
 @needs_reports

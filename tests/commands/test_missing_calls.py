@@ -64,20 +64,6 @@ def test_ncu_is_not_recommended_for_other_gpus(tmp_path: Path) -> None:
     assert not any("select" in command for command in commands if command)
 
 
-@pytest.mark.parametrize(("second", "shown"), [("NVIDIA A100", "NVIDIA A100"), ("P400", None)])
-def test_gpus_without_ordinals(second: str, shown: str | None, tmp_path: Path) -> None:
-    statements = [
-        *("DROP TABLE IF EXISTS TARGET_INFO_CUDA_DEVICE", "DROP TABLE IF EXISTS TARGET_INFO_GPU"),
-        "CREATE TABLE TARGET_INFO_GPU (vmId, id, name, smCount, cuDevice)",
-        *(
-            f"INSERT INTO TARGET_INFO_GPU VALUES (0, {place}, '{name}', 108, NULL)"
-            for place, name in ((3, "NVIDIA A100"), (2, second))
-        ),
-    ]
-    path = changed(SINGLE, tmp_path / "two_gpus.sqlite", statements)
-    assert nsightpy.info(path).column("gpu") == [shown]
-
-
 # What is found by launches: where a run repeats, and whose ranges other threads launch for.
 BY_ORDER = "DELETE FROM NVTX_EVENTS"
 OUT_OF_ORDER = (

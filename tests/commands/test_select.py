@@ -101,20 +101,6 @@ def test_a_stretch_of_time_weighs_but_counts_from_the_start(tmp_path: Path) -> N
     assert (made.rows[0][5], made.rows[0][10]) == (2, 5)
 
 
-def test_names_that_kernels_share_are_counted_together(tmp_path: Path) -> None:
-    launches = [
-        *[Scripted("_Z1fIiE", "f", "f<int>", duration_ns=10)] * 3,
-        *[Scripted("_Z1fIfE", "f", "f<float>", duration_ns=1000)] * 3,
-    ]
-    report = write_export(tmp_path / "r.sqlite", launches)
-    assert select(report).rows[0][10] == 1
-    bare = write_export(tmp_path / "old.sqlite", launches, mangled=False)
-    made = select(bare)
-    assert made.rows[0][2] is None
-    assert made.rows[0][10] == 4
-    assert "--kernel-name-base function -k f " in str(made.rows[0][12])
-
-
 def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     talks = Scripted("ncclDevKernel_AllReduce_Sum_f32_RING_LL", duration_ns=9000)
     report = write_export(tmp_path / "r.sqlite", [talks, Scripted("k")])

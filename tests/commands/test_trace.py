@@ -7,7 +7,7 @@ from simulator import Export
 
 import nsightpy
 from nsightpy.reports import system
-from tests.support.full_export import changed, damaged, full
+from tests.support.full_export import changed, full
 from tests.support.reports import ask
 from tests.support.samples import TRAINING
 from tests.support.trace_events import event, written
@@ -98,18 +98,6 @@ def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
     assert row == (200, 300, 100, 25_000, "0xFFFFFFFFFFFFFFFE", "mlx5_0")
     notes = " ".join(map(str, nsightpy.stats(TRAINING, report="network_congestion").notes))
     assert "nsys profile --nic-metrics=lf" in notes
-
-
-def test_rows_without_a_place_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "PART_ROWS", 3)
-    kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
-    lost = ("streamId = NULL WHERE rowid % 2", "globalPid = NULL WHERE rowid = 11")
-    statements = [f"UPDATE {kernels} SET {one}" for one in (*lost, "registersPerThread = 0")]
-    table = nsightpy.stats(damaged(tmp_path, kernels, *statements), report=GPU_TRACE)
-    notes = [note for note in table.notes if kernels in note]
-    about = f"rows of {kernels} have no"
-    assert notes == [f"1 {about} process.", f"6 {about} stream."]
-    assert set(table.column("Reg/Trd")) == {None}
 
 
 def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> None:
