@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-PER_RANK = {"AllGather", "ReduceScatter", "AllToAll"}
+PER_RANK = {"AllGather", "ReduceScatter"}
 BASE_NS = 8_000
 
 
@@ -41,8 +41,6 @@ class Communicator:
         values["Message size [bytes]"] = size
         if operation in {"AllReduce", "ReduceScatter"}:
             values["Reduction operation"] = "Sum"
-        if operation == "Broadcast":
-            values["Root"] = 0
         return values
 
     def total_bytes(self, operation: str, size: int) -> int:

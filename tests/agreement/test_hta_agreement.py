@@ -10,9 +10,7 @@ Its figures are goldens (scripts/make_hta_goldens.py). What HTA does differently
   the negative gaps of operations that overlap on one stream to kernel wait.
 """
 
-import gzip
 import json
-import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -28,26 +26,26 @@ from nsightpy.analysis.intervals import union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
 from nsightpy.analysis.work_graph.idle_intervals import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.work_graph.launched_work import Work, launched_work
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.torch.columns import whole
 from nsightpy.units import percent
-from tests.support.reports import REPORTS
+from tests.support import plain_trace
+from tests.support.frames import frame
+from tests.support.plain_trace import KINETO, Event, load, of
 
 GOLDENS = Path(__file__).parent.parent / "goldens" / "hta"
-TRACES = REPORTS / "kineto"
 US = 1000
 NCCL = re.compile(r"^nccl.*Kernel")
 NAMES = sorted(path.stem for path in GOLDENS.glob("*.json"))
 # Its kernels overlap on one stream, a host event has a stream, and it has all-reduces of its own.
 UNLIKE = "rank0_of8_b200"
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}
-CALLS = {"cuda_runtime", "cuda_driver", "Runtime"}
-Event = dict[str, Any]
+CALLS = {*plain_trace.CALLS, "Runtime"}
 
 
 @pytest.fixture(params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
-    if not (TRACES / f"{request.param}.json.gz").exists():
+    if not (KINETO / f"{request.param}.json.gz").exists():
         pytest.skip("the real traces are not here")
     return str(request.param)
 
@@ -67,37 +65,18 @@ class Trace(NamedTuple):
     calls: Frame
 
 
-def rounded(event: Event, to_us: bool) -> tuple[int, int]:
-    """Start and end; of traces with parts of a us HTA rounds starts up and ends down."""
-    start, end = event["ts"], event["ts"] + event["dur"]
-    if to_us:
-        return US * math.ceil(start), US * math.floor(end)
-    return round(start * US), round(start * US) + round(event["dur"] * US)
-
-
 def framed(events: Sequence[Event], to_us: bool) -> Frame:
-    ordered = sorted(events, key=lambda event: rounded(event, to_us))
-    arguments = {"stream": "stream", "context": "context", "correlation_id": "correlation"}
-    columns = {
-        name: [whole(event["args"].get(argument)) for event in ordered]
-        for name, argument in arguments.items()
-    }
-    columns["start_ns"] = [rounded(event, to_us)[0] for event in ordered]
-    columns["end_ns"] = [rounded(event, to_us)[1] for event in ordered]
-    columns |= {name: [1] * len(ordered) for name in ("pid", "tid")}
-    columns |= {name: [0] * len(ordered) for name in ("device", "bytes")}
-    numbers = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
-    nowhere = Labels.constant("", len(ordered))
-    return Frame(
-        {
-            **numbers,
-            "name": Labels.of(event["name"] for event in ordered),
-            "operation": Labels.of(
-                f"[CUDA {event['cat'].lower().removeprefix('gpu_')}]" for event in ordered
-            ),
-            **dict.fromkeys(("source_memory", "target_memory"), nowhere),
-        }
-    )
+    """Events in order; of traces with parts of a us HTA rounds starts up and ends down."""
+    rows = []
+    for one in events:
+        span = (-(-one.start // US) * US, one.end // US * US) if to_us else (one.start, one.end)
+        ids = (whole(one.args.get(name)) for name in ("stream", "context", "correlation"))
+        kind = f"[CUDA {one.category.lower().removeprefix('gpu_')}]"
+        rows.append((*span, *ids, one.name, kind))
+    same = {**dict.fromkeys(("pid", "tid"), 1), **dict.fromkeys(("device", "bytes"), 0)}
+    same |= dict.fromkeys(("source_memory", "target_memory"), "")
+    names = "start_ns end_ns stream context correlation_id name operation"
+    return frame(names, sorted(rows, key=lambda row: row[:2]), **same)
 
 
 @cache
@@ -106,21 +85,20 @@ def read(name: str, *, any_stream: bool = False) -> Trace:
 
     `any_stream` takes host events with a `stream` argument for kernels, as HTA does.
     """
-    with gzip.open(TRACES / f"{name}.json.gz") as file:
-        events = [e for e in json.load(file)["traceEvents"] if e.get("ph") == "X"]
-    to_us = any(isinstance(e["ts"], float) and e["ts"] % 1 for e in events)
-    calls = [e for e in events if e.get("cat") in CALLS and "correlation" in e.get("args", {})]
-    steps = [e for e in events if e.get("cat") in ("user_annotation", "cpu_op")]
-    steps = [e for e in steps if e["name"].startswith("ProfilerStep#")]
-    gpu = [e for e in events if e.get("cat") in MEMORY | {"kernel", "Kernel"}]
-    if len({e["name"] for e in steps}) > 1:
-        last = max(e["ts"] + e["dur"] for e in steps)
-        launching = {e["args"]["correlation"] for e in calls if e["ts"] <= last}
-        gpu = [e for e in gpu if e["args"]["correlation"] in launching]
+    events = load(KINETO / f"{name}.json.gz")
+    calls = [e for e in of(events, *CALLS) if "correlation" in e.args]
+    steps = of(events, "user_annotation", "cpu_op")
+    steps = [e for e in steps if e.name.startswith("ProfilerStep#")]
+    kernels, copies = of(events, "kernel", "Kernel"), of(events, *MEMORY)
+    if len({e.name for e in steps}) > 1:
+        last = max(e.end for e in steps)
+        launching = {e.args["correlation"] for e in calls if e.start <= last}
+        kernels, copies = (
+            [e for e in part if e.args["correlation"] in launching] for part in (kernels, copies)
+        )
     if any_stream:
-        gpu += [e for e in events if e.get("cat") == "cpu_op" and "stream" in e.get("args", {})]
-    kernels = [e for e in gpu if e["cat"] not in MEMORY]
-    copies = [e for e in gpu if e["cat"] in MEMORY]
+        kernels += [e for e in of(events, "cpu_op") if "stream" in e.args]
+    to_us = any(e.start % US for e in events)
     return Trace(*(framed(part, to_us) for part in (kernels, copies, [], calls)))
 
 
@@ -137,26 +115,12 @@ def talking(trace: Trace) -> NDArray[np.bool_]:
 
 
 @pytest.mark.slow
-def test_the_temporal_breakdown_agrees(name: str) -> None:
-    told = golden(name)["temporal"]
-    found = budget(read(name, any_stream=True))
+def test_the_temporal_breakdown_and_the_times_of_each_type_agree(name: str) -> None:
+    told, found = golden(name)["temporal"], budget(read(name, any_stream=True))
     assert found.window_ns == told["kernel_time(us)"] * US
     assert found.idle_ns == told["idle_time(us)"] * US
     assert found.compute_ns == told["compute_time(us)"] * US
     assert found.busy_ns - found.compute_ns == told["non_compute_time(us)"] * US
-    assert round(100 * found.idle_ns / found.window_ns, 2) == told["idle_time_pctg"]
-    assert round(100 * found.compute_ns / found.window_ns, 2) == told["compute_time_pctg"]
-
-
-def test_the_overlap_of_communication_agrees(name: str) -> None:
-    told = golden(name)["overlap_pctg"]
-    found = budget(read(name))
-    share = percent(found.overlap_ns, found.communication_ns)
-    assert (None if share is None else round(share, 2)) == told
-
-
-def test_the_times_of_each_type_of_kernel_agree(name: str) -> None:
-    found = budget(read(name, any_stream=True))
     columns = {
         "COMPUTATION": found.compute_only_ns,
         "COMMUNICATION": found.exposed_communication_ns,
@@ -166,9 +130,13 @@ def test_the_times_of_each_type_of_kernel_agree(name: str) -> None:
         "COMMUNICATION overlapping MEMORY": found.communication_memory_ns,
         "COMPUTATION overlapping COMMUNICATION overlapping MEMORY": found.all_three_ns,
     }
-    told = golden(name)["type_us"]
-    assert {kind: time / US for kind, time in columns.items() if time} == told
-    assert sum(columns.values()) == found.busy_ns
+    assert {kind: time / US for kind, time in columns.items() if time} == golden(name)["type_us"]
+
+
+def test_the_overlap_of_communication_agrees(name: str) -> None:
+    found = budget(read(name))
+    share = percent(found.overlap_ns, found.communication_ns)
+    assert (None if share is None else round(share, 2)) == golden(name)["overlap_pctg"]
 
 
 def test_what_communicates_differs_only_by_what_hta_does_not_know(name: str) -> None:

@@ -13,12 +13,9 @@ import pytest
 from simulator.truth import COMMUNICATION, COMPUTE, GRAPH, MEMORY, budget
 
 from tests.support.reports import (
-    DDP,
-    NSYS,
     SPLITS,
     ask,
     exports,
-    needs_reports,
     rows_of,
     select,
     tables,
@@ -144,20 +141,6 @@ def test_launches_are_joined_by_process_and_correlation(path: Path) -> None:
         calls = set(select(path, f"{launches} WHERE eventClass IN (0, 1)"))
     joined = sum(kernel in calls for kernel in kernels)
     assert sum(row["count"] for row in rows(path, "launches")) == joined
-
-
-@needs_reports
-def test_colliding_correlations_of_two_processes_stay_apart() -> None:
-    path = NSYS / DDP
-    found = rows(path, "launches")
-    assert sum(row["count"] for row in found) == 4652
-    assert {row["rank"] for row in found} == {0, 1}
-    assert not [note for note in ask("launches", path).stderr.splitlines() if "left out" in note]
-    ((crossed,),) = select(
-        path,
-        f"SELECT count(*) FROM {KIND}KERNEL k JOIN {KIND}RUNTIME r USING (correlationId)",
-    )
-    assert crossed == 5397
 
 
 def events(path: Path) -> dict[tuple[int, int], list[tuple[int, int, int]]]:

@@ -1,6 +1,7 @@
 """Nesting, projection and attribution of NVTX ranges against a model that looks at every pair."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -200,40 +201,24 @@ def test_of_several_waiting_threads_the_last_range_counts() -> None:
     assert waiting_threads(calls, ranges).tolist() == [WORKER, WORKER, MAIN]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_range_was_busy_with_what_any_thread_launched_for_it(seed: int) -> None:
-    """Against all moments; several streams and ranges of one name, on both sides of a launch."""
-    rng = np.random.default_rng(seed)
-    spans = [sorted(rng.integers(0, 200, 2).tolist()) for _ in range(8)]
-    names = rng.choice(["step", "backward"], 8).tolist()
-    tids = rng.integers(MAIN, AUTOGRAD + 1, 8).tolist()
-    ranges = ranges_of(*((*at, t, n) for at, t, n in zip(spans, tids, names, strict=True)))
-    launches = zip(rng.integers(0, 200, 25), rng.integers(MAIN, AUTOGRAD + 1, 25), strict=True)
-    calls = calls_of(*((int(at), int(tid)) for at, tid in launches))
-    starts = calls.ints("start_ns") + rng.integers(1, 40, 25)
-    ends, numbers = starts + rng.integers(1, 60, 25), calls.ints("correlation_id")
-    done_by = zip(starts, ends, numbers, strict=True)
-    operations = frame("start_ns end_ns correlation_id", list(done_by), pid=7, device=0)
-    waiting, at = waiting_threads(calls, ranges), calls.ints("start_ns")
+@given(PROGRAMS)
+def test_a_range_was_busy_with_what_any_thread_launched_for_it(case: Case) -> None:
+    """The launches of other threads are as if the thread that waits for them had made them."""
+    ranges, operations, calls = case.frames()
+    waiting = waiting_threads(calls, ranges)
+    by_others = zip(case.calls, waiting.tolist(), strict=True)
+    others = replace(
+        case, calls=[(*c[:3], tid, *c[4:]) for c, tid in by_others if tid != NO_THREAD]
+    )
     done = launched(operations, calls)
     theirs = launched(operations, as_launched_by(calls, waiting))
     attributed = theirs, project(ranges, theirs)
     found = range_tallies(ranges, operations, done, project(ranges, done), attributed)
     for key, (_, _, attributed_ns, busy_ns) in found.work.items():
-        own, others = np.zeros(25, dtype=np.bool_), np.zeros(25, dtype=np.bool_)
-        for (low, high), tid, name in zip(spans, tids, names, strict=True):
-            if name == key[0]:
-                inside = (low <= at) & (at < high)
-                own |= inside & (calls.ints("tid") == tid)
-                others |= inside & (waiting == tid)
-        assert busy_ns == moments(operations.take(own | others))
-        assert attributed_ns == moments(operations.take(others))
-
-
-def moments(operations: Frame) -> int:
-    return len(
-        {at for low, high in operations.tuples("start_ns", "end_ns") for at in range(low, high)}
-    )
+        named = [one for one in case.ranges if one[5:] == key]
+        waited = [op for one in named for op in members(others, one)]
+        assert attributed_ns == busy(waited)
+        assert busy_ns == busy(waited + [op for one in named for op in members(case, one)])
 
 
 @needs_reports

@@ -1,13 +1,10 @@
 """Rankings: the rows, their order and their rounding, as SQLite and so `nsys stats` has them."""
 
 import math
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.launches import api_calls
 from nsightpy.analysis.ranking import (
@@ -71,32 +68,6 @@ def test_top_keeps_the_percentages_of_the_whole_and_no_time_is_no_division_by_ze
         assert ranked(kernels, top=top).rows == ranked(kernels).rows[:top]
     assert ranked([("a", 0, 0), ("b", 0, 0)]).column("Time (%)") == [0.0, 0.0]
     assert (ranked([]).columns, ranked([]).rows) == (COLUMNS, ())
-
-
-names = st.sampled_from(["gemm", "softmax", "copy", "fill"])
-kernels_of = st.lists(st.tuples(names, st.just(0), st.integers(0, 10**9)), min_size=1, max_size=30)
-
-
-@settings(max_examples=60, deadline=None)
-@given(kernels_of)
-def test_rows_are_what_sqlite_computes(kernels: list[Kernel]) -> None:
-    """The aggregates of nsys's own cuda_gpu_kern_sum, up to where versions of SQLite round."""
-    query = """
-        SELECT 100.0 * SUM(t) / (SELECT SUM(t) FROM k), SUM(t), COUNT(*), AVG(t), MIN(t), MAX(t), n
-        FROM k GROUP BY n ORDER BY 2 DESC, n
-    """
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.execute("CREATE TABLE k (n TEXT, t INTEGER)")
-        database.executemany("INSERT INTO k VALUES (?, ?)", [(n, t) for n, _, t in kernels])
-        wanted = database.execute(query).fetchall()
-    places = [COLUMNS.index(c) for c in ("Total Time (ns)", "Instances", "Min (ns)", "Max (ns)")]
-    found = ranked(kernels).rows
-    assert [(*(row[place] for place in places), row[-1]) for row in found] == [
-        (total, count, low, high, name) for _, total, count, _, low, high, name in wanted
-    ]
-    for row, (share, _, _, average, *_) in zip(found, wanted, strict=True):
-        assert row[0] == pytest.approx(share or 0.0, abs=0.0501)
-        assert row[3] == round_half_up(average, 1)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from typing import Any
 from simulator import Export
 from simulator.schema import EVENT_CLASSES
 
+from tests.support.programs import Script
+
 US, MS = 1_000, 1_000_000
 WIDE = (4_000, 1, 1)
-# Words of one line, a loop (how often, and what), or anything that is done with a thread.
 Part = str | tuple[Any, ...] | Callable[["Thread"], object]
 
 
@@ -30,8 +31,13 @@ class Machine:
         return Thread(self, tid, now)
 
 
-class Thread:
-    """One thread: `now` is its time. What it launches on a stream runs in order."""
+class Thread(Script):
+    """One thread: `now` is its time. What it launches on a stream runs in order.
+
+    A line's words are names of kernels with us behind a colon, `!call` for a wait, `=call:us`,
+    `@function:us` of the C library, `&function:us` of MPI, `~us` outside of all, and
+    `>kind:bytes:us:memory` for a copy to or from that memory (`>>` where the call waits).
+    """
 
     def __init__(self, machine: Machine, tid: int, now: int) -> None:
         self.machine, self.export, self.tid, self.now = machine, machine.export, tid, now
@@ -82,25 +88,7 @@ class Thread:
         self.export.memcpy(begin, begin + lasts, size, kind, **where, **memory)
         return begin + lasts
 
-    def run(self, *parts: Part) -> Thread:
-        """Do all of that in turn; {n} is how often the loop around it has run.
-
-        A line's words are names of kernels with us behind a colon, `!call` for a wait, `=call:us`,
-        `@function:us` of the C library, `&function:us` of MPI, `~us` outside of all, and
-        `>kind:bytes:us:memory` for a copy to or from that memory (`>>` where the call waits).
-        """
-        for part in parts:
-            if isinstance(part, str):
-                for word in part.split():
-                    self._do(word)
-            elif isinstance(part, tuple):
-                for number in range(part[0]):
-                    self.run(*(x.format(n=number) if isinstance(x, str) else x for x in part[1:]))
-            else:
-                part(self)
-        return self
-
-    def _do(self, word: str) -> None:
+    def do(self, word: str) -> None:
         kind, (name, *figures) = word[0], word[1:].split(":")
         lasts = US * int(figures[0]) if figures and kind != ">" else 0
         if kind == "!":

@@ -1,9 +1,7 @@
 """Where the real Nsight Compute reports are, and metric frames built by hand."""
 
 import importlib.util
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,9 @@ from nsightpy.analysis.roofline.points import launch_rooflines
 from nsightpy.frames import METRICS, RULES, Frame
 from nsightpy.readers.ncu.tables import GPU, Launch, Metric, launches_frame
 from nsightpy.results.rooflines import RooflineLaunch
+from tests.support.reports import REPORTS as ALL_REPORTS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-REPORTS = Path(os.environ.get("NSIGHTPY_REPORTS") or ROOT.parent / "shared" / "reports") / "ncu"
+REPORTS = ALL_REPORTS / "ncu"
 SAMPLE = ROOT / "sample_reports" / "kernels_h100.ncu.csv"
 GENE = sorted((REPORTS / "gene6rank").glob("*.ncu-rep"))
 

@@ -1,15 +1,14 @@
 """A bench for tests of ncu commands: reports of scripted launches, and the stand-in ncu."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 from simulator import Export
@@ -100,14 +99,9 @@ def write_export(
     return export.write()
 
 
-def stand_in() -> ModuleType:
+def stand_in() -> SimpleNamespace:
     """The stand-in as a module: its parser and its filters, without a process."""
-    loader = importlib.machinery.SourceFileLoader("stand_in_ncu", str(STAND_INS / "ncu"))
-    spec = importlib.util.spec_from_loader("stand_in_ncu", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(STAND_INS / "ncu")))
 
 
 @dataclass

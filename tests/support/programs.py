@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from nsightpy.analysis.iterations.steady import Iterations, find_iterations
 from tests.support.frames import frame
@@ -24,8 +24,33 @@ GELU = "void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl>"
 Part = str | tuple[Any, ...] | Callable[["Program"], None]
 
 
+class Script:
+    """What does words of lines, loops (how often, and what), and whatever takes it."""
+
+    number: int = 0
+
+    def run(self, *parts: Any) -> Self:
+        """Do all of that in turn; {n} in a line is how often the loop around it has run."""
+        for part in parts:
+            if isinstance(part, str):
+                for word in part.format(n=self.number).split():
+                    self.do(word)
+            elif isinstance(part, tuple):
+                for number in range(part[0]):
+                    for inner in part[1:]:
+                        self.number = number
+                        self.run(inner)
+            else:
+                part(self)
+        return self
+
+    def do(self, word: str) -> None:
+        """What one word says."""
+        raise NotImplementedError
+
+
 @dataclass
-class Program:
+class Program(Script):
     """What one process does; times in ns.
 
     A line's words are names of kernels, with us behind a colon (20 if there are none), `!call` for
@@ -38,24 +63,8 @@ class Program:
     calls: list[tuple[int, int, int, int, str]] = field(default_factory=list)
     ranges: list[tuple[int, int, str, int]] = field(default_factory=list)
     thread: int = 1
-    number: int = 0
 
-    def run(self, *parts: Part) -> Program:
-        """Do all of that in turn."""
-        for part in parts:
-            if isinstance(part, str):
-                for word in part.split():
-                    self._do(word)
-            elif isinstance(part, tuple):
-                for number in range(part[0]):
-                    for inner in part[1:]:
-                        self.number = number
-                        self.run(inner)
-            else:
-                part(self)
-        return self
-
-    def _do(self, word: str) -> None:
+    def do(self, word: str) -> None:
         if word.startswith("!"):
             end = max(self.host, *self.free.values()) + 2_000
             call = word[1:] or "cudaDeviceSynchronize"

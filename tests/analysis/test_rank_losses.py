@@ -1,10 +1,14 @@
-"""The links of GPUs by their models, and groups that are slow for theirs."""
+"""What ranks lose: on links slower than their GPUs have, and to communication beside kernels."""
 
+import numpy as np
 import pytest
 
 from nsightpy.analysis.collectives.log import Signature
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
+from nsightpy.analysis.ranks.kernels import overlap_costs
 from nsightpy.analysis.ranks.links import Link, link_of, slow_groups
+from nsightpy.frames import KERNELS, Frame, Labels, constant
 
 H100 = "NVIDIA H100 80GB HBM3"
 
@@ -64,7 +68,7 @@ def test_what_a_slow_link_costs() -> None:
         ([all_reduce(6e6, -1)], ["a", "a"], [H100] * 2, "unknown sizes"),
     ],
 )
-def test_silent(
+def test_groups_that_are_not_slow(
     groups: list[GroupedCollective], hosts: list[str], gpus: list[str], why: str
 ) -> None:
     found, unknown = slow_groups(groups, hosts, gpus, {})
@@ -87,3 +91,51 @@ def test_what_was_measured_counts_before_the_model(
     """100 GB/s of the group against what nccl-tests reached between as many nodes."""
     slow, unknown = slow_groups([all_reduce(671_088.64)], list(hosts), [gpu] * 2, measured)
     assert ([group.link.gb_per_s for group in slow], unknown) == (found, set())
+
+
+STEP_NS = 1_000_000
+
+
+def steps(count: int, beside: int, factor: float, noise: float = 0.02) -> tuple[Frame, Spans]:
+    """Steps of one product each; communication covers the first `beside` of them."""
+    numbers = np.random.default_rng(1)
+    starts = STEP_NS * np.arange(count)
+    slower = np.where(np.arange(count) < beside, factor, 1.0)
+    durations = (50_000 * slower * numbers.uniform(1 - noise, 1 + noise, count)).astype(np.int64)
+    blank = Frame.blank(KERNELS, count)
+    times = {"start_ns": starts, "end_ns": starts + durations}
+    names = {"name": Labels.constant("gemm", count)}
+    sizes = {"blocks": constant(108, count), "threads": constant(256, count)}
+    return Frame({**blank, **times, **names, **sizes}), Spans.of(0, beside * STEP_NS)
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.5, 8.0])
+def test_factor_and_excess(factor: float) -> None:
+    (cost,) = overlap_costs(*steps(60, 20, factor))
+    # the first has no kernel before it: it is a variant of its own
+    assert (cost.alone, cost.beside) == (40, 19)
+    assert cost.factor == pytest.approx(factor, rel=0.05)
+    assert cost.excess_ns == pytest.approx(19 * 50_000 * (factor - 1), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (steps(60, 20, 1.0), "no slower"),
+        (steps(60, 20, 1.05, noise=0.3), "slower by less than the launches differ"),
+        (steps(60, 4, 2.0), "too few beside communication"),
+        (steps(24, 20, 2.0), "too few alone"),
+        (steps(60, 0, 1.0), "nothing beside communication"),
+    ],
+)
+def test_kernels_that_lose_nothing_are_not_listed(job: tuple[Frame, Spans], why: str) -> None:
+    assert overlap_costs(*job) == [], why
+
+
+def test_the_kernel_before_tells_products_apart() -> None:
+    """Forward products run alone, backward ones of the same name take longer in themselves."""
+    frame, communication = steps(80, 40, 1.5)
+    order = np.arange(80)
+    codes = np.where(order % 2, 0, np.where(order < 40, 1, 2)).astype(np.int32)
+    named = Frame({**frame, "name": Labels(codes, ("gemm", "backward", "forward"))})
+    assert overlap_costs(named, communication) == []
