@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from fuzzer import stores, totals
-from fuzzer.child import run, warm_up
+from fuzzer import totals
+from fuzzer.child import Place, run, warm_up
 from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
 from fuzzer.requests import request
-from fuzzer.surroundings import EVERY, PLAIN, Place
 
 REQUESTS = 2
 # What goes with a damaged file where a command wants two kinds.
@@ -30,38 +29,26 @@ NCU = str(ROOT / "sample_reports/kernels_h100.ncu.csv")
 PROGRESS = 250
 
 
-def case(
-    name: str, wholes: list[Whole], folder: Path, options: argparse.Namespace
-) -> Iterator[tuple[str, str]]:
+def case(name: str, wholes: list[Whole], folder: Path, *, show: bool) -> Iterator[tuple[str, str]]:
     """The complaints about one case, each with the command line that it is about."""
     rng = random.Random(name)
-    place = Place(folder / "files", folder / "files", folder / "private")
-    place.folder.mkdir()
-    place.cache.mkdir()
-    stored = rng.random() < options.stores
-    kind, target, done = build(place.folder, wholes, rng, stored=stored)
-    place, before = Place(place.folder, target, place.cache), state_of(place.folder)
-    for number in range(1 if stored else REQUESTS):
+    files, cache = folder / "files", folder / "private"
+    files.mkdir()
+    cache.mkdir()
+    kind, target, done = build(files, wholes, rng)
+    place, before = Place(files, target, cache), state_of(files)
+    for number in range(REQUESTS):
         words, suffix = request(kind, rng)
         output = f"made{number}{suffix}" if suffix else ""
         line = _line(kind, words, place, output)
-        about = f"{done} | {' '.join(line)[:300]!r}"
-        if stored:
-            yield from ((each, about) for each in stores.ask_twice(line, place, output, rng))
-            return
-        around = rng.choice(EVERY) if rng.random() < options.surroundings else PLAIN
-        if around.changes_files and number < REQUESTS - 1:
-            around = PLAIN
-        ran = run(line, place, around)
-        if options.case:
-            print(f"{done} | {around.name}\n$ nsightpy {line}\n{ran.out[-4000:]}{ran.err[-6000:]}")
+        ran = run(line, place)
+        if show:
+            print(f"{done}\n$ nsightpy {line}\n{ran.out[-4000:]}{ran.err[-6000:]}")
             print(f"exit code {ran.code}, {ran.seconds:.1f} s, {ran.peak_bytes / 1e6:.0f} MB")
-        for each in complaints(ran, line, place, before, output, around):
-            yield each, f"{about} | {around.name}"
-        if around.changes_files:
-            return
+        for each in complaints(ran, line, place, before, output):
+            yield each, f"{done} | {' '.join(line)[:300]!r}"
         if output:
-            (place.folder / output).unlink(missing_ok=True)
+            (files / output).unlink(missing_ok=True)
     if kind in ("nsys", "torch") and target.is_file():
         ran = run(_line(kind, ["kernels", "--format", "json"], place, ""), place)
         if ran.code == 0:
@@ -72,9 +59,7 @@ def _line(kind: str, words: list[str], place: Place, output: str) -> list[str]:
     # "--" would hide the options behind it
     asked = "." if place.target == place.folder else f"./{place.target.relative_to(place.folder)}"
     given = [asked]
-    if kind == "ceilings":
-        given = [NCU, "--ceilings", asked]
-    elif kind == "baseline":
+    if kind == "baseline":
         given = ["--baseline", asked, SYSTEM_REPORT]
     elif words[0] == "headroom":
         given = [SYSTEM_REPORT, "--ncu", asked] if kind == "ncu" else [asked, "--ncu", NCU]
@@ -89,12 +74,6 @@ def options_of(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=sys.maxsize, help="this many at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", metavar="SEED:N", help="only this case, and show what it says")
-    parser.add_argument(
-        "--surroundings", type=float, default=0.1, metavar="SHARE", help="in odd surroundings [0.1]"
-    )
-    parser.add_argument(
-        "--stores", type=float, default=0.2, metavar="SHARE", help="of damaged stores [0.2]"
-    )
     return parser.parse_args(words)
 
 
@@ -110,7 +89,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory(
                 prefix="nsightpy-fuzz-", ignore_cleanup_errors=True
             ) as folder:
-                for complaint, line in case(name, wholes, Path(folder), options):
+                for complaint, line in case(name, wholes, Path(folder), show=bool(options.case)):
                     kinds[complaint] += 1
                     if kinds[complaint] <= 2:
                         print(f"{name}: {complaint}\n    {line}", flush=True)

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from fuzzer.surroundings import PLAIN, Around, Place, prepare_text
-
 # Of processor time; and until something that only waits is ended.
 SECONDS = 30.0
 LONGEST = 120.0
@@ -34,6 +32,15 @@ _USED = (
     *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "jinja2"),
     *("encodings.unicode_escape", "encodings.utf_8_sig", "xml.etree.ElementTree"),
 )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command runs: its folder, the file or folder it is asked about, its own cache."""
+
+    folder: Path
+    target: Path
+    cache: Path
 
 
 @dataclass(frozen=True)
@@ -69,35 +76,28 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def run(words: list[str], place: Place, around: Around = PLAIN) -> Ran:
+def run(words: list[str], place: Place) -> Ran:
     """Run a command line in a folder; what it leaves behind is ended with it."""
     streams = [place.cache / "stdout", place.cache / "stderr"]
-    around.before(place)
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _become(words, place, around, streams)
-    timed_out, usage, during = False, None, around.during
+        _become(words, place, streams)
+    timed_out, usage = False, None
     while usage is None:
         ended, status, used = os.wait4(pid, os.WNOHANG)
-        passed = time.monotonic() - began
         if ended:
             usage = used
-        elif passed > LONGEST + 1:
+        elif time.monotonic() - began > LONGEST + 1:
             timed_out = True
             _end_group(pid)
-        elif during is not None and passed >= around.after_s:
-            during(place, pid)
-            during = None
         time.sleep(0 if ended else 0.005)
     _end_group(pid)
     code = os.waitstatus_to_exitcode(status)
     texts = []
     for path in streams:
-        # a signal may have come before there were files
-        data = path.read_bytes() if path.exists() else b""
-        texts.append(data.decode(around.encoding, "replace"))
-        path.unlink(missing_ok=True)
+        texts.append(path.read_bytes().decode("utf-8", "replace"))
+        path.unlink()
     seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
     return Ran(code, seconds, peak, texts[0], texts[1], timed_out or code == -signal.SIGXCPU)
 
@@ -107,7 +107,7 @@ def _end_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _become(words: list[str], place: Place, around: Around, streams: list[Path]) -> NoReturn:
+def _become(words: list[str], place: Place, streams: list[Path]) -> NoReturn:
     """This copy is the command line now."""
     code = 70
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -122,8 +122,9 @@ def _become(words: list[str], place: Place, around: Around, streams: list[Path])
         log = os.fdopen(os.dup(2), "w")
         faulthandler.register(signal.SIGXCPU, file=log, chain=True)
         faulthandler.dump_traceback_later(LONGEST, file=log)
-        around.inside(place)
-        prepare_text(around)
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            buffering = 1 if name == "stderr" else -1
+            setattr(sys, name, open(descriptor, "w", buffering, "utf-8", closefd=False))  # noqa: SIM115
         from nsightpy.__main__ import main
 
         sys.argv = ["nsightpy", *words]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzzer import export_damage, page_damage, text_damage
-from fuzzer.child import run
-from fuzzer.surroundings import Place
+from fuzzer.child import Place, run
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 1_200_000
@@ -17,7 +16,6 @@ TEXTS: dict[str, Callable[[bytes, random.Random], tuple[bytes, str]]] = {
     "snapshot": text_damage.snapshot,
     "ncu": page_damage.page,
     "baseline": text_damage.baseline,
-    "ceilings": page_damage.ceilings,
 }
 KINDS = {
     ".sqlite": "nsys",
@@ -28,7 +26,7 @@ KINDS = {
     ".pickle": "snapshot",
 }
 # How often each kind is meant, of 40.
-SHARES = {"nsys": 17, "torch": 6, "ncu": 9, "snapshot": 6, "baseline": 1, "ceilings": 1}
+SHARES = {"nsys": 17, "torch": 6, "ncu": 9, "snapshot": 6, "baseline": 2}
 # Names as people give them: dates, ranks, and what a terminal or a shell would act on.
 NAMES = (
     *("a", "a", "a", "rank_3", "bench_r20240131", "run.rank=99999999", "_r7", "a b", "é\u202e"),
@@ -50,7 +48,7 @@ def corpus(made: Path, report: str) -> list[Whole]:
     ran = run(["compare", "--save-baseline", "baseline", report], Place(made, made, made))
     if ran.code:
         raise RuntimeError(f"no baseline: {ran.err}")
-    found = [Whole(made / "baseline", "baseline"), Whole(made / "baseline", "ceilings")]
+    found = [Whole(made / "baseline", "baseline")]
     folders = [ROOT / "sample_reports", *map(Path, filter(None, [os.getenv("NSIGHTPY_REPORTS")]))]
     for path in (path for folder in folders for path in sorted(folder.rglob("*"))):
         suffix = next((s for s in KINDS if path.name.endswith(s)), "")
@@ -60,20 +58,14 @@ def corpus(made: Path, report: str) -> list[Whole]:
     return found
 
 
-def build(
-    folder: Path, wholes: list[Whole], rng: random.Random, *, stored: bool = False
-) -> tuple[str, Path, str]:
-    """Damaged files of one case in a folder: their kind, what to ask about, and what was done.
-
-    `stored`: of a kind whose columns are kept, and mostly whole.
-    """
-    kinds = ["nsys", "torch"] if stored else list(SHARES)
-    (kind,) = rng.choices(kinds, [SHARES[kind] for kind in kinds])
+def build(folder: Path, wholes: list[Whole], rng: random.Random) -> tuple[str, Path, str]:
+    """Damaged files of one case in a folder: their kind, what to ask about, and what was done."""
+    (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     whole = rng.choice([each for each in wholes if each.kind == kind])
     path = target = folder / (rng.choice(NAMES) + whole.suffix)
     data = whole.path.read_bytes()
     path.write_bytes(data)
-    done = "whole" if stored and rng.random() < 0.7 else _damage(path, whole, rng)
+    done = _damage(path, whole, rng)
     if whole.suffix and rng.random() < 0.25:
         # one damaged report among whole ones
         for number in range(rng.choice((1, 2))):

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fuzzer.child import MOST_BYTES, SECONDS, Ran
-from fuzzer.surroundings import PLAIN, Around, Place
+from fuzzer.child import MOST_BYTES, SECONDS, Place, Ran
 from fuzzer.values import SCRIPT, SECRET
 
 # Control characters but line ends and tabs, and those that reorder text.
@@ -29,13 +28,13 @@ def state_of(folder: Path) -> State:
 
 
 def complaints(
-    ran: Ran, words: list[str], place: Place, before: State, output: str, around: Around = PLAIN
+    ran: Ran, words: list[str], place: Place, before: State, output: str
 ) -> Iterator[str]:
     """Everything that is wrong, each beginning with its kind."""
-    yield from _ending(ran, around)
+    yield from _ending(ran)
     after = state_of(place.folder)
     for name, held in before.items():
-        if after.get(name) != held and not around.changes_files:
+        if after.get(name) != held:
             yield f"input changed: {name!r}"
     for name in after.keys() - before.keys() - {output}:
         yield f"litter: {name!r}"
@@ -44,9 +43,8 @@ def complaints(
     if output and ran.code in (1, 2) and output in after:
         yield "output: is there, and the exit code is not 0"
     data = after.get(output, (b"", 0))[0]
-    if around.encoding == "utf-8" and not around.during:
-        form = words[words.index("--format") + 1] if "--format" in words else "table"
-        yield from _texts(ran, output, data, form, reads=around is PLAIN)
+    form = words[words.index("--format") + 1] if "--format" in words else "table"
+    yield from _texts(ran, output, data, form)
     if SECRET in ran.out + ran.err or SECRET.encode() in data:
         yield "secret: of the environment, in the output"
     for path in place.cache.rglob("*.columns"):
@@ -54,10 +52,10 @@ def complaints(
             yield "secret: in the cache"
 
 
-def _ending(ran: Ran, around: Around) -> Iterator[str]:
+def _ending(ran: Ran) -> Iterator[str]:
     if ran.timed_out or ran.seconds > SECONDS:
         yield f"hang: {ran.seconds:.0f} s at {_place(ran.err)}"
-    elif ran.code not in (0, 1, 2, 3, *around.codes):
+    elif ran.code not in (0, 1, 2, 3):
         yield f"exit code: {ran.code}"
     if "Traceback (most recent call last)" in ran.err and not ran.timed_out:
         lines = ran.err.strip().splitlines()
@@ -70,7 +68,7 @@ def _ending(ran: Ran, around: Around) -> Iterator[str]:
     if "more memory than there is" in ran.err or "out of memory" in ran.err:
         yield "memory: refused by the system"
     has_message = re.search(r"^(nsightpy: |nsightpy failed |Error: )", ran.err, re.MULTILINE)
-    if ran.code in (1, 2) and not has_message and not around.silent:
+    if ran.code in (1, 2) and not has_message:
         yield f"message: none, exit code {ran.code}"
     if found := UNFORESEEN.search(ran.err):
         yield f"unforeseen: {found[1]}"
@@ -85,7 +83,7 @@ def _place(err: str) -> str:
     return ":".join(place)
 
 
-def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Iterator[str]:
+def _texts(ran: Ran, output: str, data: bytes, form: str) -> Iterator[str]:
     binary = output.endswith((".png", ".gz", ".pftrace"))
     written = data.decode("utf-8", "replace") if output and not binary else ran.out
     for text in (ran.err, ran.out, written) if form != "parquet" else ():
@@ -93,7 +91,7 @@ def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Ite
             yield f"raw: {found[0]!r}"
     if (output.endswith((".html", ".htm", ".svg")) or form == "markdown") and SCRIPT in written:
         yield "markup: a script of a report is in the page"
-    if ran.code or not reads:
+    if ran.code:
         return
     if form == "csv":
         yield from _cells(written)

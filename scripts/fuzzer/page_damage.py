@@ -82,18 +82,3 @@ def page(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         text += rng.choice(("==ERROR== x\n", "==WARNING== x", '"', "\x00" * 50))
     coded = rng.choice(("utf-8",) * 6 + ("utf-8-sig", "utf-16", "latin-1", "utf-32"))
     return text.encode(coded, "replace"), ", ".join([*done, coded])
-
-
-CEILINGS = (
-    *("fp32, 18.9, TFLOP/s\ndram, 1.4, TB/s\n", '{"fp32": 1.89e13, "dram": 1.41e12}', ""),
-    *('{"fp32": 1e400}', '{"fp32": NaN}', "{" * 100_000, "[" * 100_000, '{"fp32": [1]}', "fp32"),
-    *("fp32, -1", "fp32, 0", "fp32, 1,5, TFLOP/s", '"', "fp32 18.9 TFLOP/s\n" * 20_000, "\x00" * 9),
-    *("fp32, " + "9" * 5000, '{"fp32": ' + "9" * 5000 + "}", "\ufefffp32, 1, TFLOP/s", "\x1b, 1"),
-    *("tensor_" + "x" * 500_000 + ", 5, TFLOP/s", "fp32, 1e308, PFLOP/s", "dram, 5, parsec"),
-    *("# nothing\n", "name, value\n", "x" * 2_000_000, "fp32, 1e-320, TFLOP/s", "fp64,1\nfp64,2\n"),
-)
-
-
-def ceilings(_data: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """One of the odd lists of ceilings."""
-    return rng.choice(CEILINGS).encode("utf-8", "surrogatepass"), "ceilings"

@@ -16,7 +16,6 @@ COMMANDS = {
     "ncu": ("roofline", "headroom", "info", "summarize", "compare", "report"),
     "snapshot": ("memory-usage", "info", "summarize", "report"),
     "baseline": ("compare",),
-    "ceilings": ("roofline",),
 }
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {

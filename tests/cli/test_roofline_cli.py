@@ -113,6 +113,7 @@ def test_ceilings(text: str, tmp_path: Path) -> None:
     "text",
     [
         *("", "hbm, 5", "fp32", "fp32, fast", "fp32, 5, furlongs", "{", "[1]", "dram, -1"),
+        *("[" * 100_000, '{"fp32": ' + "9" * 5000 + "}", '{"fp32": NaN}', "fp32, 1e308, PFLOP/s"),
         *("fp32, 18.9, TB/s", "dram, 5, GFLOP/s", "l1, 1\nL1, 2", '{"l2": 1, "l2": 2}'),
     ],
 )

@@ -55,6 +55,18 @@ def test_streams(line: str, encoding: str, code: int, said: str) -> None:
 
 
 @LINUX
+@pytest.mark.parametrize(
+    "first", ["ulimit -n 16", "mkdir gone; cd gone; rmdir ../gone", "exec <&-"]
+)
+def test_what_a_shell_takes_away(first: str, tmp_path: Path) -> None:
+    """Descriptors, the working directory, stdin."""
+    ran = shell(f"cd {tmp_path}; {first}; $nsightpy kernels $report --no-cache")
+    assert ran.returncode == 0 or ran.stderr.startswith(b"nsightpy: ")
+    assert b"Traceback" not in ran.stderr
+    assert b"a fault of nsightpy" not in ran.stderr
+
+
+@LINUX
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_reader_that_leaves_early_makes_no_noise(form: str) -> None:
     reading, writing = os.pipe()
@@ -127,7 +139,7 @@ def open_files(pid: int) -> set[Path]:
 
 
 @LINUX
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_a_long_query_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
     report = Path(shutil.copy(SINGLE, tmp_path / "a.sqlite"))
     with closing(sqlite3.connect(report)) as connection:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzzer.stores import DAMAGES, damage, whole_files
 from hypothesis import given, settings, strategies as st
 
 from nsightpy.frames import Frame, Labels
 from nsightpy.frames.columns import SPAN, Schema, float_column, int_column, label_column
 from nsightpy.store import cache as store_cache
 from nsightpy.store.store import COUNTED, FrameSource, Imported, Store
+from tests.support.store_damage import DAMAGES, damage, whole_files
 
 NUMBERS = (int_column("bytes", "bytes", "size"), int_column("pid", "", "process"))
 OTHERS = (float_column("value", "", "measured"), label_column("name", "name"))
