@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
@@ -20,7 +21,7 @@ from nsightpy.cli.delivery import (
     suffix_of,
     tell,
 )
-from nsightpy.cli.failures import faults_raised
+from nsightpy.cli.failures import faults_raised, terminal_progress
 from nsightpy.query.command import Argument, Command
 
 SHARED = "Options of every command"
@@ -133,7 +134,7 @@ def options_of(command: Command[Any], *extra: click.Option) -> list[click.Parame
         schema: dict[str, Any] = {
             "is_eager": True,
             "expose_value": False,
-            "callback": _print_schema(command),
+            "callback": partial(_print_schema, command),
         }
         options.append(click.Option(["--schema"], is_flag=True, help=about, **schema))
     quiet = click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.")
@@ -172,23 +173,18 @@ def _outputs(command: Command[Any]) -> Iterable[click.Option]:
     yield click.Option(["--force"], is_flag=True, help="Overwrite an existing file.")
 
 
-def _print_schema(command: Command[Any]) -> Callable[..., None]:
-    def print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-        if wanted and not context.resilient_parsing:
-            import json
+def _print_schema(
+    command: Command[Any], context: click.Context, _: click.Parameter, wanted: bool
+) -> None:
+    if wanted and not context.resilient_parsing:
+        import json
 
-            click.echo(json.dumps(command.schema, indent=2))
-            context.exit()
-
-    return print_schema
+        click.echo(json.dumps(command.schema, indent=2))
+        context.exit()
 
 
 def arguments_of(command: Command[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as the arguments of a command; a progress line on a terminal only."""
-    import sys
-
-    from nsightpy.cli.failures import terminal_progress
-
     given = {name: options[name] for name in (*command.own, *command.shared) if name in options}
     if "progress" in command.shared:
         given["progress"] = None if options["quiet"] else terminal_progress(sys.stderr)

@@ -26,6 +26,7 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
     ".xml": "junit",
 }
+PRINT_TABLE = "nsightpy.render.text.terminal:print_table"
 MOST_NOTES = 6
 TEXTS = ("", ".txt", ".text", ".log")
 PICTURES = (".png", ".svg", ".pdf")
@@ -66,14 +67,10 @@ def _print(command: Command[Any], answer: Any, options: Mapping[str, Any]) -> An
     """Print an answer for people; what they see of it."""
     shown = command.people(answer) if command.people else answer
     rows = rows_shown(shown, options)
-    if command.text and getattr(shown, "rows", True):
-        write = resolve_name(command.text)
-        deliver_text(lambda out: write(shown, out, rows), options)
-        return shown
-    from nsightpy.render.text.terminal import print_table
-
-    deliver_text(lambda out: print_table(shown, out, rows), options)
-    if not shown.rows and not shown.notes:
+    is_empty = not getattr(shown, "rows", True)
+    write = resolve_name(PRINT_TABLE if is_empty else command.text or PRINT_TABLE)
+    deliver_text(lambda out: write(shown, out, rows), options)
+    if is_empty and not shown.notes:
         say("the reports hold nothing that matches", options)
     return shown
 

@@ -210,8 +210,6 @@ def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | 
 
 def quiet_libraries() -> None:
     """Log lines of libraries are not for people who asked for a table."""
-    import logging
-
     for library in ("matplotlib", "distributed", "numpy", "PIL", "fontTools", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
 

@@ -28,10 +28,10 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def comparison_markdown(result: Comparison) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
     if result.noise is not None:
-        floor = f"Noise floor: {sentences.noise_line(result.noise)}"
-        lines = [f"**{_words(floor)}**: {code(sentences.gate_options(result.noise))}", ""]
-        lines.append(f"Runs: {code(sentences.noise_runs(result))}")
-        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+        floor = _words(f"Noise floor: {sentences.noise_line(result.noise)}")
+        options, runs = sentences.gate_options(result.noise), sentences.noise_runs(result)
+        text = f"**{floor}**: {code(options)}\n\nRuns: {code(runs)}\n"
+        return text.encode("utf-8", "backslashreplace")
     lines = [f"**{_words(sentences.answer(result))}**", ""]
     lines += [f"{_words(sentences.confidence(result))}.", ""]
     if result.gate is not None:

@@ -158,14 +158,13 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     more = f"and {counted(left, 'more row')}: --top 0 shows them" if left else ""
     if shown == len(table.rows):
         return table.rows, more
-    worst = next(
-        (field for field in table.fields if field.name == (table.view or View()).worst), None
-    )
-    if worst is None:
+    worst = (table.view or View()).worst
+    if worst not in table.columns:
         return table.rows[:shown], more
-    index = table.fields.index(worst)
-    chosen = sorted(range(len(table.rows)), key=lambda row: -number(table.rows[row][index]))[:shown]
-    which = f" (shown: where {heading(worst)} is largest)"
+    values = table.column(worst)
+    chosen = sorted(range(len(values)), key=lambda row: -number(values[row]))[:shown]
+    title = heading(table.fields[table.columns.index(worst)])
+    which = f" (shown: where {title} is largest)"
     return [table.rows[row] for row in sorted(chosen)], more + which
 
 
