@@ -54,7 +54,7 @@ def test_help_page_and_guide_say_the_order_that_findings_have() -> None:
         assert "largest gain first" in " ".join(text.lower().split())
 
 
-# Each has bounds to the nanosecond, next to what planted causes cost (test_planted_causes.py).
+# Bounds to the nanosecond, next to what planted causes cost (test_findings_of_captures.py).
 
 
 def data_loading(export: Export) -> None:
@@ -192,13 +192,11 @@ def test_a_finding_says_where_and_what_to_type_next(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kernels", "severity"), [(5, "error"), (50, "info")])
 def test_opaque_graphs_hide_what_they_hold(kernels: int, severity: str, tmp_path: Path) -> None:
     """1 ms of 6 ms is hidden: all else is blind and comes after; 1 ms of 51 is not."""
-
-    def build(export: Export) -> None:
-        end = busy(export, count=kernels)
-        export.graph_trace(end, end + MS, launch=(10, 20))
-        export.diagnostic(5, "CUDA events were lost.", severity=2)
-
-    rows = found(tmp_path, build)
+    export = Export(tmp_path / "report.sqlite")
+    end = busy(export, count=kernels)
+    export.graph_trace(end, end + MS, launch=(10, 20))
+    export.diagnostic(5, "CUDA events were lost.", severity=2)
+    rows = findings_of(export.write())
     opaque = rows["opaque-graphs"]
     assert opaque["severity"] == severity
     assert "--cuda-graph-trace=node" in opaque["evidence"]
@@ -210,14 +208,12 @@ def test_opaque_graphs_hide_what_they_hold(kernels: int, severity: str, tmp_path
 @pytest.mark.parametrize("name", ["step{share}_kernel<{place}>", "{time}{loss}"])
 def test_names_stay_as_they_are_in_sentences(name: str, tmp_path: Path) -> None:
     """Figures are no part of names, whatever those hold."""
-
-    def build(export: Export) -> None:
-        end = busy(export)
-        export.nvtx_push_pop(end - MS, end + 6 * MS, name)
-        start = end + 6 * MS + 900 * US
-        export.kernel(start, start + 20 * MS, name, block=(32, 1, 1), launch=(end + 6 * MS, start))
-
-    rows = found(tmp_path, build)
+    export = Export(tmp_path / "report.sqlite")
+    end = busy(export)
+    export.nvtx_push_pop(end - MS, end + 6 * MS, name)
+    start = end + 6 * MS + 900 * US
+    export.kernel(start, start + 20 * MS, name, block=(32, 1, 1), launch=(end + 6 * MS, start))
+    rows = findings_of(export.write())
     assert f"inside range '{name}'" in rows["host-gap"]["evidence"]
     assert brief_kernel(name) in rows["tiny-blocks"]["evidence"]
     assert brief_kernel(name) in rows["dominating-kernel"]["evidence"]
@@ -236,26 +232,23 @@ def test_names_and_shapes_of_kernels(
     name: str, threads: int, there: str, absent: str, tmp_path: Path
 ) -> None:
     shape: dict[str, Any] = {"grid": (140, 1, 1), "block": (threads, 1, 1)} if threads else {}
-
-    def build(export: Export) -> None:
-        if shape:
-            export.gpu()
-            export.cuda_device(process=export.process())
-        for start in range(MS, 40 * MS, MS):
-            launch = (start - 50 * US, start - 40 * US)
-            export.kernel(start, start + 900 * US, name, launch=launch, **shape)
-
-    rows = found(tmp_path, build)
+    export = Export(tmp_path / "report.sqlite")
+    if shape:
+        export.gpu()
+        export.cuda_device(process=export.process())
+    for start in range(MS, 40 * MS, MS):
+        launch = (start - 50 * US, start - 40 * US)
+        export.kernel(start, start + 900 * US, name, launch=launch, **shape)
+    rows = findings_of(export.write())
     assert there in rows
     assert absent not in rows
 
 
 def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
-    def build(export: Export) -> None:
-        for start in range(MS, 100 * MS, MS):
-            export.kernel(start, start + 600 * US, "step", grid=(4_000, 1, 1))
-
-    rows = found(tmp_path, build)
+    export = Export(tmp_path / "report.sqlite")
+    for start in range(MS, 100 * MS, MS):
+        export.kernel(start, start + 600 * US, "step", grid=(4_000, 1, 1))
+    rows = findings_of(export.write())
     incomplete = rows["capture-incomplete"]
     assert "no API calls were recorded" in incomplete["evidence"]
     assert (incomplete["start_ns"], incomplete["duration_ns"]) == (1_600_000, 400 * US)
@@ -264,12 +257,11 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("lasts", "severity"), [(2 * US, "info"), (20 * MS, "warning")])
 def test_a_moment_without_calls_is_no_warning(lasts: int, severity: str, tmp_path: Path) -> None:
-    def build(export: Export) -> None:
-        export.gpu()
-        export.cuda_device(process=export.process())
-        export.kernel(590 * MS, 590 * MS + lasts, "add_arrays", grid=(8, 1, 1))
-
-    rows = found(tmp_path, build)
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    export.kernel(590 * MS, 590 * MS + lasts, "add_arrays", grid=(8, 1, 1))
+    rows = findings_of(export.write())
     assert rows["small-grid"]["severity"] == severity
     assert ("dominating-kernel" in rows) == (severity == "warning")
     assert "healthy" not in rows

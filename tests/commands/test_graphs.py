@@ -103,11 +103,14 @@ def test_nodes_know_where_they_were_captured(tmp_path: Path) -> None:
 
 
 def test_graphs_traced_as_a_whole_have_no_inside(tmp_path: Path) -> None:
-    (path,), _ = PRESETS["single_process"].write(tmp_path)
-    (graph,) = nsightpy.graphs(path).records()
+    (path,), truth = PRESETS["single_process"].write(tmp_path)
+    (graph,), (rank,) = nsightpy.graphs(path).records(), truth["ranks"]
     figures = [graph[name] for name in ("traced", "operations", "busy_med_ns")]
     assert figures == ["as a whole", None, None]
-    assert graph["replays"] == SINGLE.graph_replays
+    assert graph["replays"] == rank["graphs"]["count"]
+    assert graph["total_ns"] == rank["graphs"]["total_ns"]
+    notes = map(str, nsightpy.open_report(path).notes)
+    assert any(f"{graph['replays']} CUDA graph launches" in note for note in notes)
     assert nsightpy.graphs(path, by="node").records() == []
 
 

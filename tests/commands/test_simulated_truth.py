@@ -160,15 +160,6 @@ def test_every_call_is_there_and_every_kernel_has_its_launch(
     assert bool(left_out) == bool(orphans)
 
 
-def test_graph_launches(job: Callable[[str], Job]) -> None:
-    paths, truth = job("single_process")
-    (report,), (rank,) = open_ranks(paths), truth["ranks"]
-    graphs = report.graph_launches
-    assert len(graphs) == rank["graphs"]["count"]
-    assert int((graphs["end_ns"] - graphs["start_ns"]).sum()) == rank["graphs"]["total_ns"]
-    assert any(f"{len(graphs)} CUDA graph launches" in str(note) for note in report.notes)
-
-
 def test_order_of_the_arguments_changes_nothing(job: Callable[[str], Job]) -> None:
     paths, _ = job("training_4rank")
     forward = ask("kernels", *paths, "--by", "rank", "--format", "csv").stdout
