@@ -37,11 +37,6 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
-# Modules that no command needs before it runs.
-HEAVY = {
-    *("numpy", "pandas", "scipy", "sqlalchemy", "matplotlib", "pyarrow", "rich"),
-    "adbc_driver_manager",
-}
 
 
 @cache
@@ -138,26 +133,6 @@ def test_what_packages_must_not_know(folders: str, barred: str) -> None:
         if module.startswith(tuple(barred.split()))
     ]
     assert offenders == []
-
-
-def test_nobody_reaches_through_a_report() -> None:
-    """What was read belongs to the report: its export is asked by `reports` alone."""
-    offenders = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in FILES
-        if package_of(path) not in ("reports", "readers")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Attribute) and node.attr == "export"
-    ]
-    assert offenders == []
-
-
-def test_command_files_import_nothing_heavy_at_their_top() -> None:
-    for path in [*(ROOT / "cli").glob("*.py"), ROOT / "__init__.py", ROOT / "errors.py"]:
-        nodes = [n for n in tree_of(path).body if isinstance(n, ast.Import | ast.ImportFrom)]
-        modules = imported_modules(ast.Module([*nodes], []))
-        heavy = {module.split(".")[0] for module in modules} & HEAVY
-        assert not heavy, f"{path} imports {heavy} before it is needed"
 
 
 def test_files_and_functions_are_small() -> None:

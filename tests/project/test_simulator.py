@@ -90,18 +90,6 @@ def test_oldest_generation_is_declared_int_and_has_no_metadata(tmp_path: Path) -
     assert "eventClass" not in [name for name, _, _ in found["CUPTI_ACTIVITY_KIND_RUNTIME"]]
 
 
-# The builder
-
-
-def test_columns_override_and_unknown_ones_are_refused(tmp_path: Path) -> None:
-    export = Export(tmp_path / "a.sqlite")
-    export.kernel(1, 2, "k", globalPid=None, graphNodeId=9)
-    with pytest.raises(ValueError, match="no column colour"):
-        export.kernel(1, 2, "k", colour=1)
-    rows = select(export.write(), "SELECT globalPid, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
-    assert rows == [(None, 9)]
-
-
 # The truth
 
 

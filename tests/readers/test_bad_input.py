@@ -18,7 +18,6 @@ from nsightpy.readers.nsys.tables import EXPORT_TABLES
 from tests.support.full_export import small
 from tests.support.reports import REPORTS, ask, needs_reports, refused, rows_of, state
 
-POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and links of POSIX")
 EXPORT = "nsys export --type sqlite"
 OTHER_KIND = f"is no report of a kind that|{EXPORT}"
 NO_TRACE = f"is JSON, but does not begin as a trace|{EXPORT}"
@@ -50,7 +49,6 @@ def named(path: Path | str, *words: str) -> None:
 Content = bytes | float | Callable[[Path], object]
 
 
-@POSIX
 @pytest.mark.parametrize(
     ("asked", "made", "content", "words"),
     [
@@ -157,7 +155,6 @@ STRANGE = [
 
 
 @pytest.mark.slow
-@POSIX
 @pytest.mark.parametrize("stem", STRANGE)
 def test_strange_names_work_and_are_escaped(tmp_path: Path, export: Path, stem: str) -> None:
     path, link = tmp_path / f"{stem}.sqlite", tmp_path / "link.sqlite"

@@ -9,7 +9,6 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
-from simulator import TrainingJob
 
 import nsightpy
 import nsightpy.render.page.page
@@ -104,16 +103,6 @@ def test_every_picture_is_inside(page: Path, made: Page) -> None:
                 assert set(re.findall(r"url\(#([^)]+)\)", value)) <= ids
             link = one.attrib.get("{http://www.w3.org/1999/xlink}href", "data:image/png;base64,")
             assert link.startswith("data:image/png;base64,") or link[1:] in ids
-
-
-@pytest.mark.slow
-def test_64_ranks_make_a_small_page(tmp_path: Path) -> None:
-    sizes = {"tensor": 8, "data": 8, "ranks_per_node": 8}
-    few = {"iterations": 2, "warmup": 1, "layers": 1, "buckets": 1}
-    TrainingJob(name="many", report_per="node", **sizes, **few).write(tmp_path)
-    text = "".join(page_text(nsightpy.report(tmp_path)))
-    assert len(text.encode()) <= LIMIT
-    assert sum(row.inside("breakdown") for row in Document(text).all("tr")) == 65
 
 
 @pytest.mark.slow

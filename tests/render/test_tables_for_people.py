@@ -9,7 +9,7 @@ import pytest
 from terminal import run_in_terminal
 
 import nsightpy
-from nsightpy.output.cells import cell, cells, heading
+from nsightpy.output.cells import cell, cells
 from nsightpy.output.escape import display_width
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
 from nsightpy.render.text.terminal import console, print_table
@@ -52,19 +52,6 @@ def test_moments_share_a_unit_and_keep_microseconds() -> None:
     field = Field("start_ns", "moment")
     assert cells(field, [1_234_567_891, 5_000]) == (("1.234568", "0.000005"), "s")
     assert cells(field, [2_000_500, None]) == (("2.001", "-"), "ms")
-
-
-def test_headings() -> None:
-    fields = {
-        "duration": Field("duration_ns", "time"),
-        "total": Field("Total Time (ns)", "time", heading="total"),
-        "Duration": Field("Duration (ns)", "time"),
-        "made GB/s": Field("made_gb_per_s", "GB/s"),
-        "idle %": Field("idle_share", "share"),
-    }
-    assert {words: heading(field) for words, field in fields.items()} == {
-        words: words for words in fields
-    }
 
 
 @pytest.mark.parametrize("title", ["range", "name"])

@@ -131,6 +131,12 @@ def test_the_address_restores_the_view(training: Path, chromium: Browser) -> Non
     assert chromium.run(facts) == before
     chromium.open(training, "#t=560000000-570000000")
     assert chromium.run(VIEW) == [560_000_000, 570_000_000]
+    chromium.open(training, "#fold=all&theme=dark")
+    assert chromium.run("[state.rows.length, document.documentElement.dataset.theme]") == [
+        4,
+        "dark",
+    ]
+    chromium.open(training, "#t=560000000-570000000")
     # the address is written once the view rests, not at every step
     chromium.run("(window.written = 0, history.replaceState = () => { window.written++; })")
     chromium.run(

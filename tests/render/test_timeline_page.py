@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.render.timeline.page import write_page
 from nsightpy.results.tracks import FINDING, ITERATION, Counter, Mark
 from tests.support.browser import Browser, find_chromium, settled
 from tests.support.html_page import Document, check_offline
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT
 from tests.support.timelines import lane_of, timeline_of, written
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -151,13 +150,3 @@ def test_zoom_pan_search_and_fold(training: Path, chromium: Browser) -> None:
     whole = chromium.run("state.height")
     chromium.run("(find(''), choose(null), foldAll(true))")
     assert chromium.run("state.height") < whole / 3
-
-
-@needs_chromium
-def test_many_ranks(tmp_path: Path, chromium: Browser) -> None:
-    PRESETS["ranks_8"].write(tmp_path / "job")
-    page = tmp_path / "eight.html"
-    ask("timeline", tmp_path / "job", "-o", page, "--no-calls")
-    facts = chromium.open(page, "#fold=all&theme=dark")
-    assert facts["tracks"] == chromium.run("state.rows.length") == 8
-    assert chromium.run("document.documentElement.dataset.theme") == "dark"

@@ -244,9 +244,11 @@ def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Pat
 # A suffix means the same in any case
 
 
-@pytest.mark.parametrize("name", ["RUN.SQLITE", "Run.Db"])
-def test_exports_of_any_case_are_read(name: str, tmp_path: Path) -> None:
-    path = Path(shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / name))
+@pytest.mark.parametrize("name", ["RUN.SQLITE", "Run.Db", "T.JSON.GZ"])
+def test_files_of_any_case_are_read(name: str, tmp_path: Path) -> None:
+    trace = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
+    sample = trace if name.endswith("GZ") else SAMPLES / "single_process.sqlite"
+    path = Path(shutil.copy(sample, tmp_path / name))
     direct = ask("kernels", path, "--format", "csv").text
     assert ask("kernels", tmp_path, "--format", "csv").text == direct
     assert find_reports(tmp_path) == find_reports(tmp_path / "*") == [path]
@@ -263,14 +265,10 @@ def test_binary_reports_of_any_case_are_reports(name: str, tmp_path: Path) -> No
     assert "is no report of a kind" not in refused("kernels", path)
 
 
-def test_measurements_snapshots_and_traces_of_any_case(tmp_path: Path) -> None:
+def test_measurements_and_snapshots_of_any_case(tmp_path: Path) -> None:
     csv = Path(shutil.copy(SAMPLES / "kernels_h100.ncu.csv", tmp_path / "K.CSV"))
     assert find_ncu_reports(tmp_path) == [csv]
     (tmp_path / "K.NCU-REP").write_bytes(b"")
     assert find_ncu_reports(tmp_path) == [tmp_path / "K.NCU-REP"]
     snapshot = shutil.copy(SAMPLES / "training_memory.pickle", tmp_path / "M.PICKLE")
     assert isinstance(open_report(snapshot), MemorySnapshot)
-    (tmp_path / "traces").mkdir()
-    trace = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
-    shutil.copy(trace, tmp_path / "traces" / "T.JSON.GZ")
-    assert ask("kernels", tmp_path / "traces", "--format", "csv").csv[1:]

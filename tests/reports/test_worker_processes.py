@@ -23,7 +23,6 @@ from tests.support.ranked_reports import write
 from tests.support.reports import ask
 
 pytestmark = pytest.mark.slow
-POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 
 @pytest.fixture
@@ -116,7 +115,6 @@ def sleeping(report: NsysReport) -> None:
     time.sleep(60)
 
 
-@POSIX
 def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     job: Path, started: list[BaseProcess]
 ) -> None:
@@ -131,7 +129,6 @@ def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
     assert len(started) == 1
 
 
-@POSIX
 def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProcess]) -> None:
     with ProcessWorkers(2) as workers:
         ran = workers.run(killed, open_ranks(job).reports)
@@ -144,7 +141,6 @@ def test_one_that_dies_is_named_and_replaced(job: Path, started: list[BaseProces
     assert not any(process.is_alive() for process in started)
 
 
-@POSIX
 def test_what_died_beside_others_is_tried_again_alone(job: Path) -> None:
     mapped = open_ranks(job, jobs=2).map(killed_once)
     assert mapped.values == ["rank0.sqlite", "rank1.sqlite", "rank2.sqlite"]
@@ -162,7 +158,6 @@ def test_readers_share_the_processors(job: Path, monkeypatch: pytest.MonkeyPatch
         assert open_ranks(job, jobs=jobs).map(threads_of).values == [threads] * 3
 
 
-@POSIX
 @pytest.mark.parametrize("interrupted", [True, False], ids=["interrupted", "killed"])
 def test_they_end_with_who_asked(job: Path, *, interrupted: bool) -> None:
     """A program in a process group of its own whose workers read for long."""

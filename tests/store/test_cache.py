@@ -26,8 +26,6 @@ from nsightpy.store.cache import (
 )
 from tests.support.nsys_stand_in import Bench, set_up
 
-POSIX = pytest.mark.skipif(os.name != "posix", reason="patches flock")
-
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
@@ -185,7 +183,6 @@ def test_who_waits_says_so_once_and_a_released_lock_is_gone(tmp_path: Path) -> N
     assert not path.exists()
 
 
-@POSIX
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 def test_without_locks_nothing_is_taken_from_others(
     cache: Path, monkeypatch: pytest.MonkeyPatch, number: int

@@ -161,7 +161,6 @@ def test_any_end_is_told(path: Path) -> None:
         assert_damaged_or_same(path)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
 def test_what_is_no_file(tmp_path: Path) -> None:
     assert not assert_damaged_or_same(tmp_path)
     for target in ("/dev/zero", "circle", "nowhere", "."):
@@ -181,7 +180,7 @@ def test_without_mmap(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_is_its_owners_and_never_written_over(path: Path) -> None:
-    assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(FileExistsError):
         write(path, {}, {})
     assert assert_damaged_or_same(path)

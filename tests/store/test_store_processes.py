@@ -15,7 +15,6 @@ pytestmark = pytest.mark.slow
 
 SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
 TRACE = ROOT / "sample_reports" / "torch_2rank" / "train_rank0.pt.trace.json.gz"
-POSIX = pytest.mark.skipif(os.name != "posix", reason="forks and signals of POSIX")
 
 # Every import is written down; all begin when the line of the test comes.
 TOGETHER = """
@@ -134,7 +133,6 @@ def test_who_begins_together_imports_once(tmp_path: Path, count: int, kind: str)
     assert leftovers() == []
 
 
-@POSIX
 @pytest.mark.parametrize("kind", ["export", "trace"])
 def test_who_is_killed_leaves_nothing_wrong(tmp_path: Path, kind: str) -> None:
     report = odd_export(tmp_path / "a.sqlite") if kind == "export" else TRACE

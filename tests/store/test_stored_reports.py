@@ -41,7 +41,6 @@ SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
 NOT_KEPT = b"What was read is not kept for the next question"
 COMMANDS = ("kernels", "findings")
 Expected = dict[Path, dict[str, Answer]]
-POSIX = pytest.mark.skipif(os.name != "posix", reason="links, locks and permissions of POSIX")
 reports = pytest.mark.parametrize("path", [SAMPLE, TRACES[0]], ids=["export", "trace"])
 
 
@@ -62,7 +61,6 @@ def pair(request: pytest.FixtureRequest, exports: list[Path]) -> list[Path]:
     return exports if request.param == "export" else TRACES
 
 
-@POSIX
 def test_what_is_kept_says_the_same_and_is_the_users_own(pair: list[Path]) -> None:
     mask = os.umask(0)
     try:
@@ -195,7 +193,7 @@ def test_what_is_no_folder(path: Path, expected: Expected, make: Callable[[Path]
         (tempfile, "mkdtemp", errno.EACCES),
         (store, "write", errno.ENOSPC),
         (Path, "replace", errno.EDQUOT),
-        pytest.param("fcntl", "flock", errno.ENOLCK, marks=POSIX),
+        ("fcntl", "flock", errno.ENOLCK),
     ],
 )
 def test_what_cannot_be_written(
