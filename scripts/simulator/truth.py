@@ -68,15 +68,11 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
         "calls": len(rank.calls),
         "wait_ns": sum(max(i.starts.values()) - i.starts[rank.index] for i in joined),
         "collectives": len(joined),
-        "arrived_last": sum(i.last_rank == rank.index for i in joined),
     }
 
 
 def budget(events: Iterable[tuple[int, int, int]]) -> dict[str, object]:
-    """Split a device's window by a sweep over the edges of (start, end, class) events.
-
-    All lengths in ns; the partition names which classes were at work together.
-    """
+    """Split a device's window (ns) by a sweep over the edges of (start, end, class) events."""
     edges: list[tuple[int, int, int]] = []
     for start, end, kind in events:
         edges += [(start, 1, kind), (end, -1, kind)]
@@ -107,19 +103,7 @@ def budget(events: Iterable[tuple[int, int, int]]) -> dict[str, object]:
         "copy_only_ns": total(MEMORY, work | COMMUNICATION),
         "opaque_graph_ns": total(GRAPH),
         "idle_ns": window - busy,
-        "partition": _partition(cells),
     }
-
-
-def _partition(cells: dict[int, int]) -> dict[str, int]:
-    """Lengths by combination, graphs counted as compute; sums to busy."""
-    classes = {"compute": COMPUTE | GRAPH, "communication": COMMUNICATION, "memory": MEMORY}
-    named: dict[str, int] = {}
-    for state, length in sorted(cells.items()):
-        name = "+".join(word for word, bits in classes.items() if state & bits)
-        if length:
-            named[name] = named.get(name, 0) + length
-    return named
 
 
 def _stream_waits(clock: Clock, rank: Rank, placed: list[Operation]) -> dict[str, int] | None:

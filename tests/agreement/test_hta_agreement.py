@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,15 +56,6 @@ def golden(name: str) -> dict[str, Any]:
     return found
 
 
-class Trace(NamedTuple):
-    """One trace as frames; times in ns of its own clock."""
-
-    kernels: Frame
-    operations: Frame
-    graphs: Frame
-    calls: Frame
-
-
 def framed(events: Sequence[Event], to_us: bool) -> Frame:
     """Events in order; of traces with parts of a us HTA rounds starts up and ends down."""
     rows = []
@@ -80,8 +71,8 @@ def framed(events: Sequence[Event], to_us: bool) -> Frame:
 
 
 @cache
-def read(name: str, *, any_stream: bool = False) -> Trace:
-    """The events that HTA analyses when it is told to include the last profiler step.
+def read(name: str, *, any_stream: bool = False) -> tuple[Work, Frame]:
+    """What HTA analyses when it is told to include the last profiler step: GPU work, and calls.
 
     `any_stream` takes host events with a `stream` argument for kernels, as HTA does.
     """
@@ -99,24 +90,25 @@ def read(name: str, *, any_stream: bool = False) -> Trace:
     if any_stream:
         kernels += [e for e in of(events, "cpu_op") if "stream" in e.args]
     to_us = any(e.start % US for e in events)
-    return Trace(*(framed(part, to_us) for part in (kernels, copies, [], calls)))
+    work = Work(*(framed(part, to_us) for part in (kernels, copies, [])))
+    return work, framed(calls, to_us)
 
 
-def budget(trace: Trace) -> TimeBudget:
+def budget(work: Work) -> TimeBudget:
     """Ours, with HTA's idea of what communicates."""
-    return time_budget(activity(trace.kernels, talking(trace), trace.operations, trace.graphs))
+    return time_budget(activity(work.kernels, talking(work), work.operations, work.graphs))
 
 
-def talking(trace: Trace) -> NDArray[np.bool_]:
+def talking(work: Work) -> NDArray[np.bool_]:
     """Mask of the kernels that HTA takes for communication."""
-    names = trace.kernels.labels("name")
+    names = work.kernels.labels("name")
     hits = np.asarray([NCCL.match(value) is not None for value in names.values], dtype=np.bool_)
     return hits[names.codes]
 
 
 @pytest.mark.slow
 def test_the_temporal_breakdown_and_the_times_of_each_type_agree(name: str) -> None:
-    told, found = golden(name)["temporal"], budget(read(name, any_stream=True))
+    told, found = golden(name)["temporal"], budget(read(name, any_stream=True)[0])
     assert found.window_ns == told["kernel_time(us)"] * US
     assert found.idle_ns == told["idle_time(us)"] * US
     assert found.compute_ns == told["compute_time(us)"] * US
@@ -134,13 +126,13 @@ def test_the_temporal_breakdown_and_the_times_of_each_type_agree(name: str) -> N
 
 
 def test_the_overlap_of_communication_agrees(name: str) -> None:
-    found = budget(read(name))
+    found = budget(read(name)[0])
     share = percent(found.overlap_ns, found.communication_ns)
     assert (None if share is None else round(share, 2)) == golden(name)["overlap_pctg"]
 
 
 def test_what_communicates_differs_only_by_what_hta_does_not_know(name: str) -> None:
-    labels = read(name).kernels.labels("name")
+    labels = read(name)[0].kernels.labels("name")
     ours = {labels[int(row)] for row in np.flatnonzero(is_communication(labels))}
     theirs = {value for value in labels.values if NCCL.match(value)}
     assert theirs <= ours
@@ -150,7 +142,7 @@ def test_what_communicates_differs_only_by_what_hta_does_not_know(name: str) -> 
 
 def test_the_idle_classes_of_every_stream_agree(name: str) -> None:
     assert KERNEL_WAIT_NS == 30 * US
-    *device, calls = read(name)
+    device, calls = read(name)
     for stream, told in golden(name)["idle_us"].items():
         mine = [part.take(part.ints("stream") == int(stream)) for part in device]
         work = launched_work(Work(*mine), np.zeros(mine[0].rows, dtype=np.bool_), calls)

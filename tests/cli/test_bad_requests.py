@@ -15,13 +15,14 @@ from nsightpy.errors import FAULTS
 from nsightpy.output.escape import printable
 from nsightpy.query import command
 from nsightpy.reports.profiles import NsysReport
-from tests.support.full_export import changed, small
+from tests.support.full_export import changed, full
 from tests.support.reports import ask, refused, state
+from tests.support.samples import SINGLE
 
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small(tmp_path_factory.mktemp("good") / "good.sqlite").write()
+    return full(tmp_path_factory.mktemp("good") / "good.sqlite").write()
 
 
 def failed(*arguments: str | Path, code: int = 1) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
         ("operators R --by colour", "shape"),
         ("operators R --depth 2", "--by module"),
         ("breakdown R --rank-regex rank(", "'rank(' is no regular expression"),
-        ("breakdown R --rank-regex good", "'good'"),
+        (f"breakdown {SINGLE} --rank-regex single", "'single'"),
     ],
 )
 def test_wrong_usage(export: Path, words: str, what: str) -> None:
@@ -200,7 +201,7 @@ def test_what_nobody_foresaw(
 def test_a_fault_beside_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the other reports on stdout, exit code 1 all the same."""
     for name in ("a", "b"):
-        small(tmp_path / f"{name}.sqlite").write()
+        full(tmp_path / f"{name}.sqlite").write()
 
     def broken(report: NsysReport, name: str, columns: object = None) -> object:
         if report.path.stem == "b" and name == "kernels":

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nsightpy.readers.nsys.tables import EXPORT_TABLES
-from tests.support.full_export import small
+from tests.support.full_export import full
 from tests.support.reports import REPORTS, ask, needs_reports, refused, rows_of, state
 
 EXPORT = "nsys export --type sqlite"
@@ -27,7 +27,7 @@ SPECIAL = "is a pipe or a device"
 
 @pytest.fixture(scope="session")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small(tmp_path_factory.mktemp("good") / "good.sqlite").write()
+    return full(tmp_path_factory.mktemp("good") / "good.sqlite").write()
 
 
 def database(path: Path, *statements: str) -> Path:

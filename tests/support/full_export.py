@@ -42,19 +42,6 @@ def full(path: Path, generation: str = NEW, **options: Any) -> Export:
     return export
 
 
-def small(path: Path) -> Export:
-    """One process with kernels of three names, a copy and a range around them."""
-    export = Export(path)
-    export.gpu()
-    export.cuda_device()
-    for at in range(1_000, 9_000, 1_000):
-        name = f"void kernel{at % 3}<int>(float *)"
-        export.kernel(at, at + 600, name, launch=(at - 500, at - 400))
-    export.memcpy(9_000, 9_500, 4096, launch=(8_000, 8_100))
-    export.nvtx_push_pop(0, 9_000, "step")
-    return export
-
-
 def changed(original: Path, path: Path, statements: Iterable[str]) -> Path:
     """A copy of an export after some SQL."""
     shutil.copy(original, path)

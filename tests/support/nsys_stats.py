@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,11 @@ def tables_of(stats: Path) -> dict[str, Rows]:
             continue
         next(lines)
         titles, rule = next(lines), next(lines)
-        places = [(m.start(), m.end()) for m in re.finditer("-+", rule)]
-        table = [[titles[low:high].strip() for low, high in places]]
-        for row in lines:
-            if not row.strip():
-                break
-            # the last column may be wider than its rule where letters are
-            ends = [*places[:-1], (places[-1][0], len(row))]
-            table.append([row[low:high].strip() for low, high in ends])
-        found[heading[1]] = table
+        columns = [slice(*m.span()) for m in re.finditer("-+", rule)]
+        # the last column may be wider than its rule where letters are
+        columns[-1] = slice(columns[-1].start, None)
+        rows = (titles, *takewhile(str.strip, lines))
+        found[heading[1]] = [[row[column].strip() for column in columns] for row in rows]
     return found
 
 
