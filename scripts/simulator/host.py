@@ -52,11 +52,9 @@ class Host(Session):
         self._call("CUPTI_ACTIVITY_KIND_RUNTIME", start, end, name, event_class, on)
         return number
 
-    def library(
-        self, table: str, start: int, end: int, name: Text, process: Process | None = None
-    ) -> None:
+    def library(self, table: str, start: int, end: int, name: Text, **on: Any) -> None:
         """A call into cuBLAS, cuDNN or the OS runtime: CUBLAS_EVENTS, CUDNN_EVENTS, OSRT_API."""
-        self._call(table, start, end, name, LIBRARIES[table], {"process": process})
+        self._call(table, start, end, name, LIBRARIES[table], on)
 
     def _call(self, table: str, start: int, end: int, name: Text, kind: str, on: Row) -> None:
         thread = self._process(on.pop("process", None)).thread(on.pop("tid", None))

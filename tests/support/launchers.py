@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import Export
-from simulator.schema import EVENT_CLASSES
 
 from tests.support.programs import Script
 
@@ -96,7 +95,8 @@ class Thread(Script):
         elif kind == "=":
             self.call(name, lasts)
         elif kind == "@":
-            self.in_os(name, lasts)
+            self.export.library("OSRT_API", self.now, self.now + lasts, name, tid=self.tid)
+            self.now += lasts
         elif kind == "&":
             self.export.mpi_collective(self.now, self.now + lasts, name, 8)
             self.now += lasts
@@ -119,11 +119,3 @@ class Thread(Script):
         """Until a device is done."""
         done = max((free for (of, _), free in self.machine.free.items() if of == device), default=0)
         self.call(name, max(done - self.now, 0) + 3 * US)
-
-    def in_os(self, name: str, lasts: int) -> None:
-        """A call of the C library."""
-        row = {"start": self.now, "end": self.now + lasts, "nameId": self.export.string(name)}
-        row |= {"eventClass": EVENT_CLASSES["osrt"]}
-        row |= {"globalTid": self.machine.process.thread(self.tid)}
-        self.export.add("OSRT_API", row)
-        self.now += lasts

@@ -25,7 +25,6 @@ class Event:
     tid: Any
     start: int
     end: int
-    order: int
     args: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -37,12 +36,12 @@ def load(path: Path) -> list[Event]:
     """The complete events of a trace, in the order of the file."""
     text = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
     found = []
-    for order, one in enumerate(json.loads(text, parse_float=Decimal, strict=False)["traceEvents"]):
+    for one in json.loads(text, parse_float=Decimal, strict=False)["traceEvents"]:
         if one.get("ph") == "X" and one.get("cat") != "Trace":
             start = int(one["ts"] * 1000)
             span = (start, start + int(one["dur"] * 1000))
             where = (one["name"], one["cat"], one["pid"], one["tid"])
-            found.append(Event(*where, *span, order, one.get("args", {})))
+            found.append(Event(*where, *span, one.get("args", {})))
     return found
 
 
