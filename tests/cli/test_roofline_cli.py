@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import nsightpy
-from nsightpy.commands.roofline.command import of_kernels, parse_clock, roofline
+from nsightpy.commands.roofline.command import in_range, of_kernels, parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
+from nsightpy.frames import Labels
 from nsightpy.readers.references import read_ceilings
 from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
 from tests.support.reports import ask
@@ -170,9 +171,6 @@ def test_info_describes_pages_and_reports() -> None:
 
 
 def test_a_range_narrows_the_launches() -> None:
-    from nsightpy.commands.roofline.command import in_range
-    from nsightpy.frames import Labels
-
     texts = Labels.of(["A/step 1", "A/step 2, net@lib", "", "B"])
     assert in_range(texts, "A").tolist() == [True, True, False, False]
     assert in_range(texts, "step*").tolist() == [True, True, False, False]

@@ -162,9 +162,9 @@ def test_the_shares_add_up_to_the_budget(name: str) -> None:
             assert spent == pytest.approx(budget[f"{part}_ns"], rel=1e-3, abs=60), (name, part)
 
 
-def sampled_report(folder: Path) -> Path:
+def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
     """Device 0 computes in [1000, 2000) of [0, 4000); its GPU and the network are sampled."""
-    export = Export(folder / "job.sqlite")
+    export = Export(tmp_path / "job.sqlite")
     export.gpu(0)
     export.kernel(1_000, 2_000, "k", launch=(0, 500))
     export.kernel(3_900, 4_000, "k", launch=(3_000, 3_500))
@@ -180,13 +180,7 @@ def sampled_report(folder: Path) -> Path:
         for start in range(0, 3_000, 1_000):
             export.nic_metric(start, start + 1_000, "IB: Bytes sent", 25_000_000, nic)
             export.nic_metric(start, start + 1_000, "IB: Send waits", 9, nic)
-    export.write()
-    return folder / "job.sqlite"
-
-
-def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
-    report = sampled_report(tmp_path)
-    table = nsightpy.breakdown(report, bins=4, from_time=0, to_time=4_000)
+    table = nsightpy.breakdown(export.write(), bins=4, from_time=0, to_time=4_000)
     rows = table.records()
     assert [row["busy_share"] for row in rows] == [0, 1, 0, 0.1]
     assert [row["sm_active_share"] for row in rows] == pytest.approx([0, 0.8, 0, 0])
@@ -249,24 +243,17 @@ def test_ranks_stand_on_one_clock(tmp_path: Path) -> None:
         assert began - 1 <= first < began + length + 1
 
 
-def report(path: Path, forward_ns: int, backward_ns: int) -> None:
-    """A GPU sampled every 10 ns, whose kernels of two ranges last this long."""
-    export = Export(path)
-    export.gpu(0)
-    at = 0
-    for name, length in (("forward", forward_ns), ("backward", backward_ns)):
-        export.nvtx_push_pop(at, at + 100, name)
-        export.kernel(at + 200, at + 200 + length, "k", launch=(at + 10, at + 20))
-        at += 2_000
-    for time in range(0, 4_000, 10):
-        export.gpu_metric(time, "SMs Active [Throughput %]", 50)
-    export.write()
-
-
 def test_a_range_has_the_samples_of_every_report(tmp_path: Path) -> None:
     """Also of those in which others take longer: together one is the longest."""
-    report(tmp_path / "rank0.sqlite", forward_ns=1_000, backward_ns=400)
-    report(tmp_path / "rank1.sqlite", forward_ns=500, backward_ns=600)
+    for rank, lengths in enumerate(((1_000, 400), (500, 600))):
+        export = Export(tmp_path / f"rank{rank}.sqlite")
+        export.gpu(0)
+        for at, name, length in zip((0, 2_000), ("forward", "backward"), lengths, strict=True):
+            export.nvtx_push_pop(at, at + 100, name)
+            export.kernel(at + 200, at + 200 + length, "k", launch=(at + 10, at + 20))
+        for time in range(0, 4_000, 10):
+            export.gpu_metric(time, "SMs Active [Throughput %]", 50)
+        export.write()
     table = nsightpy.nvtx(tmp_path, metrics=True, top=1)
     samples = {row["range"]: row["samples"] for row in table.records()}
     assert samples == {"(whole capture)": 800, "forward": 100 + 50}

@@ -202,15 +202,11 @@ def test_only_what_changes_a_conclusion_is_a_finding(
     assert "-t cuda" not in said
 
 
-def slow_network() -> TrainingJob:
-    """The job of two nodes with a network that is 20 times slower."""
-    return TrainingJob(tensor=2, data=2, ranks_per_node=2, bandwidth_between_nodes=2.4)
-
-
 @pytest.mark.slow
 def test_a_slow_network_is_slow_for_its_link(tmp_path: Path) -> None:
     """Also where a test of the same network reached more than three times its 2.4 GB/s."""
-    slow_network().write(tmp_path)
+    job = TrainingJob(tensor=2, data=2, ranks_per_node=2, bandwidth_between_nodes=2.4)
+    job.write(tmp_path)
     slow = findings_of(tmp_path)["slow-link"]
     assert slow["severity"] == "warning"
     assert "2.40 GB/s, where PCIe between nodes can carry 64" in slow["evidence"]

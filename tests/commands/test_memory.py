@@ -74,8 +74,8 @@ def test_no_rate_beyond_memory(bandwidth: int | None, rate: float | None, tmp_pa
         assert "beyond the GPU's memory (4 GB/s)" in notes[0]
 
 
-def usage_export(path: Path) -> Path:
-    export = Export(path)
+def test_the_peak_and_who_made_it(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
     export.nvtx_push_pop(0, 10_000, "outer")
     export.nvtx_push_pop(100, 900, "model")
     export.api(200, 300, "cudaMalloc_v3020", correlation=5)
@@ -88,11 +88,7 @@ def usage_export(path: Path) -> Path:
     export.memory_usage(3_000, 2_000_000, address=1, correlation=0)
     export.memory_usage(4_000, 7, "free", address=99)
     export.memory_usage(5_000, 500, address=3, kind="Pinned", correlation=0)
-    return export.write()
-
-
-def test_the_peak_and_who_made_it(tmp_path: Path) -> None:
-    table = nsightpy.memory_usage(usage_export(tmp_path / "report.sqlite"))
+    table = nsightpy.memory_usage(export.write())
     rows = [row for row in table.records() if row["memory"] == "Device"]
     assert {(row["peak_bytes"], row["peak_ns"], row["left_bytes"]) for row in rows} == {
         (5_000_000, 1_200, 3_000_000)

@@ -13,10 +13,8 @@ from nsightpy.commands.stats.command import REPORTS
 from nsightpy.errors import UsageError
 from tests.support.full_export import full
 from tests.support.nsys_stats import printed, tables_of
-from tests.support.reports import NSYS, ask, exports, needs_reports
+from tests.support.reports import ask, exports, needs_reports
 from tests.support.samples import TRAINING
-
-TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
 
 
 @pytest.mark.parametrize(("export", "stats"), printed())

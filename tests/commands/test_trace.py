@@ -123,7 +123,8 @@ def test_an_id_that_a_trace_lacks_is_empty(tmp_path: Path) -> None:
     kernels += [event("kernel", "gemm", 30, 5, device=0, stream=7)]
     path = written([*calls, *kernels], tmp_path)
     assert nsightpy.stats(path, report="cuda_api_trace").column("CorrID") == [4, None]
-    assert nsightpy.stats(path, report=GPU_TRACE).column("CorrId") == [4, None]
+    trace = nsightpy.stats(path, report=GPU_TRACE)
+    assert [trace.column(name) for name in ("CorrId", "Reg/Trd")] == [[4, None], [None, None]]
 
 
 def read(folder: Path, name: str) -> pd.DataFrame:
