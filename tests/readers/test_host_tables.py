@@ -53,11 +53,12 @@ def simulated(tmp_path: Path) -> Path:
     for number, pid in enumerate((100, 200)):
         process = export.process(pid)
         export.mpi_rank(number, process)
+        own = {"process": process}
         for start in (0, 1_000, 2_000):
             export.mpi_collective(start, start + 200 + 50 * number, "MPI_Allreduce", 4096, process)
-            export.library("CUBLAS_EVENTS", start + 300, start + 340, "cublasSgemm_v2", process=process)
-            export.library("CUDNN_EVENTS", start + 350, start + 420, "cudnnSoftmax", process=process)
-            export.library("OSRT_API", start + 500, start + 900, "poll", process=process)
+            export.library("CUBLAS_EVENTS", start + 300, start + 340, "cublasSgemm_v2", **own)
+            export.library("CUDNN_EVENTS", start + 350, start + 420, "cudnnSoftmax", **own)
+            export.library("OSRT_API", start + 500, start + 900, "poll", **own)
         export.kernel(100, 200, "k", process=process, launch=(50, 60))
     return export.write()
 
