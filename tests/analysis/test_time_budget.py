@@ -8,7 +8,6 @@ from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.time_budget import (
     Activity,
     TimeBudget,
-    activity,
     device_budgets,
     time_budget,
 )
@@ -115,11 +114,3 @@ def test_patterns_of_the_user_are_communication_too() -> None:
         assert (found.communication_ns, found.compute_ns) == expected
     with pytest.raises(UsageError, match="no regular expression"):
         device_budgets(kernels, NOTHING, NOTHING, communication=["("])
-
-
-def test_an_activity_counts_graphs_as_compute() -> None:
-    kernels = frame(WORK, [(1, 0, 0, 10, "gemm"), (1, 0, 20, 30, ALL_REDUCE)])
-    graphs = frame(WORK, [(1, 0, 8, 25, "")])
-    made = activity(kernels, np.array([False, True]), NOTHING, graphs)
-    assert made == done([(0, 10)], [(20, 30)], graphs=[(8, 25)])
-    assert made.busy == spans([(0, 30)])
