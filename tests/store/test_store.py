@@ -186,6 +186,18 @@ def test_what_the_first_file_said_is_said_again(tmp_path: Path, gone: str, frame
     assert set(again.notes) == {FRAME_NOTE, NAME_NOTE}
 
 
+def test_columns_whose_bytes_were_damaged_are_imported_again(tmp_path: Path) -> None:
+    report, folder = Report(1), tmp_path / "a.columns"
+    for _ in range(2):
+        for frame, columns in COLUMNS.items():
+            expected = ask(Store(None), report, frame, columns)
+            assert ask(Store(folder), report, frame, columns) == expected
+        for file in folder.iterdir():
+            data = file.read_bytes()
+            file.unlink()
+            file.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+
+
 def test_a_store_removed_in_use_is_made_again(tmp_path: Path) -> None:
     things, folder = Report(1).source("things"), tmp_path / "a.columns"
     store = Store(folder)
