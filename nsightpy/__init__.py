@@ -9,8 +9,6 @@ Every command of the command line is a function here of the same name and parame
 `_`); what a command draws, NAME_figure makes. Everything is loaded when it is first used.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The program: python -m nsightpy, and the command `nsightpy`."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -3,8 +3,6 @@
 A new command is a line in a group here and a module in `nsightpy/commands/`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Kernel names made short enough to read, for people only; machines always get them whole."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ they are; in every other rank only those after the first `--`: the application, 
 is handed to each rank as text, so the script needs to be readable on the first node only.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Units: parsing what users type and formatting what they read. Time is ns, size is bytes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Stretch i lies between edges[i] and edges[i + 1], in ns. Where nothing is known a figure is NaN.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, measure_before

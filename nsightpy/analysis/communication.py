@@ -1,7 +1,5 @@
 """Which kernels are communication. The list is data, and a user's own patterns extend it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

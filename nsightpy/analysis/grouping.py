@@ -1,7 +1,5 @@
 """Grouping the rows of a frame by several columns at once; connected sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ISC004 (patterns go over several lines)
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ API = call end - call start; queue = kernel start - call end where positive; tot
 both ends - call start. A kernel and a call belong together when process and correlation id agree.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

@@ -7,8 +7,6 @@ with a width of its own, so that one distant mode hides no near ones. The same d
 have the same modes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

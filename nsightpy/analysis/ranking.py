@@ -6,8 +6,6 @@ Med is the mean of the two middle values of an even count; StdDev is the sample 
 one instance; rows by total, largest first, then by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The click command of a declared command: its options, its help, and what it does."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping

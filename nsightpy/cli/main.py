@@ -1,7 +1,5 @@
 """The `nsightpy` command: finds the subcommand, and turns every error into one message."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

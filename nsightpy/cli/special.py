@@ -1,7 +1,5 @@
 """The commands that do more than answer: a gate of compare may fail, select prints scripts."""
 
-from __future__ import annotations
-
 import glob
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """api: where the host's time in API calls went, as nsys stats cuda_api_sum counts it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """cache: what nsightpy keeps of reports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

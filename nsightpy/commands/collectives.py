@@ -1,8 +1,6 @@
 """collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late; those
 within and across nodes; what pairs of ranks send each other."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias

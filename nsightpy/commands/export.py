@@ -1,7 +1,5 @@
 """export: every frame of every report as parquet or csv, with rank, on one clock."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """gaps: why devices were idle: by cause and place, interval by interval, or by waiting call."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """graphs: CUDA graphs by replay and by node, and what their launches cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypeAlias

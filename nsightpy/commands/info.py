@@ -1,7 +1,5 @@
 """info: what each report is: who, where, when, with what, and what to be careful about."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """iterations: where a run repeats, what each iteration's time went to, which ones are slow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """kernels: which kernels the GPU time went to, as nsys stats cuda_gpu_kern_sum counts it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial

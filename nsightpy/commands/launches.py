@@ -1,8 +1,6 @@
 """launches: from the API call through the queue to the kernel, as nsys stats cuda_kern_exec_sum
 counts it; and how much work waited on every stream."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, TypeAlias
 

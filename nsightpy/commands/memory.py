@@ -1,7 +1,5 @@
 """memory: copies and sets by time and size, as nsys stats cuda_gpu_mem_time_sum and _size_sum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """nvtx: code ranges by host time and by the GPU time of what they launched; metrics meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Frames: columns by name, and the schema of each public frame."""
 
-from __future__ import annotations
-
 from nsightpy.frames.columns import Column as Column, Schema as Schema
 from nsightpy.frames.file_schemas import (
     ALLOCATOR_EVENTS as ALLOCATOR_EVENTS,

@@ -1,7 +1,5 @@
 """What a column and a schema of a frame are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The frames of Nsight Compute reports and of PyTorch memory snapshots."""
 
-from __future__ import annotations
-
 from nsightpy.frames.columns import (
     float_column as _float,
     int_column as _int,

@@ -1,7 +1,5 @@
 """The order of rows by time, and look-ups of rows that are by group, then by time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 

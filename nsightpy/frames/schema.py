@@ -1,7 +1,5 @@
 """The frames of reports of a whole system: what devices, threads of the host and captures did."""
 
-from __future__ import annotations
-
 from nsightpy.frames.columns import (
     CALL,
     PLACE,

@@ -3,8 +3,6 @@
 No file names and no notes: both may name hosts and users.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 

@@ -1,7 +1,5 @@
 """Figures for people: a unit in each cell, shares in per cent; column names as they are said."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Free text made harmless: names in reports may hold anything, even terminal commands."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

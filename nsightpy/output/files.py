@@ -1,7 +1,5 @@
 """The one owner of output files and folders: nothing is overwritten, or left half-written."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Each format has one writer, which streams: of millions of rows some ten thousand are held.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Frames as files for other programs: parquet or csv, written some ten thousand rows at a time."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

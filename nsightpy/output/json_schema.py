@@ -1,7 +1,5 @@
 """JSON Schemas (draft 2020-12) of what commands answer in json, derived from their columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 

@@ -4,8 +4,6 @@ Nothing is cut and nothing is escaped here but control characters: each renderer
 format needs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

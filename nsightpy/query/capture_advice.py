@@ -1,7 +1,5 @@
 """How a capture records what a question needs, in the words of the tool that captured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -145,7 +145,7 @@ class Command(Generic[A]):
     @cached_property
     def asks(self) -> bool:
         """Whether its function makes a question; others answer themselves."""
-        return str(inspect.signature(self.function).return_annotation).startswith("Question")
+        return get_origin(get_type_hints(self.function).get("return")) is Question
 
     @cached_property
     def positional(self) -> dict[str, Argument]:

@@ -1,7 +1,5 @@
 """What a report's devices did and why they were idle: work with its launches, budgets, causes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

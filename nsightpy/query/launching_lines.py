@@ -1,7 +1,5 @@
 """The line of the program that launched each kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsightpy.analysis.iterations.vocabulary import LIBRARY_DOMAINS

@@ -3,8 +3,6 @@
 The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `--nvtx RANGE[@DOMAIN]` leaves of a report: what the named ranges launched or hold."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field

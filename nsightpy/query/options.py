@@ -4,8 +4,6 @@ A parameter's option stands in its annotation, once: `top: Top = None`. The comm
 the tools of agents and the documentation are made of it (query.command).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, TypedDict

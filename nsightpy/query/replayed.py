@@ -1,7 +1,5 @@
 """The work graph of a job: which stretches of its work are looked at, and whether it is sure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial

@@ -1,7 +1,5 @@
 """Sampled hardware metrics of a report over stretches of time: of each GPU, and of the network."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

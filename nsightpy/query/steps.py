@@ -4,8 +4,6 @@ Iterations are numbered from 0 in the whole report, as `iterations` counts them;
 its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 

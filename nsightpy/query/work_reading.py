@@ -1,7 +1,5 @@
 """The frames that the graph of a report's work is made of, and its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

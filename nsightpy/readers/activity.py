@@ -1,7 +1,5 @@
 """What is asked of a report's API calls and GPU work, whatever file they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

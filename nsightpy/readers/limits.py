@@ -5,8 +5,6 @@ of the processor, so that a busy machine or a slow disk ends none. The other lim
 what programs do.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

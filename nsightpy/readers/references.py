@@ -1,8 +1,6 @@
 """What reports are held against: measured ceilings (JSON, or lines of name, value and unit), the
 output of nccl-tests, and baselines, read strictly."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

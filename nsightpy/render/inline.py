@@ -1,7 +1,5 @@
 """What stands inside a page: its template, data that cannot end its element, code by its hash."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -2,8 +2,6 @@
 as a rank set, those of Nsight Compute and memory snapshots (only their names give ranks), or what
 there is of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from shlex import quote

@@ -1,7 +1,5 @@
 """What is said of the reports of one job: captures that come twice, other jobs, missing ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Reports of one job: which rank each process is, and the frames of all ranks in one: each report's
 rows with their ranks, on a common clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

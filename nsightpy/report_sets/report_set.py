@@ -1,7 +1,5 @@
 """Many reports of one kind: one function run over all of them, failures tallied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

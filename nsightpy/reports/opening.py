@@ -1,7 +1,5 @@
 """What one report file is, found from what it holds, and opening it; which files a path means."""
 
-from __future__ import annotations
-
 import glob
 import re
 import zlib

@@ -1,7 +1,5 @@
 """What analyses hand to renderers: tables, findings, rooflines, tracks."""
 
-from __future__ import annotations
-
 from nsightpy.results.findings import (
     FINDING_FIELDS as FINDING_FIELDS,
     Finding as Finding,

@@ -1,7 +1,5 @@
 """Findings: one thing worth knowing each, and the table of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ A key is a word for the kind and 64 bits of BLAKE2b over the identity: `kernel-5
 no report, rank, device or platform, and on no count or time, so it may be kept and compared.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A note says in one sentence what is so, and what would help where something woul
 programs, which never look into its words. The text is made once, when an answer is finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

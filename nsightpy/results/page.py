@@ -1,7 +1,5 @@
 """What a report page says: sections of tables, pictures and notes, as data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Rates are FLOP/s (tensor integers: operations/s) and bytes/s, percentages are of
 rate, times are ns. What was not measured is None, never 0.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any

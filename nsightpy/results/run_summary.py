@@ -4,8 +4,6 @@ Small whatever the size of the run: no events, no names of hosts or users. A bas
 just this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias

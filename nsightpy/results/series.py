@@ -1,7 +1,5 @@
 """Tables with what is drawn beside them: memory over time, modes of durations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

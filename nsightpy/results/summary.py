@@ -1,7 +1,5 @@
 """Summaries: sections by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -3,8 +3,6 @@
 Exports that nsys made are files there, what was imported of reports and traces folders of columns.
 """
 
-from __future__ import annotations
-
 import errno
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """What the engine asks of a report of any kind, and what comes of a function run on one."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Small programs as frames: a host that launches, one GPU that works in order, ranges, waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ ranks leave a synchronising collective together, so the ends show how far each c
 carries its own error bar. Clocks that none ties are placed by MPI calls (mpi_placement.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ One session has one clock; reports of one host and boot share its system clock; 
 clock (UTC) is all there is, wrong by milliseconds between hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ is found for short and long collectives apart, since ends of short ones agree be
 Huber, Robust Estimation of a Location Parameter: https://doi.org/10.1214/aoms/1177703732
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Clocks that no NCCL collective ties, placed by the MPI operations of their ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

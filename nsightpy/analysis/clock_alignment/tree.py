@@ -4,8 +4,6 @@ Ranks that share no synchronising collective, not even through others, are place
 share besides: the clock of a machine, or else the wall clock.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ their ends agree; groups that work in lockstep are distinguished after that, or 
 operations on the same streams show. A stream that serves several groups is peeled, group by group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

@@ -9,8 +9,6 @@ and the one taken whose ends follow the last arrivals of its groups best. Where 
 the jitter of ends, these do not decide: what else the same streams carry does, or nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

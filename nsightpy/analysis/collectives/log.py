@@ -3,8 +3,6 @@
 A unit is one process on one device: a rank. A clock is one process of one report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias

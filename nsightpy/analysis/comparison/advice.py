@@ -1,7 +1,5 @@
 """What differs besides times, what a reader of a comparison must know, and what to run next."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low

@@ -1,7 +1,5 @@
 """One side of runs against another: the unit, its parts, what ran in it; whether a gate holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

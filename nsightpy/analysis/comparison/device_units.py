@@ -1,7 +1,5 @@
 """The units (steps, or a window) of one device: how their time divides, and what ran in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

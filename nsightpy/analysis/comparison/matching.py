@@ -5,8 +5,6 @@ arguments, where that is unique on both sides; the place in the order of launche
 and one is new between two that are the same. Of the last two launches must agree.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence

@@ -9,8 +9,6 @@ A change is one where its whole interval lies beyond the relative and the absolu
 where it lies within; a p-value, where there is one, must be significant as well.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ different findings overlap and are never added. Bounds are per iteration where a
 iterations are known, else for its whole window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

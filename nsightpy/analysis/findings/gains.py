@@ -1,7 +1,5 @@
 """What mending a finding is worth: the work of all ranks replayed without its cause."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

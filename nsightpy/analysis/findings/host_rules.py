@@ -1,7 +1,5 @@
 """Rules on why a device had nothing to do, and on start-up: what its threads did instead."""
 
-from __future__ import annotations
-
 from nsightpy.analysis.findings import gains, thresholds as limits
 from nsightpy.analysis.findings.evidence import Evidence
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule

@@ -1,7 +1,5 @@
 """Why a device was idle, and what the host did meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

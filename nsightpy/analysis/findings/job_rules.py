@@ -1,7 +1,5 @@
 """Rules on ranks and devices that cost each other time, and on what the captures do not say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a rule is: when it is true, what it costs, how it is said, what mending it is worth."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ GTX; training, inference, solvers), judged one by one with SQL, and 20 real PyTo
 "programs" are the simulated ones of the tests, whose causes are known.
 """
 
-from __future__ import annotations
-
 # What is said at all, and how loudly.
 
 # Share of a window: less than the spread of a step time from run to run (captures: 0.5 to 2 %).

@@ -3,8 +3,6 @@
 Unified memory is apart. Memory sets write what a copy within the device would: they count as such.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from typing import Any

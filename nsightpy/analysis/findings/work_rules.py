@@ -1,7 +1,5 @@
 """Rules on the work of a device: copies that no kernel hides, kernels and how they fill the GPU."""
 
-from __future__ import annotations
-
 from nsightpy.analysis.findings import thresholds as limits
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
 from nsightpy.analysis.findings.rule import INFO, WARNING, Rule

@@ -5,8 +5,6 @@ share the correlation id of its launch call. Where graphs were traced as a whole
 interval for each launch, and what ran inside it is not known.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

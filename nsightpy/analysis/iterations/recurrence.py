@@ -4,8 +4,6 @@ Launches in order are such a sequence. A program repeats on several levels, one 
 loops, layers, steps, epochs. All are found here; which of them is a step is judged elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 

@@ -5,8 +5,6 @@ of the launches does not contradict them; then that order alone. The steady stat
 without warm-up and without what the profiler's start or stop cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias

@@ -5,8 +5,6 @@ run, whose layers repeat, too, a level is a step only where something shows that
 of one name but for numbers in it are the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@
 tests/analysis/test_iteration_programs.py and test_kinds_of_programs.py.
 """
 
-from __future__ import annotations
-
 # Shares (1 is all), the same wherever such a word is meant: round numbers between which the
 # results for all programs do not change.
 MOST = 0.5

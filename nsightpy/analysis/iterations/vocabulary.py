@@ -4,8 +4,6 @@ A range called "step 12" is a step, "blocks.7" a layer of a model; a name withou
 words says nothing.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from dataclasses import dataclass

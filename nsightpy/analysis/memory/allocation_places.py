@@ -4,8 +4,6 @@ A place is the first frame of the user's own code, else the first Python frame o
 frames before it are the allocator, torch's own modules and libraries, which allocate for everybody.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

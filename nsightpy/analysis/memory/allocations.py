@@ -9,8 +9,6 @@ never allocated in it, and what was freed in it without having been allocated th
 up at `alloc` and down at `free_completed`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

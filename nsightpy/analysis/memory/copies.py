@@ -1,7 +1,5 @@
 """Copies by the kind of host memory that they touch, and rates that no hardware reaches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

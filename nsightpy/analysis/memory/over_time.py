@@ -1,7 +1,5 @@
 """Live memory over time for a picture, by place, and what each iteration leaves behind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

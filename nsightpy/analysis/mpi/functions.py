@@ -1,7 +1,5 @@
 """What MPI functions do, as far as it decides who can wait for whom."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

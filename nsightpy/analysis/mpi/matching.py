@@ -5,8 +5,6 @@ and order: MPI demands that they agree. Where the calls of the ranks do not, as 
 began in between, a communicator is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The states are those of Scalasca (Wolf and Mohr, "Automatic performance analysis
 MPI/OpenMP applications", 2003), all measured until the last of those came that were waited for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ range opened last counts, so that one operation never belongs to two ranges that
 each other.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A range's parent is the innermost range of the same thread and domain that conta
 ranges overlap at will: each is a root of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ same thread. The projected interval is [first start, last end] of its operations
 reduced by its children. Ranges that end on another thread are not projected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

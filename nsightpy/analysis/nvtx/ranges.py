@@ -1,7 +1,5 @@
 """NVTX ranges grouped by what they name: host time, projected GPU time, share of the busy time."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

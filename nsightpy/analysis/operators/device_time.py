@@ -11,8 +11,6 @@ modules; a backward operator has the sequence number of the forward operator tha
 so the module in which that one was called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

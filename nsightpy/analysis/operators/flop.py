@@ -7,8 +7,6 @@ mask does not reduce attention). The backward of a convolution counts a forward 
 of its output_mask. An operator under one that counts does not count again.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

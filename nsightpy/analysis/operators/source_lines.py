@@ -1,7 +1,5 @@
 """Where in a program work was launched: the innermost line of its own code around a call."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

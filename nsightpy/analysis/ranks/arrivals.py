@@ -6,8 +6,6 @@ collective ends for all together. From other operations (Broadcast, Reduce, poin
 may be gone before the last one comes: it waited no longer than it lasted beyond the shortest.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

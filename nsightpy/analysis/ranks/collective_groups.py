@@ -11,8 +11,6 @@ median + 8 normalised median deviations of its operation, size and group, and be
 Where sizes are not known, some that are equally long are of another size, and not abnormal.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ rank pairs that branch are no pipeline whose stages could be distinguished: ring
 like that, and so does an interleaved schedule.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ compared that agree in kernel, blocks, threads and the kernel before them on the
 of the forward pass is not one of the backward pass, though both carry one name).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

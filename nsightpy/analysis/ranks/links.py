@@ -6,8 +6,6 @@ Express base specification counts them). A bridge between two cards may be there
 count with their PCIe alone. Between nodes no adapter is faster than the GPU's PCIe.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

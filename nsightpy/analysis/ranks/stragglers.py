@@ -5,8 +5,6 @@ is the time from the end of a rank's collective to the start of its next one: it
 clock, and free of what others cost the rank.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

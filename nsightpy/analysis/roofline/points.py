@@ -5,8 +5,6 @@ of Nsight Compute (Williams et al., https://doi.org/10.1145/1498765.1498785). Pe
 profiled clock unless another is wanted; achieved rates are never rescaled.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -14,8 +14,6 @@ Traffic: L2 and L1 counted stores until 2022 and count read returns only since: 
 comparable across that change.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ What a report does not say is known by compute capability, as measured on V100, 
 GH200 and GB200 counters; FP64 lanes of 8.9 and 12.x were never measured and are not guessed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Thresholds are those of the rule SOLBottleneck, the same from ncu 2022.3 to 2025.3 at least.
 """
 
-from __future__ import annotations
-
 import re
 
 from nsightpy.analysis.roofline.readings import Readings

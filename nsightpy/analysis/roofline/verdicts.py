@@ -4,8 +4,6 @@ The class of the speed of light comes first; the side of the roofline second: ke
 cache make the two disagree.
 """
 
-from __future__ import annotations
-
 from nsightpy.analysis.roofline import speed_of_light as sol
 from nsightpy.analysis.roofline.thresholds import SPREAD
 from nsightpy.results.rooflines import (

@@ -4,8 +4,6 @@ Shares are of the GPU time of the kernels that may be chosen, over all reports. 
 most first: the fewest whose times together reach the coverage.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

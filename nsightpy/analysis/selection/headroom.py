@@ -10,8 +10,6 @@ loosely. Names are compared as the reports have them; where the styles of their 
 in the style of no demangler.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,6 @@ over all its GPUs: so do the places here, from 0. Correlation ids are given at t
 that order; the order in which the GPU begins is another.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

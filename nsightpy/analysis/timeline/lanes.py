@@ -3,8 +3,6 @@
 Events that overlap are laid out on levels on which none do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 

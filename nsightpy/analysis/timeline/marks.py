@@ -1,8 +1,6 @@
 """What a timeline says beside its events: how ranks came together on one clock, which collectives
 they share, and marks: iterations, findings and the critical path."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A timeline reduced to as many columns as a picture has: exact shares of each column's time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

@@ -7,8 +7,6 @@ stretches outside of CUDA. The rest, short gaps and calls that launch, is `sync-
 as a blocking call held the thread when the device ran dry, else `launch-bound`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsightpy.analysis.grouping import connected

@@ -3,8 +3,6 @@
 And how far a graph explains what was recorded, and which stretches of a job it is made of.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 What a call does to its thread is known by its name: it launches, copies, waits, allocates, loads.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """When devices and streams did nothing, and the causes that divide that time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum

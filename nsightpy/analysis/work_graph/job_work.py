@@ -1,7 +1,5 @@
 """The work of all reports as one, on one clock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

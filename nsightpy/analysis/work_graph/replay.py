@@ -1,7 +1,5 @@
 """What a change of the recorded work would be worth: the graph walked again with other weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

@@ -5,8 +5,6 @@ names its record by eventSyncId, never by the reused eventId. The host's calls g
 queue.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """breakdown: how each device's time divides into compute, communication, copies and idle."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """breakdown --bins: what share of each moment devices were busy, and with what, on one clock."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

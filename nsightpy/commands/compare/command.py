@@ -1,7 +1,5 @@
 """compare: is it slower, by how much, because of what, and can that be believed?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

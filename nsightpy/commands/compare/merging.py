@@ -1,7 +1,5 @@
 """The summary of one run from the parts of its reports: means over its devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

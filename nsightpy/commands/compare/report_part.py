@@ -1,7 +1,5 @@
 """What one report contributes to the summary of its run: units of each device, and what ran."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

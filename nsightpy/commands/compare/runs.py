@@ -1,7 +1,5 @@
 """The runs of both sides: which files each is, of which tool, and their summaries."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """findings: what stands out, ranked by what mending it would gain."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

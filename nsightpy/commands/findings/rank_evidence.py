@@ -1,7 +1,5 @@
 """What ranks cost each other: who keeps the others waiting, and collectives that took too long."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The evidence of one report: its devices, in one pass over their work, and what they share."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence

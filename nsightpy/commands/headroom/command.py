@@ -1,7 +1,5 @@
 """headroom: what ncu measured, brought back to the kernels of nsys, as ceilings of what to gain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

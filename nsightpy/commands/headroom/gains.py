@@ -1,7 +1,5 @@
 """What there is to gain: kernels with their measurements, and the table made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """mcp: the commands as read-only tools of agents, over stdio, and the guide for agents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path

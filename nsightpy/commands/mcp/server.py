@@ -1,7 +1,5 @@
 """The tools over the Model Context Protocol: one request at a time, errors as messages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """memory-usage: how much memory was allocated over time, the peak, and who allocated it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The memory of the devices of one memory snapshot, what is drawn of it, and notes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

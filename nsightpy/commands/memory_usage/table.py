@@ -1,7 +1,5 @@
 """The tables of `memory-usage`: who held what at the peak, and how two snapshots differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

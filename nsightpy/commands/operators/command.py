@@ -1,7 +1,5 @@
 """operators: host and device time of a framework's operators, and of modules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Device time of nested modules, with the backward pass that belongs to each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

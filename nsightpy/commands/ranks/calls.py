@@ -1,7 +1,5 @@
 """For how long ranks waited for each other in MPI, in which calls, for whom, and at what cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias

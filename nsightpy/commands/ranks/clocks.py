@@ -1,7 +1,5 @@
 """Every rank on one clock, how much it waits, and which one the others wait for."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """ranks: every rank on one clock; which kernels differ between ranks; where ranks wait."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypeAlias

@@ -4,8 +4,6 @@ A bubble is time in which a rank waits in an exchange with a neighbour, from its
 other side came, while its device does nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeAlias

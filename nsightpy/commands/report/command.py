@@ -1,7 +1,5 @@
 """report: everything that the commands know of some reports, on one page."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """roofline: kernels against the machine's limits, from Nsight Compute reports of any version."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

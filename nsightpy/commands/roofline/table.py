@@ -1,7 +1,5 @@
 """The rows of the roofline table: one per launch or kernel variant, precision and memory level."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter

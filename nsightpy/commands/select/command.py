@@ -1,7 +1,5 @@
 """select: the few ncu runs that are worth their hours, from a ranking over all ranks."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace

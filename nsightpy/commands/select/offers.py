@@ -1,7 +1,5 @@
 """What each report has to offer: its variants with representative launches, and their weight."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

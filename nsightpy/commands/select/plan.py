@@ -1,7 +1,5 @@
 """The plan that `select` makes: a table of kernels, the ncu runs that measure them, and notes."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

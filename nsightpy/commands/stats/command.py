@@ -1,7 +1,5 @@
 """stats: a report of nsys stats by its own name, over all reports: sums, and traces."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from nsightpy.commands.stats import communication, launches, operations, ranges, unified_memory

@@ -1,7 +1,5 @@
 """MPI calls by time, by message size and one by one; when network interfaces could not send."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """cuda_kern_exec_sum and cuda_kern_exec_trace: API, queue and kernel time of launches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

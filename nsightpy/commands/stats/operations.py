@@ -1,7 +1,5 @@
 """Kernels, memory operations and calls: their sums and traces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """NVTX ranges: nvtx_sum and its kin, by kernel, and projected onto the GPU; sums and traces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A report of nsys stats as data, a sum or a trace, and the question that it is."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Sums of unified memory: um_sum, um_total_sum and um_cpu_page_faults_sum."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsightpy.analysis.ranking import MEGA, Made, Ranking, durations

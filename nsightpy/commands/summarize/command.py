@@ -1,7 +1,5 @@
 """summarize: one screen: what ran, where its time went, what to look at, what to type next."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import partial

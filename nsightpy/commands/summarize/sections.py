@@ -1,7 +1,5 @@
 """What the sections of a summary are made of: each report's part, and the parts together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """timeline: what every rank and device did, on one clock, as tracks of lanes of events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

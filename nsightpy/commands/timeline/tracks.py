@@ -1,7 +1,5 @@
 """The tracks of a timeline, read one report at a time: lanes and counters of each device."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ explains (CUDA graph replays, launches by other threads, captures without NVTX) 
 kernel's name says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

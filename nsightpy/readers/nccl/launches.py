@@ -1,7 +1,5 @@
 """The operations of launches that hold several: which of a group's calls each kernel served."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias

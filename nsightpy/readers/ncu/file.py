@@ -5,8 +5,6 @@ FileFormat .proto files describe that ship with Nsight Compute. Of the session o
 the process of each result are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ one header; only rows whose first cell is a number count. Labels become metric n
 units.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

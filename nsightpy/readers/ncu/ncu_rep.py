@@ -4,8 +4,6 @@ The library leaks what it loads and holds the GIL: a report is loaded once per p
 reports are read in many processes. It does not say when a file is cut short: ncu_file does.
 """
 
-from __future__ import annotations
-
 import functools
 import glob
 import importlib

@@ -5,8 +5,6 @@ looked up by both. `--print-metric-name name` (ncu 2024 on) makes their table un
 go back to base units: ns, byte, hz, and rates and counts of these. Prefixes are powers of 1000.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from math import isfinite

@@ -1,7 +1,5 @@
 """From single values to the frames of an Nsight Compute report, whichever way they came in."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What an export says of its capture: how it began, and what is asked of every report."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ ENUM_CUPTI_SYNC_TYPE changed their meaning between exporters, so the kind of a s
 read from what it names: a stream and an event make a stream wait, and so on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

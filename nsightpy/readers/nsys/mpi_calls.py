@@ -4,8 +4,6 @@ Made from the Nsight Systems User Guide, "SQLite schema reference". No public ca
 MPI_* was at hand: those are tested on simulated exports only; MPI as NVTX ranges on a real one.
 """
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What can be said of a report file before any tool or library opens it."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager

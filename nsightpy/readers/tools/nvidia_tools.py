@@ -1,8 +1,6 @@
 """NVIDIA's command-line tools: found by their variable, in PATH and the usual install folders; run
 to their end, with nothing of them left behind when interrupted."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import math

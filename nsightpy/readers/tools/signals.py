@@ -1,7 +1,5 @@
 """A termination signal as an exception, so that what is half done is cleaned up."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -4,8 +4,6 @@ Times are microseconds since 1970 as whole numbers; since 1970 with three decima
 digits than a float64 has (read as text); since `baseTimeNanoseconds`, small enough for a float64.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -5,8 +5,6 @@ Names and meanings: pytorch/kineto libkineto/src/output_json.cpp. Early traces h
 that nobody escaped (pytorch/pytorch#146900), and words such as nan where JSON has numbers only.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What a trace says of the GPU: kernels, copies and sets, collectives, GPUs, as frames."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

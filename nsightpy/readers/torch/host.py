@@ -1,8 +1,6 @@
 """What a trace says of the host: API calls, annotated ranges, operators, Python functions, waits,
 recorded events, allocations, as frames."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsightpy import frames

@@ -3,8 +3,6 @@
 Times are ns since the first event of the recording; torch records microseconds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -3,8 +3,6 @@
 Times are absolute or relative to `baseTimeNanoseconds`, as the trace has them, in ns.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 from collections import Counter

@@ -1,7 +1,5 @@
 """One trace of PyTorch's profiler, read once into frames."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ mention, a link or emphasis, on GitHub as on GitLab. Of what XML 1.0 cannot hold
 everything else is escaped by the standard library.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Takes the result and returns a matplotlib Figure. Slower and faster differ by colour and by hatch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 with --bins heat maps of device over time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

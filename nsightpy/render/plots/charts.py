@@ -1,7 +1,5 @@
 """The charts that pictures share: stacked bars of shares, heat maps, how values spread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

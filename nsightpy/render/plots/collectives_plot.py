@@ -3,8 +3,6 @@
 Colour says which groups, the marker which operation, the area how much time.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ Nothing here or in the pictures uses pyplot: a Figure belongs to whoever asked f
 legends and colour bars are placed by matplotlib's constrained layout.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Lines of equal gain run up to the right: the higher a kernel stands above them, 
 to gain. Numbers name the kernels in a key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The picture of `nsightpy instances`: durations over time, by rank, and how they spread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

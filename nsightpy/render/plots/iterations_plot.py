@@ -3,8 +3,6 @@
 Of many devices: one panel of their means, and heat maps of device by iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

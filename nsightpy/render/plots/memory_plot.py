@@ -4,8 +4,6 @@ A panel per kind of memory with a line per device; where it is known who allocat
 per device with a layer per place of the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any

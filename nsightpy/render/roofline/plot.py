@@ -4,8 +4,6 @@ Numbers stand for kernels, in the order of their time, everywhere. In a plane sh
 the precision, filling the level, area the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, product
 from statistics import median

@@ -5,8 +5,6 @@ and in base64; names once, in a table. The page may load nothing: its policy nam
 by hash, and free text only ever becomes text.
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ interned, packets are written as they are made; marks are a process of their own
 https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescriptor).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 

@@ -1,7 +1,5 @@
 """A picture of a timeline for papers and chat, as a matplotlib Figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a trace consists of: no thread of it holds two events that cross each other."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import count
