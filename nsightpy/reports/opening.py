@@ -43,7 +43,7 @@ def is_ncu_file(path: Path) -> bool:
 def is_snapshot_file(path: Path) -> bool:
     """Whether a file is a pickle that names what snapshots hold, or says so by its suffix."""
     return is_regular(path) and (
-        has_suffix(path, SNAPSHOT_SUFFIXES) or is_snapshot(beginning(path, 4096))
+        path.suffix.lower() in SNAPSHOT_SUFFIXES or is_snapshot(beginning(path, 4096))
     )
 
 

@@ -162,6 +162,8 @@ class Store:
             if not missing:
                 return
             columns, notes = self._read(source, missing)
+            if not columns:  # what gives them was imported meanwhile
+                return
             header = {"notes": notes, "first": not self._held[name]}
             named = zlib.crc32("\n".join(sorted(columns)).encode())
             file = self._write(f"{name}-{named:08x}", header, columns)

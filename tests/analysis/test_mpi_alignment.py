@@ -13,6 +13,7 @@ from simulator.mpi_job import START_NS, MpiRun, MpiSettings, simulate_mpi, write
 import nsightpy
 from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
 from nsightpy.analysis.mpi.matching import MESSAGE, matched_calls
+from nsightpy.analysis.mpi.waits import Waits, wait_rows
 from nsightpy.frames import MPI_CALLS, Frame, Ints, Labels
 from nsightpy.results import Table
 from tests.support.frames import frame
@@ -181,3 +182,15 @@ def test_bounds_reach_a_clock_through_a_third() -> None:
     # 20 ns each way, and what the clocks may drift in between
     assert found.error.tolist() == pytest.approx([0.0, 20.0, 40.0], abs=45.0)
     assert found.operations.tolist() == [2, 4, 2]
+
+
+def test_waits_of_many_ranks_keep_their_causes() -> None:
+    """Groups times clocks are beyond 32 bits."""
+    count = 50_000
+    row = np.arange(count)
+    waits = Waits(np.zeros(count, np.int64), row, row[::-1].copy(), np.full(count, 5))
+    spans = {"start_ns": 10 * row, "end_ns": 10 * row + 9}
+    texts = {name: Labels.constant(name, count) for name in ("name", "range")}
+    rows = wait_rows(waits, row, Frame({**texts, **spans}), 10 * row, [None] * count)
+    assert len(rows) == count
+    assert {one.cause + one.clock for one in rows} == {count - 1}

@@ -205,6 +205,13 @@ def test_opaque_graphs_hide_what_they_hold(kernels: int, severity: str, tmp_path
         assert "1.00 ms, 17 % of the window" in opaque["evidence"]
 
 
+def test_a_device_with_graphs_alone_waits_for_their_launches(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    for call in range(0, 10 * MS, 100 * US):
+        export.graph_trace(call + 10 * US, call + 40 * US, launch=(call, call + 5 * US))
+    assert findings_of(export.write())["launch-bound"]["severity"] == "warning"
+
+
 @pytest.mark.parametrize("name", ["step{share}_kernel<{place}>", "{time}{loss}"])
 def test_names_stay_as_they_are_in_sentences(name: str, tmp_path: Path) -> None:
     """Figures are no part of names, whatever those hold."""

@@ -374,3 +374,21 @@ def test_threads_that_do_not_wait_for_each_other(
     # what comes after a device's last work is nothing that the capture lacks
     assert "capture-incomplete" not in rows
     assert "imbalance" not in rows or rows["imbalance"]["severity"] == "info"
+
+
+def test_a_thread_that_waits_is_no_reason_for_another(tmp_path: Path) -> None:
+    """Two services: one has pauses between its requests, the other one is busy."""
+    machine = Machine(tmp_path / "report.sqlite", 2)
+    chosen = random.Random(3)
+    waits, works = machine.thread(2001), machine.thread(2002)
+    while waits.now < 200 * MS:
+        waits.now += chosen.randint(3_000, 6_000) * US
+        waits.kernel("serve", 2 * MS, device=0)
+        waits.wait(0)
+    while works.now < 200 * MS:
+        works.kernel("other", 2 * MS, device=1)
+        works.wait(1)
+        works.now += 10 * US
+    row = concluded(machine)["host-gap"]
+    assert (row["severity"], row["device"]) == ("warning", 0)
+    assert row["recoverable_share"] == pytest.approx(0.63, abs=0.05)

@@ -101,6 +101,14 @@ def test_the_peak_and_who_made_it(tmp_path: Path) -> None:
     assert any("1 frees gave back memory from before" in note for note in table.notes)
 
 
+def test_the_peak_before_the_capture_begins(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.memory_usage(-900, 3_000, address=1)
+    export.memory_usage(-500, 3_000, "free", address=1)
+    (row,) = nsightpy.memory_usage(export.write()).records()
+    assert (row["peak_bytes"], row["peak_ns"], row["left_bytes"]) == (3_000, -900, 0)
+
+
 def test_without_a_capture_of_it(tmp_path: Path) -> None:
     export = Export(tmp_path / "report.sqlite")
     export.kernel(100, 200, "k", launch=(10, 20))

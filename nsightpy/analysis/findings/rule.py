@@ -159,6 +159,8 @@ class _Sentences(Formatter):
 
     def get_value(self, key: int | str, *_: Any) -> Any:
         """A figure of the finding, else one of the row."""
+        if key == "groups":  # one that the row lacks is empty
+            return self.row
         return self.figures[str(key)] if key in self.figures else getattr(self.row, str(key))
 
     def format_field(self, value: Any, format_spec: str) -> str:

@@ -97,7 +97,8 @@ def wait_rows(
     groups = group_by(keyed, tuple(keyed))
     idled = np.bincount(groups.codes, _idle_during(waits, clock[row], own_starts[row], idle))
     clocks = len(idle)
-    pairs, places = np.unique(groups.codes * clocks + clock[waits.cause], return_inverse=True)
+    of_clocks = groups.codes.astype(np.int64) * clocks + clock[waits.cause]
+    pairs, places = np.unique(of_clocks, return_inverse=True)
     # the last of each group counts: that with most, of equals the first clock
     pairs = pairs[np.lexsort((-pairs, np.bincount(places, waits.lasted)))]
     cause = dict(zip((pairs // clocks).tolist(), (pairs % clocks).tolist(), strict=True))

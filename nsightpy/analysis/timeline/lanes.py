@@ -78,11 +78,11 @@ def host_lanes(
 def call_lanes(calls: Frame, streams: Sequence[tuple[int, int, Lane]]) -> list[tuple[int, Lane]]:
     """One lane of CUDA API calls per (pid, thread), with its pid; flows lead into the streams."""
     real = calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
-    ids = real.ints("correlation_id")
-    # process and id as one number
-    used = [(pid << 36) | lane.flows for pid, _, lane in streams if lane.flows is not None]
-    launched = np.isin((real.ints("pid") << 36) | ids, np.concatenate([ids[:0], *used]))
-    flows = np.where(launched, ids, 0)
+    ids, flows = real.ints("correlation_id"), np.zeros(real.rows, dtype=np.int64)
+    for pid in {pid for pid, _, _ in streams}:
+        used = [lane.flows for of, _, lane in streams if of == pid and lane.flows is not None]
+        launched = (real.ints("pid") == pid) & np.isin(ids, np.concatenate([flows[:0], *used]))
+        flows[launched] = ids[launched]
     return host_lanes(Frame({**real, "flows": flows}), "API calls", CALLS, CALL)
 
 

@@ -36,7 +36,7 @@ from nsightpy.analysis.work_graph.idle_intervals import (
     idle_time,
 )
 from nsightpy.analysis.work_graph.launched_work import GRAPH, LaunchedWork, Mask
-from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS
+from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS, LONG_CALL_NS, TOGETHER_NS
 from nsightpy.frames import Ints
 
 
@@ -220,7 +220,7 @@ class _Threads:
         # a thread that goes on when another one has waited did so for the same
         since, until = (
             np.searchsorted(self.others_waited, spent[1] - ago, side="right")
-            for ago in (HOST_GAP_NS, 0)
+            for ago in (TOGETHER_NS, 0)
         )
         together = np.flatnonzero(until > since)
         beside = measure_inside(self.beside, *spent)[together]

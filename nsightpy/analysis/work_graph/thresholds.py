@@ -9,6 +9,10 @@ MOST_OVERLAPS = 0.05
 # CUDA for longer at once does something else (the line between launch-bound and host-gap of
 # the definitions: "gaps below about 1 ms").
 HOST_GAP_NS = 1_000_000
+# Nanoseconds: a thread that waited for another one (a barrier, a join) is woken 10 to 100 us after
+# it, and later on a machine whose cores are busy; the longer, the more often one that has nothing
+# to do with it is taken for one that waited (programs).
+TOGETHER_NS = 200_000
 # Nanoseconds: an operation begins 1 to 5 us after what it depends on (V100 to H100); one that
 # begins so soon after another's end, and has no other reason, waited for that.
 SOON_NS = 10_000

@@ -170,7 +170,7 @@ class _Source:
         events = memory_events(self.report, self.scope) if self.report.has_memory_usage else None
         for pid, device, memory, _, used in [] if events is None else usages(events):
             if memory == DEVICE_MEMORY:
-                held = int(max(used.live.max(), used.reserved.max(initial=0)))
+                held = int(max(used.live[1:].max(initial=0), used.reserved.max(initial=0)))
                 peaks[pid, device] = max(peaks.get((pid, device), 0), held)
         return peaks
 

@@ -131,7 +131,8 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
     names = allocators(report, events)
     devices, unknown = [], 0
     for pid, device, memory, rows, used in usages(events):
-        older, peak = used.source < 0, int(np.argmax(used.live))
+        # of a state that begins in the capture
+        older, peak = used.source < 0, int(np.argmax(used.live[1:])) + 1 if used.moments else 0
         live = [used.alive(state) for state in (peak, used.moments)]
         by = Labels.of(names[row] for row in rows[used.source[~older]].tolist())
         at_peak, at_end = (alive[~older] for alive in live)
@@ -152,7 +153,8 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
             "" if first is None else str(first.name or ""),
             used.reserved[1:].tolist(),
         )
-        figures = (int(used.live[peak]), used.time_of(peak), int(used.live[-1]))
+        peak_ns = int(used.times[peak - 1]) if used.moments else None
+        figures = (int(used.live[peak]), peak_ns, int(used.live[-1]))
         devices.append(DeviceMemory(*figures, held, series))
     return devices, unknown
 

@@ -144,7 +144,7 @@ def _collective(
         "evidence": ARGUMENTS,
     }
     if size and isinstance(elements, int) and elements >= 0:
-        collective["bytes"] = whole(elements * size)
+        collective["bytes"] = elements * size
     if rank in members:
         collective["group_rank"] = members.index(rank)
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
@@ -154,6 +154,8 @@ def _collective(
         collective["sent"] = f"{collective['peer']}:{collective['bytes']}"
     if "bytes" in collective and operation == "AllToAll":
         collective["sent"] = _sent(int(collective["bytes"]), _whole_numbers(arguments["splits"]))
+    if "bytes" in collective:
+        collective["bytes"] = whole(collective["bytes"])
     return collective
 
 

@@ -56,6 +56,7 @@ def _decode(path: Path) -> Columns:
     memory than there is."""
     with file_errors(path):
         size = size_of_regular(path)
+        path.open("rb").close()
     need, there = BASE_BYTES + BYTES_PER_BYTE * size, available_memory()
     if there is not None and need > there:
         problem = (
