@@ -68,6 +68,7 @@ def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -
         "calls": len(rank.calls),
         "wait_ns": sum(max(i.starts.values()) - i.starts[rank.index] for i in joined),
         "collectives": len(joined),
+        "arrived_last": sum(i.last_rank == rank.index for i in joined),
     }
 
 
