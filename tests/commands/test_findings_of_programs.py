@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator import TrainingJob
 
+from nsightpy.analysis.findings.engine import RULES
+from nsightpy.analysis.findings.job_rules import CAPTURE_RULES
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.gaps import gaps
 from nsightpy.commands.iterations import iterations
 from tests.support.launchers import MS, US, WIDE, Machine, Part, Thread
-from tests.support.reports import findings_of
+from tests.support.reports import NSYS, findings_of, needs_reports
+from tests.support.samples import TRAINING
 
 Write = Callable[[Machine], None]
 Said = dict[str, float | str | None]
@@ -277,6 +281,11 @@ def layers(thread: Thread, device: int = 0, after: int = 0) -> int:
     return done
 
 
+def without_calls(machine: Machine) -> None:
+    for start in range(MS, 30 * MS, MS):
+        machine.export.kernel(start, start + 600 * US, "step")
+
+
 def together(threads: list[Thread], after: int) -> None:
     """All go on when the last one is there, and so many ns later."""
     threads[0].now = threads[1].now = max(thread.now for thread in threads) + after
@@ -392,3 +401,26 @@ def test_a_thread_that_waits_is_no_reason_for_another(tmp_path: Path) -> None:
     row = concluded(machine)["host-gap"]
     assert (row["severity"], row["device"]) == ("warning", 0)
     assert row["recoverable_share"] == pytest.approx(0.63, abs=0.05)
+
+
+@needs_reports
+@pytest.mark.slow
+def test_every_rule_is_true_of_some_capture(tmp_path: Path) -> None:
+    """One that is true of none says nothing that anybody needs, and goes."""
+    kineto = NSYS.parent / "kineto"
+    paths = [*sorted(NSYS.glob("*.sqlite")), TRAINING, tmp_path / "network"]
+    paths += [kineto / f"{name}.json.gz" for name in ("sglang_decode_graphs", "rank3_of8_a100")]
+    job = TrainingJob(tensor=2, data=2, ranks_per_node=2, bandwidth_between_nodes=2.4)
+    job.write(tmp_path / "network")
+    programs = (MIGRATING_PAGES, (20, wait_of_another), full_memory, "only:9000")
+    copies = (15, "process:5000 >DtoD:1048576:900")
+    machines = [on_one(tmp_path, each, name=f"{n}") for n, each in enumerate((*programs, copies))]
+    machines[3].export.diagnostic(5, "CUDA events were lost.", severity=3)
+    for write in (barriers, one_after_another, without_calls):
+        machines.append(Machine(tmp_path / f"{write.__name__}.sqlite", 2))
+        write(machines[-1])
+    names = {rule.name for rule in (*RULES, *CAPTURE_RULES)}
+    for path in (*paths, *(machine.export.write() for machine in machines)):
+        names -= set(findings(path).column("finding"))
+    several = [NSYS / f"{name}_a100_2024.6.sqlite" for name in ("gpt2.7b", "cudagraph")]
+    assert names - set(findings(several).column("finding")) == set()
