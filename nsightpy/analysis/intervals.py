@@ -123,7 +123,15 @@ def clip(a: Spans, start: int, end: int) -> Spans:
     high = np.searchsorted(a.starts, end, side="left")
     if low >= high or start >= end:
         return NOTHING
-    return Spans(np.maximum(a.starts[low:high], start), np.minimum(a.ends[low:high], end))
+    starts, ends = a.starts[low:high], a.ends[low:high]
+    # views, but for an end that is cut
+    if starts[0] < start:
+        starts = starts.copy()
+        starts[0] = start
+    if ends[-1] > end:
+        ends = ends.copy()
+        ends[-1] = end
+    return Spans(starts, ends)
 
 
 def overlap_total(a: Spans, b: Spans) -> int:

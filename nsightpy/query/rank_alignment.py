@@ -209,9 +209,9 @@ class CommonClock:
                 for pid in pids[1:] if "pid" in rows else ():
                     own = np.flatnonzero(rows.ints("pid") == pid)
                     moved[own] = self.aligned(path, pid, times[own])
-                # an event without a time has 0
-                known = times != 0 if name == CUDA_EVENTS.name else True
-                columns[moment] = np.where(known, moved, times)
+                if name == CUDA_EVENTS.name:  # one without a time has 0
+                    moved[times == 0] = 0
+                columns[moment] = moved
         return Frame(columns)
 
     def aligned(self, report: str, pid: int, times: Ints) -> Ints:
