@@ -125,7 +125,6 @@ QUESTIONS = [
     *((name, *MORE.get(name, ())) for name in COMMANDS if name not in (*WITHOUT_REPORTS, "stats")),
     *(("api", "--library", name) for name in LIBRARIES),
     *(("stats", "-r", name) for name in REPORTS),
-    ("collectives", "--by", "pair"),
     ("kernels", "--nvtx", "no such range"),
     ("kernels", "--iteration", "4"),
     ("timeline", "--iteration", "4"),

@@ -1,4 +1,4 @@
-"""Links: collectives within a node and across nodes, what a GPU's link carries, which are slow.
+"""Links: what that of a GPU carries within a node and across nodes, and which are slow.
 
 Rates are those of one direction, in GB/s of 10^9 bytes, as NVIDIA's data sheets and architecture
 papers give them (P100, V100, A100, H100, Blackwell; PCIe: 16 lanes of the generation, as the PCI
@@ -6,108 +6,13 @@ Express base specification counts them). A bridge between two cards may be there
 count with their PCIe alone. Between nodes no adapter is faster than the GPU's PCIe.
 """
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
 
-import numpy as np
-
-from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.collective_groups import SHARED, GroupedCollective, bus_factor
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective
 from nsightpy.analysis.ranks.thresholds import LARGE_BYTES, SLOW_SHARE
-
-WITHIN, ACROSS, UNKNOWN_PLACE = "within a node", "across nodes", "not known"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTraffic:
-    """All instances of one operation in groups of one place; times are sums in ns.
-
-    `bytes` adds the sizes of whole operations, `bus_bytes` what nccl-tests counts on the bus; None
-    where sizes are not recorded. transfer: the shortest participant of each instance; wait and
-    duration add all ranks.
-    """
-
-    place: str
-    operation: str
-    groups: int
-    nodes: int
-    instances: int
-    bytes: int | None
-    bus_bytes: float | None
-    transfer_ns: int
-    wait_ns: int
-    duration_ns: int
-
-    @property
-    def busbw_gb_per_s(self) -> float | None:
-        """Bytes per ns, that is GB/s."""
-        if self.bus_bytes is None or not self.transfer_ns:
-            return None
-        return self.bus_bytes / self.transfer_ns
-
-    @property
-    def wait_share(self) -> float | None:
-        return self.wait_ns / self.duration_ns if self.duration_ns else None
-
-
-def traffic_by_node(
-    alignment: Alignment, arrivals: Arrivals, wanted: frozenset[int]
-) -> list[NodeTraffic]:
-    """The traffic of groups that have any of the wanted units, most time first."""
-    ledger = alignment.ledger
-    if not len(arrivals.first):
-        return []
-    hosts = [alignment.clocks[unit.clock].host for unit in ledger.units]
-    members = {
-        communicator: units
-        for communicator, units in members_of(ledger, arrivals).items()
-        if wanted.intersection(units)
-    }
-    rows = arrivals.rows[arrivals.first]
-    communicator, signature = ledger.communicator[rows], ledger.signature[rows]
-    transfer = arrivals.shortest()
-    waits = np.add.reduceat(arrivals.waits, arrivals.first)
-    lengths = np.add.reduceat(arrivals.durations, arrivals.first)
-    pairs = np.stack([communicator, signature]).astype(np.int64)
-    by_place: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
-    for owner, kind in np.unique(pairs, axis=1).T.tolist():
-        if owner in members:
-            mine = (communicator == owner) & (signature == kind)
-            operation, size = ledger.signatures[kind], ledger.group_sizes[owner]
-            own, ranks = [hosts[unit] for unit in members[owner]], size or len(members[owner])
-            count = int(np.count_nonzero(mine))
-            whole = count * operation.bytes * (ranks if operation.operation in SHARED else 1)
-            moved = whole if operation.bytes >= 0 else math.nan
-            times = (int(part[mine].sum()) for part in (transfer, waits, lengths))
-            figures = (count, moved, moved * bus_factor(operation, ranks), *times)
-            by_place[_place(own, size), operation.operation].append((owner, own, *figures))
-    traffic = []
-    for (place, name), of_groups in by_place.items():
-        owners, nodes, *columns = zip(*of_groups, strict=True)
-        count, moved, bus, *sums = map(sum, columns)
-        known = (None, None) if math.isnan(moved) else (int(moved), bus)
-        hosted = set(chain.from_iterable(nodes)) - {""}
-        traffic.append(
-            NodeTraffic(place, name, len(set(owners)), len(hosted), count, *known, *sums)
-        )
-    return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))
-
-
-def _place(hosts: Sequence[str], size: int) -> str:
-    """Where a group is; members that were not captured may be anywhere."""
-    known = set(hosts)
-    if "" in known:
-        return UNKNOWN_PLACE
-    if len(known) > 1:
-        return ACROSS
-    return WITHIN if size <= len(hosts) else UNKNOWN_PLACE
-
 
 PCIE_3, PCIE_4, PCIE_5 = 16.0, 32.0, 64.0
 # A model by its name (of several patterns the first), its NVLink (None: none that is certain) and

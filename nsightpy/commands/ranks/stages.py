@@ -6,6 +6,7 @@ other side came, while its device does nothing else.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from nsightpy.frames import Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, collective_part, once
-from nsightpy.results import Field, Note, Row, Said, Table
+from nsightpy.results import Field, Note, Row, Table
 
 FIELDS = (
     Field("stage", "id", importance=1),
@@ -42,10 +43,6 @@ NONE = Note(
 RINGS = (
     "Exchanges of ranks {ranks} form a ring or branch, as in ring attention and in interleaved "
     "schedules: whose stages they are is not known, and they are left out."
-)
-PAIRS = "`nsightpy collectives --by pair` has what each sent to which, where the payload tells."
-TWO = (
-    "Only pairs exchange data: two stages look like that, and so do rings and experts of two ranks."
 )
 # Report, process and device.
 Device: TypeAlias = tuple[str, int, int]
@@ -79,8 +76,9 @@ def _exchanging(parts: Parts[RankPart], communication: tuple[str, ...]) -> Quest
     def divided(parts: Parts[Times]) -> Table:
         times = {device: each for part in parts.values for device, each in part.items()}
         rows = _rows(pipes, devices, times, names)
-        notes = (*_notes(pipes, names), *([] if rows else [NONE]), *alignment.notes)
-        return Table("ranks", FIELDS, tuple(rows), notes=notes)
+        torn = RINGS.format(ranks=names.group(sorted(pipes.torn)))
+        notes = ((torn,) if pipes.torn else (), () if rows else (NONE,), alignment.notes)
+        return Table("ranks", FIELDS, tuple(rows), notes=tuple(chain(*notes)))
 
     return Question(partial(_times, exchanges=exchanges, communication=communication), divided)
 
@@ -152,12 +150,3 @@ def _rows(pipes: Pipelines, devices: Sequence[Device], times: Times, names: Unit
         named = names.group(units)
         rows.append((stage, named, window, compute, bubble, share, *rest, sum(exchanges)))
     return rows
-
-
-def _notes(pipes: Pipelines, names: UnitNames) -> list[Said]:
-    notes: list[Said] = []
-    if pipes.chains and all(len(chain) == 2 for chain in pipes.chains):
-        notes.append(TWO)
-    if pipes.torn:
-        notes.append(Note(RINGS.format(ranks=names.group(sorted(pipes.torn))), PAIRS))
-    return notes
