@@ -232,7 +232,7 @@ def _fit_of(fit: ClockFit, base: int, models: ClockModels, clock: int, seen: See
     start = fit.epoch_ns + fit.zero_ns - base - models.center_ns
     low, middle, high = seen.percentiles or (None, None, None)
     drift = float(models.drifts[clock])
-    drifts = fit.method in (COLLECTIVES, MPI) and models.known[clock]
+    drifts = fit.method == COLLECTIVES and models.known[clock]
     return replace(
         fit,
         offset_ns=round(float(models.offsets[clock]) + drift * start),

@@ -1,4 +1,10 @@
-"""Clocks that no NCCL collective ties, placed by the MPI operations of their ranks."""
+"""Clocks that no NCCL collective ties, placed by the MPI operations of their ranks.
+
+Ends of MPI calls do not agree, as they poll; but nobody leaves a barrier before all have entered
+it, and no receive ends before its send began (the clock condition of Scalasca: Becker et al.,
+"Scalable timestamp synchronization for event traces of message-passing applications", 2009). Each
+operation bounds differences of clocks from both sides; what is left is an interval.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.clocks import UNKNOWN, Clock, ClockFit, Seen
-from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
 from nsightpy.analysis.clock_alignment.tree import ClockModels
 from nsightpy.analysis.collectives.log import Codes
+from nsightpy.analysis.collectives.thresholds import ENOUGH, MOST_DRIFT
 from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.mpi.functions import Mask
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS, Matched, matched_calls
@@ -81,21 +87,78 @@ def placed_by_mpi(
     if unplaced.any():  # times without a date are not of the same scale
         kept = ~unplaced[calls.clock[matched.row]]
         matched = replace(matched, enters=matched.enters & kept, exits=matched.exits & kept)
-    conditions, middle = conditions_of(matched, owner[calls.clock], starts, ends)
-    intervals, first = intervals_of(conditions, clocks)
-    moved = intervals.known & (first != np.arange(clocks))
-    offset = np.where(moved, intervals.middle, 0.0)[owner]
-    drift = np.where(moved, intervals.drift, 0.0)[owner]
-    offsets = models.offsets + offset + drift * (models.center_ns - middle)
-    error = np.where(moved, intervals.error, np.inf)[owner]
-    sets = np.unique(np.where(intervals.known, first, np.arange(clocks))[owner])
-    shown = zip(intervals.operations[owner].tolist(), error.tolist(), strict=True)
+    ahead, error, first, counts = intervals_of(matched, owner[calls.clock], starts, ends, clocks)
+    sets = np.unique(np.where(np.isfinite(error), first, np.arange(clocks))[owner])
+    error = np.where(first == np.arange(clocks), np.inf, error)[owner]
+    shown = zip(counts[owner].tolist(), error.tolist(), strict=True)
     seen = [Seen(count, (-most, 0.0, most), most) for count, most in shown]
     notes = _placing_notes(error, calls.matched)
-    known = np.where(np.isfinite(error) & ~detected, drift != 0, models.known)
-    models = replace(models, offsets=offsets, drifts=models.drifts + drift, known=known)
+    models = replace(models, offsets=models.offsets + ahead[owner])
     notes += violations_note(calls.matched, *calls.aligned(models))
     return models, seen, len(sets) == 1, notes
+
+
+def intervals_of(
+    matched: Matched, owner: Ints, starts: Ints, ends: Ints, owners: int
+) -> tuple[Floats, Floats, Ints, Ints]:
+    """How far each owner of calls is ahead of the first of its set (ns, at the middle of the
+    calls), the error (infinite where nothing bounds it), that first one, and how many operations
+    show it.
+
+    `owner`, `starts` and `ends` are by row of the calls; only operations of several owners count,
+    and those at other times than the middle less tightly, as clocks may drift.
+    """
+    telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
+    whose = owner[matched.row]
+    pairs = np.unique(matched.instance[telling] * owners + whose[telling])
+    several = np.bincount(pairs // owners, minlength=matched.count) > 1
+    share = int(np.count_nonzero(telling)) // (ENOUGH * owners) + 1
+    several &= np.cumsum(several) % share == 0
+    counts = np.bincount(pairs[several[pairs // owners]] % owners, minlength=owners)
+    rows = np.flatnonzero(telling & several[matched.instance])
+    whose, operation = whose[rows], matched.instance[rows]
+    first = connected(whose, operation, owners).astype(np.int64)
+    enter, leave = starts[matched.row[rows]], ends[matched.row[rows]]
+    middle = (int(enter.min()) + int(leave.max())) // 2 if len(rows) else 0
+    began = np.full(matched.count, np.iinfo(np.int64).max)
+    np.minimum.at(began, operation, enter)
+    slack: Floats = np.where(
+        first[whose] == whose, 0.0, MOST_DRIFT * np.abs(began[operation] - middle)
+    )
+    enters, exits = matched.enters[rows], matched.exits[rows]
+    entered = whose[enters], operation[enters], (enter - middle - slack)[enters]
+    left = whose[exits], operation[exits], (leave - middle + slack)[exits]
+    low, high = _bounds(entered, left, first == np.arange(owners))
+    known = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(known, low, 0.0), np.where(known, high, 0.0)
+    return (low + high) / 2, np.where(known, (high - low) / 2, np.inf), first, counts
+
+
+def _bounds(
+    entered: tuple[Ints, Ints, Floats], left: tuple[Ints, Ints, Floats], reference: Mask
+) -> tuple[Floats, Floats]:
+    """Bounds of every owner against the reference of its set; no bounds where conditions contradict
+    each other. Who entered and left which operation, and when (ns), are given.
+
+    Each pass hands bounds on to whoever shares an operation: shortest paths after Bellman and Ford.
+    """
+    (came, of_came, enter), (went, of_went, leave) = entered, left
+    operations = 1 + max(int(of_came.max(initial=-1)), int(of_went.max(initial=-1)))
+    nothing = np.where(reference, 0.0, -np.inf), np.where(reference, 0.0, np.inf)
+    low, high = nothing
+    for _ in range(len(reference) + 1):
+        earliest, latest = np.full(operations, np.inf), np.full(operations, -np.inf)
+        np.minimum.at(earliest, of_went, leave - low[went])
+        np.maximum.at(latest, of_came, enter - high[came])
+        lower, higher = low.copy(), high.copy()
+        np.maximum.at(lower, came, enter - earliest[of_came])
+        np.minimum.at(higher, went, leave - latest[of_went])
+        if (lower > higher).any():
+            return nothing
+        if np.allclose(lower, low, 0.0, 1.0) and np.allclose(higher, high, 0.0, 1.0):
+            break
+        low, high = lower, higher
+    return low, high
 
 
 def _placing_notes(error: Floats, matched: Matched) -> list[str]:

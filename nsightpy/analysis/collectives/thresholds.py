@@ -37,8 +37,6 @@ UNLIKE = 3
 SAMPLE, ENOUGH = 64, 1_000
 # Offsets that are looked at closely; pairs of clocks after which two sets seem to share nothing.
 TRIES = 8
-# Windows of a long capture, so that what lasts shows.
-WINDOWS = 8
 
 # --- What is beyond chance ---
 
