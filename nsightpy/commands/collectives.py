@@ -1,22 +1,17 @@
 """collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late."""
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import (
     Abnormal,
     GroupedCollective,
     grouped_collectives,
 )
-from nsightpy.query import Parts, Question, Scope
+from nsightpy.query import Parts, Question
 from nsightpy.query.command import command
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.results import Field, Note, Said, Table, rows_of
 from nsightpy.results.keys import COLLECTIVE, row_keys
-from nsightpy.units import format_bytes, format_time, listed, significant
+from nsightpy.units import format_bytes
 
 FIELDS = (
     Field("operation", "name", importance=1),
@@ -41,7 +36,16 @@ NO_SIZES = Note(
     "export with `--include-json true` (nsys 2025 on).",
     "They are arguments of NCCL's kernels, which PyTorch 2.3 and later write.",
 )
-MOST_NOTES = 3
+TORN = Note(
+    "Of groups with a question mark not all ranks were captured: their arrivals are unknown.",
+    "Profile every rank of the job and give all reports.",
+)
+DOUBTFUL = Note(
+    "Some groups are not known: their collectives end as those of one group and of several would, "
+    "and are shown as one group's.",
+    "NCCL's NVTX payload names the groups.",
+    "PyTorch 2.3 and later write the groups as arguments of NCCL's kernels.",
+)
 
 
 @command(
@@ -63,7 +67,11 @@ def collectives() -> Question[Table]:
 def _table(parts: Parts[RankPart]) -> Table:
     alignment = align_parts(once(parts.ranks, parts.results))
     names = UnitNames.of(alignment)
-    units = _shown_units(parts.scope, alignment)
+    units = {
+        place
+        for place, unit in enumerate(alignment.ledger.units)
+        if parts.scope.includes(alignment.clocks[unit.clock].rank, unit.device)
+    }
     found = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [collective for collective in found if units.intersection(collective.units)]
     rows = rows_of(
@@ -75,20 +83,12 @@ def _table(parts: Parts[RankPart]) -> Table:
         abnormal=lambda collective: len(collective.abnormal),
     )
     notes = (
-        *_abnormal_notes(shown, names),
-        *([NO_SIZES] if any(collective.signature.bytes < 0 for collective in shown) else []),
-        *_missing_notes(shown, names),
-        *_notes_on_groups(alignment, names),
+        (NO_SIZES, any(collective.signature.bytes < 0 for collective in shown)),
+        (TORN, any(collective.size > len(collective.units) for collective in shown)),
+        (DOUBTFUL, any(group.doubtful for group in alignment.ledger.communicators)),
     )
-    return Table("collectives", FIELDS, rows, notes=notes)
-
-
-def _shown_units(scope: Scope, alignment: Alignment) -> frozenset[int]:
-    return frozenset(
-        place
-        for place, unit in enumerate(alignment.ledger.units)
-        if scope.includes(alignment.clocks[unit.clock].rank, unit.device)
-    )
+    told: list[Said] = [note for note, holds in notes if holds]
+    return Table("collectives", FIELDS, rows, notes=(*told, *alignment.notes))
 
 
 def called(collective: GroupedCollective, names: UnitNames) -> str:
@@ -98,16 +98,6 @@ def called(collective: GroupedCollective, names: UnitNames) -> str:
     return f"{collective.signature.operation}{size} in {group}"
 
 
-def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
-    """The worst instances, each with its ratio and whether somebody was waited for."""
-    every = ((bad, collective) for collective in seen for bad in collective.abnormal)
-    return [
-        f"abnormal: {called(collective, names)} once took {format_time(bad.duration_ns)}, "
-        f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
-        for bad, collective in sorted(every, key=lambda case: -case[0].ratio)[:MOST_NOTES]
-    ]
-
-
 def cause_of(bad: Abnormal, names: UnitNames) -> str:
     """Why an instance was slow, as far as it is known."""
     if bad.late_unit is not None:
@@ -115,49 +105,3 @@ def cause_of(bad: Abnormal, names: UnitNames) -> str:
     if not bad.whole:
         return "whether it waited is not known, since no other rank was captured"
     return "the transfer itself was slow"
-
-
-def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[Said]:
-    torn = {
-        names.group(collective.units, collective.size): collective.size - len(collective.units)
-        for collective in seen
-        if collective.size > len(collective.units)
-    }
-    if not torn:
-        return []
-    parts = (f"{group}: {missing} missing" for group, missing in torn.items())
-    shown = listed(parts, MOST_NOTES, "; ")
-    reason = f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."
-    return [Note(reason, "Profile every rank of the job and give all reports.")]
-
-
-def doubtful_note(alignment: Alignment, names: UnitNames) -> list[Said]:
-    """Which groups are not known."""
-    ledger = alignment.ledger
-    shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()
-    seen = [ledger.communicators[place] for place in shown]
-    several = dict.fromkeys(names.group(each.ranks, 0) for each in seen if each.doubtful)
-    if not several:
-        return []
-    reason = (
-        f"Groups are not known in {listed(several, MOST_NOTES, '; ')}: their collectives end as "
-        "those of one group and of several would, and are shown as one group's."
-    )
-    return [
-        Note(
-            reason,
-            "NCCL's NVTX payload names the groups.",
-            "PyTorch 2.3 and later write the groups as arguments of NCCL's kernels.",
-        )
-    ]
-
-
-def _notes_on_groups(alignment: Alignment, names: UnitNames) -> list[Said]:
-    """Which groups are not known, how many collectives are in no figure of several ranks, and what
-    is said of the clocks."""
-    matched = alignment.instances.matched[alignment.ledger.shown]
-    notes = doubtful_note(alignment, names)
-    if alone := int(np.count_nonzero(~matched)):
-        of = f"{alone:,} of {len(matched):,}"
-        notes.append(f"{of} collectives have no counterpart in another rank.")
-    return [*notes, *alignment.notes]

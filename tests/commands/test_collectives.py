@@ -313,8 +313,6 @@ def test_one_process_of_many_devices(tmp_path: Path) -> None:
     table = collectives(export.write())
     (row,) = table.records()
     assert (row["ranks"], row["instances"], row["abnormal"]) == (2, 21, 1)
-    (note,) = (note for note in table.notes if note.startswith("abnormal"))
-    assert note.endswith("once took 45.0 ms, 500 times its median; the transfer itself was slow.")
     assert row["last_share"] == 1
     assert str(row["last_rank"]).endswith("/1")
     assert (row["transfer_med_ns"], row["duration_med_ns"]) == (80_000, 90_000)

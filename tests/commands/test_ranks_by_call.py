@@ -97,7 +97,6 @@ def test_ranges_show_barriers_and_reductions_only(tmp_path: Path) -> None:
     found = table.to_pandas()
     assert set(found["state"]) == {"wait at barrier", "wait at n-to-n"}
     assert set(found["range"]) == {"step"}
-    assert any("neither the roots" in note for note in table.notes)
 
 
 def test_waits_without_gpu_work_say_nothing_of_the_gpu(tmp_path: Path) -> None:

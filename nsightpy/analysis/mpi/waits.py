@@ -6,6 +6,7 @@ MPI/OpenMP applications", 2003), all measured until the last of those came that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -60,58 +61,44 @@ def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels, shown: M
     return Waits(state[held], row[held], cause[held], lasted[held])
 
 
-@dataclass(frozen=True, slots=True)
-class WaitRow:
-    """The waits of one clock in one state, function and range (ns); `cause` is the clock that it
-    waited for longest, `idle_ns` for how long its devices did nothing then (None: no device)."""
-
-    clock: int
-    state: str
-    function: str
-    path: str
-    waits: int
-    wait_ns: int
-    longest_ns: int
-    cause: int
-    idle_ns: int | None
+# The waits of a clock in one state, function and range: clock, state, function, range, how many,
+# time and longest (ns), the clock that it waited for longest, and for how long its devices did
+# nothing then (ns; None: no device).
+WaitRow: TypeAlias = tuple[int, str, str, str, int, int, int, int, int | None]
 
 
 def wait_rows(
-    waits: Waits, clock: Ints, calls: Frame, own_starts: Ints, idle: Sequence[Spans | None]
+    waits: Waits, clock: Ints, calls: Frame, idle: Sequence[Spans | None]
 ) -> list[WaitRow]:
     """The waits summed up, most time first.
 
-    `calls` have name and range by row, `own_starts` are in each report's own time, as the idle
-    time of each clock's devices is.
+    `calls` have name, range and start by row; `idle` is the idle time of each clock's devices, as
+    the starts are in each report's own time.
     """
-    if not len(waits.row):
-        return []
-    row = waits.row
+    waiter, starts = clock[waits.row], calls.ints("start_ns")[waits.row]
     keyed = Frame(
         {
-            "clock": clock[row],
+            "clock": waiter,
             "state": Labels(waits.state.astype(np.int32), STATES),
-            **calls.select(("name", "range")).take(row),
+            **calls.select(("name", "range")).take(waits.row),
         }
     )
     groups = group_by(keyed, tuple(keyed))
-    idled = np.bincount(groups.codes, _idle_during(waits, clock[row], own_starts[row], idle))
+    idled = np.bincount(groups.codes, _idle_during(waits, waiter, starts, idle))
     clocks = len(idle)
     of_clocks = groups.codes.astype(np.int64) * clocks + clock[waits.cause]
     pairs, places = np.unique(of_clocks, return_inverse=True)
     # the last of each group counts: that with most, of equals the first clock
     pairs = pairs[np.lexsort((-pairs, np.bincount(places, waits.lasted)))]
     cause = dict(zip((pairs // clocks).tolist(), (pairs % clocks).tolist(), strict=True))
-    figures = tally(groups.codes, waits.lasted, groups.keys).statistics()
-    numbers = (figures.instances.tolist(), figures.total.tolist(), figures.maximum.tolist())
-    waited = []
-    for group, (place, state, function, path) in enumerate(groups.keys):
-        waiter = int(place or 0)
-        idle_ns = None if idle[waiter] is None else int(idled[group])
-        texts = (str(state), str(function), str(path))
-        count, total, longest = (column[group] for column in numbers)
-        waited.append(WaitRow(waiter, *texts, count, total, longest, cause[group], idle_ns))
-    return sorted(waited, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
+    statistics = tally(groups.codes, waits.lasted, groups.keys).statistics()
+    of_key = {key: group for group, key in enumerate(groups.keys)}
+    rows: list[WaitRow] = []
+    for row in statistics.rows("instances", "total", "maximum"):
+        group = of_key[row[:4]]
+        idle_ns = None if idle[row[0]] is None else int(idled[group])
+        rows.append((*row, cause[group], idle_ns))
+    return rows
 
 
 def _idle_during(waits: Waits, clock: Ints, starts: Ints, idle: Sequence[Spans | None]) -> Ints:

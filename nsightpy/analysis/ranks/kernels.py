@@ -58,21 +58,15 @@ class KernelImbalance:
         return self.total_max_ns - self.total_mean_ns
 
 
-@dataclass(frozen=True)
-class Imbalance:
-    """All kernels, the largest excess first; the kinds of work; each rank's amount of work."""
-
-    kernels: tuple[KernelImbalance, ...]
-    kinds: tuple[tuple[int, ...], ...]
-    amounts: Mapping[int, float]
-
-
 # For each rank: kernel name -> (instances, total ns).
 Profile: TypeAlias = Mapping[str, tuple[int, int]]
 
 
-def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
-    """Compare ranks, given by place; only kinds of work that several ranks do have rows."""
+def imbalance_of(
+    profiles: Sequence[Profile],
+) -> tuple[list[KernelImbalance], list[tuple[int, ...]]]:
+    """The kernels of ranks that do the same work, the largest excess first; and the kinds of work,
+    each by the places of its ranks."""
     names = list(dict.fromkeys(name for profile in profiles for name in profile))
     figures = [[profile.get(name, (0, 0)) for name in names] for profile in profiles]
     counts, totals = np.moveaxis(
@@ -82,13 +76,10 @@ def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
     for place, own in enumerate(counts):
         alike = (first for first in kinds if _same_work(counts[first], own))
         kinds[next(alike, place)].append(place)
-    amounts: dict[int, float] = {}
     rows: list[KernelImbalance] = []
     for members in kinds.values():
         own = counts[members]
-        amount = _amounts(own)
-        amounts |= zip(members, amount, strict=True)
-        scaled = totals[members] / np.asarray([[each or 1.0] for each in amount])
+        scaled = totals[members] / np.asarray([[each or 1.0] for each in _amounts(own)])
         for kernel in np.flatnonzero(own.any(axis=0)).tolist() if len(members) > 1 else ():
             times = scaled[:, kernel]
             slowest = int(np.argmax(times))
@@ -105,7 +96,7 @@ def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
                 )
             )
     rows.sort(key=lambda row: (-row.excess_ns, row.name, row.ranks))
-    return Imbalance(tuple(rows), tuple(map(tuple, kinds.values())), amounts)
+    return rows, [tuple(members) for members in kinds.values()]
 
 
 def _same_work(own: Ints, other: Ints) -> bool:

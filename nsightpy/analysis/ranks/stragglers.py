@@ -95,19 +95,18 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
 
 
 def late_once(
-    alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True, inside: Mask | None = None
+    alignment: Alignment, arrivals: Arrivals, inside: Mask | None = None
 ) -> list[LateOnce]:
     """Units that kept the others waiting long, but only a few times; the most costly first.
 
-    Without `pairs`, transfers between two count for nothing: a receiver waits for data, as it must.
+    Transfers between two count for nothing: a receiver waits for data, as it must.
     `inside` masks the rows of the ledger to count.
     """
     if len(arrivals.rows) == 0:
         return []
-    caused = caused_ns(arrivals)
-    if not pairs:
-        passed = point_to_point(alignment.ledger)[arrivals.rows]
-        caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
+    passed = point_to_point(alignment.ledger)[arrivals.rows]
+    pairs = passed & (arrivals.sizes[arrivals.instance] == 2)
+    caused = np.where(pairs, 0, caused_ns(arrivals))
     if inside is not None:
         caused = np.where(inside[arrivals.rows], caused, 0)
     long = caused >= max(MATERIAL * _observed(alignment, arrivals.rows), 1)

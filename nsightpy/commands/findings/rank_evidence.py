@@ -155,7 +155,7 @@ def _late(alignment: Alignment, arrivals: Arrivals, inside: Mask) -> tuple[str, 
         worst = _awaited(alignment, arrivals, int(np.argmax(saved)))
         lost = Group(alone_ns=int(saved.sum()), name=percent_text(late.last_share), worst=worst)
         return "straggler", {late.unit: lost}
-    for few in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]:
+    for few in late_once(alignment, arrivals, inside)[:1]:
         worst = _awaited(alignment, arrivals, few.worst)
         return "late", {few.unit: Group(alone_ns=few.cost_ns, count=few.times, worst=worst)}
     return "late", {}

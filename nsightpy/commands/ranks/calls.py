@@ -1,26 +1,19 @@
 """For how long ranks waited for each other in MPI, in which calls, for whom, and at what cost."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import MPI
-from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls
 from nsightpy.analysis.intervals import Spans, complement, spans_of, union_of
-from nsightpy.analysis.mpi import functions
-from nsightpy.analysis.mpi.functions import is_one_of
-from nsightpy.analysis.mpi.waits import WaitRow, wait_rows, waits_of
+from nsightpy.analysis.mpi.waits import wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import path_around, range_calls
-from nsightpy.frames import GPU_FRAMES, Frame, Ints
+from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.rank_alignment import RankPart, align_parts, aligned_calls, once, rank_part
-from nsightpy.results import Field, Said, Table
-from nsightpy.units import format_time
+from nsightpy.results import Field, Table
 
 FIELDS = (
     Field("rank", "id", importance=1),
@@ -37,10 +30,6 @@ MPI_DOMAIN = "MPI"
 NO_CALLS = not_recorded("The capture holds no MPI calls.", "-t mpi")
 NO_PAIRS = (
     "No MPI operation was found on two ranks: waits show only where several ranks' calls are given."
-)
-NO_ROOTS = (
-    "These captures say neither the roots of collectives nor the ranks of messages: of those the "
-    "waits are not known (nsys 2022.3 and later record them)."
 )
 # By process the time in MPI calls in which its devices did nothing.
 IdleInCalls: TypeAlias = dict[int, Spans]
@@ -62,15 +51,19 @@ def _table(parts: Parts[tuple[RankPart, IdleInCalls]]) -> Table:
     mpi, starts, ends = aligned_calls(results, alignment)
     ranks = [clock.rank for clock in alignment.clocks]
     spans = [idle.get((clock.report, clock.pid)) for clock in alignment.clocks]
+    if not mpi.matched.count:
+        missing = NO_PAIRS if mpi.calls.rows else NO_CALLS
+        return Table("ranks", FIELDS, (), notes=(missing, *alignment.notes))
+    shown = mpi.calls.ints("shown") == 1
+    waits = waits_of(mpi.matched, starts, ends, mpi.calls.labels("name"), shown)
     rows = [
-        (
-            *(ranks[row.clock], row.state, row.function, row.path or None),
-            *(row.waits, row.wait_ns, row.longest_ns, ranks[row.cause], row.idle_ns),
+        (ranks[clock], state, function, path or None, *figures, ranks[cause], idle_ns)
+        for clock, state, function, path, *figures, cause, idle_ns in wait_rows(
+            waits, mpi.clock, mpi.calls, spans
         )
-        for row in _waits(mpi, starts, ends, spans)
-        if parts.scope.includes(ranks[row.clock])
+        if parts.scope.includes(ranks[clock])
     ]
-    return Table("ranks", FIELDS, tuple(rows), notes=tuple(_notes(alignment, mpi)))
+    return Table("ranks", FIELDS, tuple(rows), notes=alignment.notes)
 
 
 def _part_of(report: SystemReport, scope: Scope) -> tuple[RankPart, IdleInCalls]:
@@ -100,34 +93,3 @@ def _idle_in(report: SystemReport, calls: Frame) -> IdleInCalls:
             low, high = int(inside.starts[0]), int(inside.ends[-1])
             idle[pid] = complement(busy, low, high) & inside
     return idle
-
-
-def _waits(mpi: MpiCalls, starts: Ints, ends: Ints, idle: Sequence[Spans | None]) -> list[WaitRow]:
-    calls = mpi.calls
-    if not calls.rows:
-        return []
-    shown = calls.ints("shown") == 1
-    waits = waits_of(mpi.matched, starts, ends, calls.labels("name"), shown)
-    return wait_rows(waits, mpi.clock, calls, calls.ints("start_ns"), idle)
-
-
-def _notes(alignment: Alignment, mpi: MpiCalls) -> list[Said]:
-    calls = mpi.calls
-    if not calls.rows:
-        return [NO_CALLS]
-    notes: list[Said] = list(alignment.notes)
-    if not mpi.matched.count:
-        return [NO_PAIRS, *notes]
-    directed = functions.SENDS | functions.RECEIVES | functions.FROM_ROOT | functions.TO_ROOT
-    named = is_one_of(calls.labels("name"), directed)
-    if named.any() and not (calls.ints("peer")[named] >= 0).any():
-        notes.insert(0, NO_ROOTS)
-    errors = [
-        fit.residual_p95_ns
-        for fit in alignment.fits
-        if fit.method == MPI and fit.residual_p95_ns is not None
-    ]
-    if errors:
-        widest = format_time(round(max(errors)))
-        notes.append(f"Single waits shorter than {widest} are within the error of the clocks.")
-    return notes

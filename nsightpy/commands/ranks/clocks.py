@@ -4,7 +4,6 @@ from functools import partial
 from typing import TypeAlias
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import MPI
 from nsightpy.analysis.collectives.log import Participant
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.exchanges import peer_rows
@@ -49,15 +48,12 @@ NO_PEERS = Note(
     "Give the reports of more ranks: of the same stage, of the same data-parallel group.",
 )
 NO_COLLECTIVES = Note(
-    "No collectives were found on two ranks: who waits for whom is not known.",
-    "Profile every rank of the job over the same time and give all reports.",
+    "No collectives of NCCL were found on two ranks: who waits for whom is not known.",
+    "Profile every rank of the job over the same time and give all reports; `nsightpy ranks --by "
+    "call` shows who waited for whom in MPI.",
 )
 ONE_RANK = Note(
     "Who waits for whom takes at least two ranks.", "Give their reports, or their folder."
-)
-BY_MPI = Note(
-    "No collectives of NCCL were found on two ranks: who waits for whom in them is not known.",
-    "`nsightpy ranks --by call` shows who waited for whom in MPI.",
 )
 
 
@@ -130,21 +126,13 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
         return [ONE_RANK] if alignment.fits else []
     if len(arrivals.rows) == 0:
-        return [BY_MPI if any(fit.method == MPI for fit in alignment.fits) else NO_COLLECTIVES]
+        return [NO_COLLECTIVES]
     names = UnitNames.of(alignment).names
     late: list[Said] = [
         f"Rank {names[each.unit]} came late {counted(each.times, 'time')} and the others waited "
         f"{format_time(each.cost_ns)} for it: a late start, warm-up or one delay, no straggling."
         for each in late_once(alignment, arrivals)[:MOST_NOTES]
     ]
-    if straggler is not None:
-        last = (
-            f"Rank {names[straggler.unit]} is a straggler: it comes last to "
-            f"{100 * straggler.last_share:.0f} % of the collectives in which ranks wait; "
-            "`nsightpy findings` says what that costs."
-        )
-        return [last, *late]
-    if not peer_rows(alignment, arrivals).any():
-        return [NO_PEERS, *late]
-    none = "No rank is late as a rule: none is last beyond chance and waits less than the others."
-    return [none, *late]
+    if straggler is None and not peer_rows(alignment, arrivals).any():
+        late.insert(0, NO_PEERS)
+    return late

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
-from nsightpy.analysis.ranks.kernels import Imbalance, imbalance_of
+from nsightpy.analysis.ranks.kernels import imbalance_of
 from nsightpy.commands.ranks import calls, clocks, stages
 from nsightpy.query import (
     NAME_COLUMNS,
@@ -35,8 +35,6 @@ KERNEL_FIELDS = (
     Field("compared", "text"),
 )
 ALONE = Note("Imbalance needs at least two ranks.", "Give their reports, or their folder.")
-# A rank that captured this much less than the usual work is noted.
-PARTIAL = 0.98
 MOST_NAMED = 6
 
 # (pid, device) -> kernel name -> (instances, total ns)
@@ -100,16 +98,16 @@ def _kernel_table(parts: Parts[Profiles]) -> Table:
     ]
     profiles.sort(key=lambda pair: (isinstance(pair[0], str), pair[0]))
     names = [called for called, _ in profiles]
-    result = imbalance_of([profile for _, profile in profiles])
+    kernels, kinds = imbalance_of([profile for _, profile in profiles])
     rows = rows_of(
         KERNEL_FIELDS,
-        result.kernels,
+        kernels,
         ranks=lambda kernel: len(kernel.ranks),
         total_max_ns=lambda kernel: round(kernel.total_max_ns),
         slowest_rank=lambda kernel: names[kernel.slowest],
         compared=lambda kernel: group_text([names[rank] for rank in kernel.ranks]),
     )
-    return Table("ranks", KERNEL_FIELDS, rows, notes=tuple(_notes(result, names)))
+    return Table("ranks", KERNEL_FIELDS, rows, notes=tuple(_notes(kinds, names)))
 
 
 def _profiles(
@@ -134,20 +132,11 @@ def _called(report: SystemReport, pid: int, device: int, part: Profiles) -> int 
     return whose if rank is None else rank
 
 
-def _notes(result: Imbalance, names: Sequence[int | str]) -> list[Said]:
+def _notes(kinds: Sequence[Sequence[int]], names: Sequence[int | str]) -> list[Said]:
     if len(names) < 2:
         return [ALONE]
-    notes: list[Said] = []
-    if len(result.kinds) > 1:
-        kinds = [group_text([names[place] for place in kind]) for kind in result.kinds]
-        shown = listed(kinds, MOST_NAMED, "; ")
-        notes.append(f"Ranks do {len(kinds)} kinds of work and are compared within each: {shown}.")
-    partly = [
-        f"rank {names[place]} {100 * amount:.0f} %"
-        for place, amount in sorted(result.amounts.items())
-        if amount < PARTIAL or amount > 1 / PARTIAL
-    ]
-    if partly:
-        shown = listed(partly, MOST_NAMED)
-        notes.append(f"Captured amounts of work differ ({shown}): totals are scaled to the usual.")
-    return notes
+    if len(kinds) < 2:
+        return []
+    groups = [group_text([names[place] for place in kind]) for kind in kinds]
+    shown = listed(groups, MOST_NAMED, "; ")
+    return [f"Ranks do {len(kinds)} kinds of work and are compared within each: {shown}."]
