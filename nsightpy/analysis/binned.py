@@ -39,22 +39,13 @@ def sample_means(times: Ints, values: Floats, edges: Ints) -> Floats:
     interval = np.diff(times)
     longest = int(MOST_INTERVALS * float(np.median(interval)))
     first = np.append(times[:1] - int(np.median(interval)), times[:-1])
-    return mean_rates(np.maximum(first, times - max(longest, 1)), times, values, edges)
-
-
-def mean_rates(starts: Ints, ends: Ints, values: Floats, edges: Ints) -> Floats:
-    """The mean over time of values that hold from start to end, in each stretch.
-
-    Intervals are ascending and do not overlap.
-    """
-    if not len(starts):
-        return np.full(len(edges) - 1, np.nan)
+    starts = np.maximum(first, times - max(longest, 1))
     index = np.searchsorted(starts, edges, side="right")
     last = np.maximum(index - 1, 0)
-    whole = np.append(0.0, np.cumsum(values * (ends - starts)))
-    beyond = np.maximum(ends[last] - edges, 0) * values[last]
+    whole = np.append(0.0, np.cumsum(values * (times - starts)))
+    beyond = np.maximum(times[last] - edges, 0) * values[last]
     before = np.where(index > 0, whole[index] - beyond, 0.0)
-    return _ratio(np.diff(before), np.diff(measure_before(Spans(starts, ends), edges)))
+    return _ratio(np.diff(before), np.diff(measure_before(Spans(starts, times), edges)))
 
 
 def _ratio(part: Floats, whole: Ints | Floats) -> Floats:

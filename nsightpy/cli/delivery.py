@@ -165,23 +165,19 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
     """Raise UsageError where the name of the file promises what the command does not write."""
     from nsightpy.errors import UsageError
 
-    output, suffixes = options["output"], ", ".join(command.suffixes)
+    output = options["output"]
     if output is None:
-        raise UsageError(f"give -o FILE; the name must end with one of {suffixes}")
+        raise UsageError(f"give -o FILE; its name ends with one of {', '.join(command.suffixes)}")
     suffix = suffix_of(command, output)
-    if suffix in command.suffixes:
-        return
-    if not (command.layouts or command.formats):
-        raise UsageError(f"{output}: is of no known format; the name must end with {suffixes}")
-    formats = (*FORMATS, *command.formats)
+    formats = (*FORMATS, *command.formats) if command.layouts or command.formats else ()
     tables = [ending for ending, kind in FORMAT_OF_SUFFIX.items() if kind in formats]
+    written = (*tables, *command.suffixes, *(TEXTS if formats else ()))
     is_drawn = suffix in (*PICTURES, ".html", ".pftrace")
     source = click.get_current_context().get_parameter_source("format_")
-    is_open = source != ParameterSource.COMMANDLINE and suffix.strip(".0123456789") != ""
-    if is_drawn or (is_open and suffix not in (*tables, *TEXTS)):
-        written = ", ".join(filter(None, (*tables, *command.suffixes, *TEXTS)))
-        other = "" if is_drawn else "; --format says what another name holds"
-        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {written}{other}")
+    is_free = source == ParameterSource.COMMANDLINE or suffix.strip(".0123456789") == ""
+    if suffix not in written and (is_drawn or not (formats and is_free)):
+        endings = ", ".join(filter(None, written))
+        raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {endings}")
 
 
 def say(note: str, options: Mapping[str, Any]) -> None:

@@ -5,47 +5,26 @@ And the streams that it is said on: what goes wrong there is said once, and neve
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import errno
 import io
 import json
 import logging
 import os
 import re
+import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
-from typing import IO, Any
+from typing import IO
 
 import click
 
 from nsightpy.errors import FaultError, NsightpyError, UsageError
 
-MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
 # What ends a command with a message; everything else is made one of these before.
 FAILURES = (click.ClickException, click.exceptions.Abort, NsightpyError, MemoryError, OSError)
-# Signs that reports for people are drawn with, for encodings that lack them.
-_PLAIN = {
-    sign: plain
-    for plain, signs in {
-        "#": "█▉▊▋▌▍▎▏▇▆▅▄▃▂▁■▪▓▒░",
-        "-": "─━┄–—−",
-        "|": "│┃",
-        ".": "…·•",
-        "x": "×✕",
-        ">": "→▶►",
-        "<": "←◀◄",
-        ">=": "≥",
-        "<=": "≤",
-        "u": "µμ",
-    }.items()
-    for sign in signs
-}
-_ERRORS = "nsightpy.plain"
 _WIDEST = 120  # of lines that people read
 _COMMAND = re.compile(r"`[^`]+`|--[\w-]+ [A-Z]+\b")
 
@@ -77,8 +56,7 @@ class Failure:
             said_by = "" if isinstance(error, FaultError) else cls.said_by
             return cls(str(error), code, error.problem, error.path, error.advice, said_by)
         if isinstance(error, MemoryError):
-            limit = f" ({MOST_MEMORY} is set)" if MOST_MEMORY in os.environ else ""
-            advice = f"narrow the question with --from and --to, or use fewer --jobs{limit}"
+            advice = "narrow the question with --from and --to, or use fewer --jobs"
             return cls(f"out of memory; {advice}", 1, "out of memory", what_to_do=advice)
         return _of_system(error)
 
@@ -88,13 +66,10 @@ class Failure:
         stdout is left alone: it holds the answer or nothing, and may hold the first rows of one.
         """
         try:
-            lines = self._lines(as_json)
-        except (MemoryError, ImportError, OSError, SystemError):
-            os.write(2, b"nsightpy: out of memory\n")
-            return
-        try:
-            print(*lines, sep="\n", file=sys.stderr)
+            print(*self._lines(as_json), sep="\n", file=sys.stderr)
             sys.stderr.flush()
+        except (MemoryError, ImportError, SystemError):
+            os.write(2, b"nsightpy: out of memory\n")
         except OSError:
             give_up(sys.stderr)
 
@@ -133,12 +108,6 @@ def faults_raised() -> Iterator[None]:
         raise faults[0]
 
 
-def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether json was asked for by --format, in arguments that may be wrong ones."""
-    own = list(takewhile(lambda word: word != "--", arguments))
-    return "--format=json" in own or ("--format", "json") in pairwise(own)
-
-
 def _of_system(error: BaseException) -> Failure:
     """What the system said, of a file or of the output."""
     file, reason = getattr(error, "filename", None), getattr(error, "strerror", None) or str(error)
@@ -150,23 +119,12 @@ def _of_system(error: BaseException) -> Failure:
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take any text, whatever their encoding; closed ones say so when used.
-
-    File descriptors 0 to 2 are taken, so that no report or output is opened as one of them.
-    """
-    codecs.register_error(_ERRORS, _plain)
-    with contextlib.suppress(OSError):  # none is left: then these are taken
-        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-            os.set_inheritable(descriptor, True)
-        os.close(descriptor)
+    """Let stdout take any text, whatever its encoding; a stream that is closed takes nothing."""
     for name in ("stdout", "stderr"):
-        stream: Any = getattr(sys, name)
-        if stream is None and name == "stderr":  # nobody wants to hear anything
-            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-        elif stream is None:
-            setattr(sys, name, io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True))
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_ERRORS)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def wrapped(line: str, stream: IO[str], indent: str) -> str:
@@ -176,19 +134,10 @@ def wrapped(line: str, stream: IO[str], indent: str) -> str:
     """
     if not stream.isatty():
         return line
-    try:
-        columns = os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns
-        width = min(int(columns) - 1, _WIDEST)
-    except (OSError, ValueError):
-        return line
-    text = line.lstrip()
+    width = max(min(shutil.get_terminal_size().columns, _WIDEST) - 1, 40)
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
     lines = textwrap.wrap(
-        _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text),
-        max(width, 40),
-        initial_indent=line[: len(line) - len(text)],
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+        whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(lines).replace("\0", " ")
 
@@ -208,12 +157,6 @@ def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | 
     return progress
 
 
-def quiet_libraries() -> None:
-    """Log lines of libraries are not for people who asked for a table."""
-    for library in ("matplotlib", "distributed", "numpy", "PIL", "fontTools", "asyncio"):
-        logging.getLogger(library).setLevel(logging.CRITICAL)
-
-
 def give_up(*streams: IO[str]) -> None:
     """What is still to be written to these streams goes nowhere."""
     for stream in streams:
@@ -221,21 +164,3 @@ def give_up(*streams: IO[str]) -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-
-
-def _plain(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    text = error.object[error.start : error.end]
-    shown = (_PLAIN.get(each) or each.encode("ascii", "backslashreplace").decode() for each in text)
-    return "".join(shown), error.end
-
-
-class _Closed(io.RawIOBase):
-    """A stream that was closed before the program began."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: object) -> int:
-        raise OSError(errno.EBADF, "it is closed")

@@ -1,9 +1,10 @@
 """The `nsightpy` command: finds the subcommand, and turns every error into one message."""
 
+import logging
 import os
-import shlex
 import sys
 import warnings
+from itertools import pairwise, takewhile
 from typing import Any
 
 import click
@@ -11,12 +12,9 @@ import click
 from nsightpy import __version__
 from nsightpy.cli.failures import (
     FAILURES,
-    MOST_MEMORY,
     Failure,
     give_up,
     prepare_streams,
-    quiet_libraries,
-    wants_json,
 )
 from nsightpy.command_table import COMMANDS, FORMER, GROUPS
 from nsightpy.errors import unforeseen
@@ -47,6 +45,8 @@ class Commands(click.Group):
                 formatter.write_dl([(f"{each.name:<{widest}}", each.help) for each in group])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in FORMER:
+            ctx.fail(f"{cmd_name} is now: nsightpy {FORMER[cmd_name]}")
         listed = COMMANDS.get(cmd_name)
         if listed is None:
             return None
@@ -54,22 +54,6 @@ class Commands(click.Group):
         from nsightpy.cli.special import SPECIAL
 
         return SPECIAL.get(cmd_name, click_command)(listed.load())
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name in FORMER:
-            ctx.fail(f"{name} is now: nsightpy {FORMER[name]}")
-        if name and name not in COMMANDS and not name.startswith("-"):
-            import difflib
-
-            close = difflib.get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            if os.path.exists(name):  # noqa: PTH110
-                hint = f" To read it: nsightpy summarize {shlex.quote(name)}."
-            ctx.fail(f"there is no command {name!r}.{hint} See nsightpy --help.")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -86,8 +70,6 @@ class Commands(click.Group):
             raise
         except Exception as error:
             # the one place for what a report can make a command raise, and nobody foresaw
-            import logging
-
             logging.getLogger("nsightpy").info("where it happened:", exc_info=error)
             raise unforeseen(ctx.meta.get(REPORTS, ""), error) from error
 
@@ -122,7 +104,9 @@ def main(arguments: list[str] | None = None) -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     prepare_streams()
-    quiet_libraries()
+    # log lines of libraries are not for people who asked for a table
+    for library in ("matplotlib", "distributed", "numpy", "PIL", "fontTools", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     with signals_raise():
         code = run(arguments, own_process=True)
     try:
@@ -136,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
     """Run the command line; returns the exit code. `own_process`: nothing else runs in this one."""
     try:
-        if own_process and MOST_MEMORY in os.environ:
+        if own_process and "NSIGHTPY_MOST_MEMORY" in os.environ:
             from nsightpy.readers.limits import limit_memory
 
             limit_memory()
@@ -146,7 +130,9 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
         return _reader_left()
     except FAILURES as error:
         failure = Failure.of(error)
-        failure.tell(wants_json(sys.argv[1:] if arguments is None else arguments))
+        given = sys.argv[1:] if arguments is None else arguments
+        own = list(takewhile(lambda word: word != "--", given))  # may be wrong ones
+        failure.tell("--format=json" in own or ("--format", "json") in pairwise(own))
         return failure.code
     return result if isinstance(result, int) else 0
 

@@ -27,9 +27,6 @@ class WithApplication(DeclaredCommand):
             args = args[:index]
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- APPLICATION ARGUMENTS...]"]
-
 
 def comparing(compare: Command[Any]) -> click.Command:
     """nsightpy compare"""
@@ -102,7 +99,4 @@ def _select(select: Command[Any], options: dict[str, Any]) -> None:
         return
     script = plan.script(options["script"], options["launcher"])
     deliver(script.encode("utf-8", "surrogateescape"), options)
-    if options["output"] != "-":  # let those run it who may read it
-        path = Path(options["output"])
-        path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)
     tell(plan, options)

@@ -26,7 +26,6 @@ RANKED = (
     Column("rank", "int", "", "rank of the process; -1 where nothing tells", -1),
     Column("report", "label", "", "path of the report", ""),
 )
-_CLOCK = "Times are ns since the first rank's report began, on the clock that all ranks share."
 
 
 @command(*FIELDS)
@@ -61,15 +60,12 @@ def export(
                 if count := write_frames(frames, folder / file, file_format):
                     rows.append((name, count, file, str(report.path)))
             report.close()
-        if scope.is_narrowed:
-            notes.append("Frames about the capture itself are exported whole.")
         total = sum(int(row[1] or 0) for row in rows)
         written = f"{total:,} rows in {len(rows):,} files are written."
         table = request.finish(Table("export", FIELDS, tuple(rows)), written, *notes)
         document = {
             "schema": f"nsightpy.export/{SCHEMA_VERSION}",
             "inputs": list(table.inputs),
-            "times": _CLOCK,
             "frames": {
                 name: _described(SCHEMAS[name])
                 for name in dict.fromkeys(str(row[0]) for row in rows)

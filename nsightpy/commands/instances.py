@@ -19,7 +19,6 @@ from nsightpy.names import brief
 from nsightpy.query import NameStyle, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
 from nsightpy.query.named_events import KINDS, MEASURED, named_events
-from nsightpy.query.nvtx_filter import close_names
 from nsightpy.query.steps import iteration_numbers, iterations_of
 from nsightpy.results import Field, Row, Table, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, RowKey, row_keys
@@ -61,8 +60,8 @@ MODES_FOR_PEOPLE = (
 )
 NAMES, BINS = 10, 40
 MODES_SAID, MODES_IN_CELL = 4, 2
-# The kind that has the name in a report, its instances, and names like it where nothing has it.
-Found: TypeAlias = tuple[str, Any, list[str]]
+# The kind that has the name in a report, and its instances; None where nothing has it.
+Found: TypeAlias = tuple[str, Any]
 
 
 def for_people(table: Instances) -> Table:
@@ -124,11 +123,15 @@ def _first_of(
         return _every(parts, kind, top) if bins is None else _spread(parts, kind, bins, top)
 
     def combine(parts: Parts[Found]) -> Instances | Question[Instances]:
-        found = {kind for kind, instances, _ in parts.values if instances is not None}
+        found = {kind for kind, instances in parts.values if instances is not None}
         if not found and of in MEASURED:
             return replace(answer(parts, of), notes=(MEASURED[of],))
         if not found and of.strip("*"):
-            raise NsightpyError(_nothing(of, kinds, parts))
+            what = "kernel, collective or range" if len(kinds) > 1 else kinds[0]
+            raise NsightpyError(
+                f"{listed(parts.ranks.inputs, 1)}: no {what} is called {of!r}\n"
+                "  `nsightpy kernels`, `collectives` and `nvtx` list what there is; * is anything."
+            )
         first = next((kind for kind in kinds if kind in found), kinds[0])
         if len(found) > 1:
             return _first_of((first,), of, name, bins, top)
@@ -144,9 +147,8 @@ def _found(
     for kind in kinds:
         events = named_events(report, scope, kind, of, name)
         if events.rows:
-            return kind, _tallied(events) if tallied else _numbered(report, events), []
-    every = (named_events(report, scope, kind, None, "base").labels("name") for kind in kinds)
-    return "", None, close_names(of, (text for names in every for text in names.used().values))
+            return kind, _tallied(events) if tallied else _numbered(report, events)
+    return "", None
 
 
 def _tallied(events: Frame) -> Tally:
@@ -167,7 +169,7 @@ def _numbered(report: SystemReport, events: Frame) -> Frame:
 
 def _every(parts: Parts[Found], kind: str, top: int | None) -> Instances:
     """A row for each instance."""
-    found = [(report, events) for report, (_, events, _) in parts.results if events is not None]
+    found = [(report, events) for report, (_, events) in parts.results if events is not None]
     rows = [row for report, events in found for row in _rows(report, events, kind, parts.clock)]
 
     def order(row: Row) -> tuple[object, ...]:
@@ -228,7 +230,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 
 def _spread(parts: Parts[Found], kind: str, bins: int, top: int | None) -> Instances:
     """A row for each bin of the names with most time."""
-    every = merge([found for _, found, _ in parts.values if found is not None])
+    every = merge([found for _, found in parts.values if found is not None])
     names = len(every.keys) if top == 0 else top or NAMES
     durations = durations_by_time(every, bins, names)
     rows = tuple(
@@ -249,15 +251,4 @@ def _spread(parts: Parts[Found], kind: str, bins: int, top: int | None) -> Insta
         total_rows=sum(len(bin_edges(*extreme, bins)) - 1 for extreme in extremes),
         identity=row_keys(KERNEL, "name") if kind == "kernel" else (),
         durations=durations,
-    )
-
-
-def _nothing(of: str, kinds: Sequence[str], parts: Parts[Found]) -> str:
-    """The message where nothing has the name: what was looked at, and names like it."""
-    what = "kernel, collective or range" if len(kinds) > 1 else kinds[0]
-    near = close_names(of, [name for *_, close in parts.values for name in close])
-    advice = f"similar ones: {', '.join(near)}." if near else "nothing has a similar name."
-    return (
-        f"{listed(parts.ranks.inputs, 1)}: no {what} is called {of!r}\n  {advice} `nsightpy "
-        "kernels`, `collectives` and `nvtx` list what there is; * stands for anything."
     )

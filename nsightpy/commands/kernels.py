@@ -18,7 +18,7 @@ from nsightpy.query import (
     Work,
 )
 from nsightpy.query.command import command
-from nsightpy.query.launching_lines import LINES, REPLAY, SOURCES, source_of_lines
+from nsightpy.query.launching_lines import LINES, SOURCES, source_of_lines
 from nsightpy.query.splits import parse_splits, split_field
 from nsightpy.results import Table, number
 
@@ -75,12 +75,7 @@ def _with_notes(parts: Parts[tuple[Any, str]], *, combine: Callable[[Parts[Any]]
     if not whole:
         return table
     if not linked:
-        return replace(table, rows=(), notes=(*table.notes, LINES.missing(parts.request.kind)))
+        return replace(table, rows=(), notes=(*table.notes, LINES))
     sources = [SOURCES[source] for source in SOURCES if source in {s for _, s in parts.values}]
-    replays = sum(time for line, time in times if str(line).endswith(REPLAY))
     note = f"{100 * linked / whole:.3g} % of the kernels' time has a line: {'; or '.join(sources)}."
-    if replays:
-        note += (
-            f" {100 * replays / whole:.3g} % is of graph replays, of which that line launched all."
-        )
     return replace(table, notes=(*table.notes, note))

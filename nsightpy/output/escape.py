@@ -1,7 +1,6 @@
 """Free text made harmless: names in reports may hold anything, even terminal commands."""
 
 import re
-import unicodedata
 
 _HIDDEN = re.compile(
     # control characters and lone surrogates; then what Unicode calls default-ignorable (it hides
@@ -12,7 +11,6 @@ _HIDDEN = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _FORMULA = ("=", "+", "-", "@")
-_COMBINING = ("Mn", "Me")
 
 
 def printable(text: str) -> str:
@@ -37,13 +35,11 @@ def markdown_text(text: str) -> str:
 
 def display_width(text: str) -> int:
     """Terminal cells of a text: wide characters take two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
 
-
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in _COMBINING:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return cell_len(text)
 
 
 def _visible(match: re.Match[str]) -> str:

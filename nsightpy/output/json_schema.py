@@ -14,76 +14,59 @@ _WHOLE = ("count", "time", "moment", "bytes")
 _UNITS = {"time": "ns", "moment": "ns", "share": "ratio"}
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
-_ABSTENTION: Schema = {
-    "type": "object",
-    "properties": {"reason": _TEXT, "what_would_help": _TEXT},
-    "required": ["reason", "what_would_help"],
-}
-_NOTES: Schema = {**_TEXTS, "description": "what a reader must know; may quote names of reports"}
-_CLOSING: Schema = {
-    "abstentions": {
-        "type": "array",
-        "items": _ABSTENTION,
-        "description": "what could not be answered, and what would help; also among the notes",
-    },
-    "untrusted": {**_TEXTS, "description": "columns with free text out of reports"},
-}
-_COUNTED: Schema = {
-    "total_rows": {
-        "type": ["integer", "null"],
-        "minimum": 0,
-        "description": "rows there are; null: nobody counted them",
-    },
-    "truncated": {"type": "boolean", "description": "whether there are more rows than these"},
-}
 
 
-def table_schema(
+def document_schema(
     command: str,
     layouts: Sequence[Sequence[Field]],
     more: Sequence[Field] = (),
     keys: Sequence[RowKey] = (),
     members: Mapping[str, Schema] | None = None,
+    sections: Mapping[str, Sequence[Field]] | None = None,
 ) -> Schema:
-    """The schema of a table's document.
+    """The schema of a command's document.
 
     `layouts`: the columns that a row always has, one of several sets; `more`: those that it may
-    have beside; `keys`: what rows are about; `members`: what the document holds beside rows.
+    have beside; `keys`: what rows are about; `members`: what the document holds beside rows;
+    `sections`: those by name that a summary has instead of rows, the first of them its header.
     """
-    rows = [_row(fields, more, keys) for fields in layouts]
-    items = rows[0] if len(rows) == 1 else {"anyOf": rows}
-    body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED, **_CLOSING}
-    return _document(command, body, members or {})
-
-
-def summary_schema(command: str, sections: Mapping[str, Sequence[Field]]) -> Schema:
-    """The same of a summary: sections by name instead of rows, the first of them its header."""
-    step = {"type": "object", "properties": {"command": _TEXT, "why": _TEXT}}
-    (head, header), *others = sections.items()
-    body = {
-        head: _row(header),
-        **{name: {"type": "array", "items": _row(fields)} for name, fields in others},
-        "next_steps": {"type": "array", "items": {**step, "required": ["command", "why"]}},
-        "notes": _NOTES,
-    }
-    return _document(command, {**body, **_CLOSING})
-
-
-def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None = None) -> Schema:
+    body: Schema
+    if sections:
+        (head, header), *others = sections.items()
+        body = {head: _row(header), **{name: _list(_row(fields)) for name, fields in others}}
+        body |= {"next_steps": _list(_texts_of("command", "why")), "notes": _TEXTS}
+    else:
+        rows = [_row(fields, more, keys) for fields in layouts]
+        body = {
+            "rows": _list(rows[0] if len(rows) == 1 else {"anyOf": rows}),
+            "notes": _TEXTS,
+            "total_rows": {"type": ["integer", "null"], "minimum": 0},
+            "truncated": {"type": "boolean"},
+        }
     required: Schema = {
         "schema": {"const": f"nsightpy.{command}/{SCHEMA_VERSION}"},
-        "tool_version": {**_TEXT, "description": "the version of nsightpy that answered"},
-        "inputs": {**_TEXTS, "description": "the reports, as paths"},
+        "tool_version": _TEXT,
+        "inputs": _TEXTS,
         **body,
+        "abstentions": _list(_texts_of("reason", "what_would_help")),
+        "untrusted": _TEXTS,
     }
     return {
         "$schema": DIALECT,
         "$id": f"urn:nsightpy:{command}:{SCHEMA_VERSION}",
         "title": f"nsightpy {command}",
         "type": "object",
-        "properties": {**required, **(optional or {})},
+        "properties": {**required, **(members or {})},
         "required": list(required),
     }
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _texts_of(*names: str) -> Schema:
+    return {"type": "object", "properties": dict.fromkeys(names, _TEXT), "required": list(names)}
 
 
 def _row(

@@ -26,7 +26,6 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.units import counted, format_time, significant, time_unit_for
 
-MANY_RUNS = 100
 # The circumstance that the sides launch different numbers of kernels.
 OTHER_WORK = "kernels a window"
 # What an answer is about, by the unit that is compared.
@@ -53,10 +52,8 @@ def time_change(before: float | None, after: float | None) -> str:
 
 
 def percent_change(ratio: float | None) -> str:
-    """A ratio as a change in per cent: +7.9 %; from ten times on as a factor: x 12."""
-    if ratio is None:
-        return "-"
-    return f"x {significant(ratio, 2)}" if ratio >= 10 else f"{_change(ratio)} %"
+    """A ratio as a change in per cent: +7.9 %."""
+    return "-" if ratio is None else f"{_change(ratio)} %"
 
 
 def interval(quantity: ComparedQuantity) -> str:
@@ -64,8 +61,6 @@ def interval(quantity: ComparedQuantity) -> str:
     low, high = quantity.ratio_low, quantity.ratio_high
     if low is None or high is None:
         return "-"
-    if high >= 10:
-        return f"x {significant(low, 2)} to {significant(high, 2)}"
     return f"{_change(low)} to {_change(high)} %"
 
 
@@ -130,8 +125,7 @@ def answer(result: Comparison) -> str:
     times = time_change(step.before_ns, step.after_ns)
     change = percent_change(step.ratio)
     if step.verdict in (SLOWER, FASTER):
-        size = change.lstrip("+-") if change.endswith("%") else change
-        return f"{subject} is {step.verdict} by {size}: {times}"
+        return f"{subject} is {step.verdict} by {change.lstrip('+-')}: {times}"
     if step.verdict == SAME:
         return f"{subject} takes the same time: {times}, {change}"
     if step.verdict in (NEW, GONE):
@@ -151,23 +145,10 @@ def confidence(result: Comparison) -> str:
     least = f"{100 * limits.relative:g} % and {format_time(limits.absolute_ns)}"
     parts.append(f"limits {least}, for its parts also {100 * LEAST_SHARE:g} % of it")
     if result.unit == "window" and OTHER_WORK in {each.name for each in result.circumstances}:
-        parts.append(f"the windows do not hold the same work{_launch_for_launch(result)}")
+        parts.append("the windows do not hold the same work")
     if step.verdict == CANNOT_TELL and step.runs_needed:
-        few = step.runs_needed <= MANY_RUNS
-        runs = counted(step.runs_needed if few else MANY_RUNS, "run")
-        parts.append(f"{'' if few else 'not even '}{runs} a side would tell")
+        parts.append(f"{counted(step.runs_needed, 'run')} a side would tell")
     return "; ".join(parts)
-
-
-def _launch_for_launch(result: Comparison) -> str:
-    """How much longer the kernels of both sides compute for as many launches of each."""
-    change = whole = 0.0
-    for kernel in result.kernels:
-        each = kernel.before_duration_ns
-        if each is not None and kernel.after_count and not kernel.communicates:
-            change += kernel.delta_from_duration_ns or 0
-            whole += each * ((kernel.before_count or 0) + kernel.after_count) / 2
-    return f" ({_change(1 + change / whole)} % compute launch for launch)" if whole else ""
 
 
 def _spread(result: Comparison) -> str:

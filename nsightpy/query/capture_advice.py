@@ -1,7 +1,6 @@
 """How a capture records what a question needs, in the words of the tool that captured."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from nsightpy.results import Note, notes
 
@@ -21,51 +20,39 @@ def not_recorded(reason: str, options: str = CUDA, verb: str = "records them") -
     return Note(reason, f"{nsys} {verb}.", f"{torch} {verb}." if torch else other)
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """What an empty table is empty of, and what would record it, by the tool that captures."""
-
-    what: str
-    nsys: str
-    torch: str
-
-    def missing(self, kind: str) -> Note:
-        """What to say of reports without any, of this kind (nsys, torch)."""
-        capture, advice = ("trace", self.torch) if kind == "torch" else ("capture", self.nsys)
-        return Note(f"The {capture} holds no {self.what}.", advice)
+def holds_no(what: str, nsys: str = "", torch: str = "") -> Note:
+    """What a capture is empty of, and what would record it, by the tool that captures."""
+    return Note(f"The capture holds no {what}.", nsys, torch)
 
 
-MODULES = Recording(
+MODULES = holds_no(
     "modules",
     "They are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
     "Record them with_stack (or with_modules).",
 )
 # What the rows of a command are made of, beside GPU work: reports without any say so themselves.
 # It is said of an answer without rows to a question about whole reports.
-ROWS_OF: Mapping[str, Recording] = {
-    "api": Recording(
-        "API calls", "`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."
-    ),
-    "nvtx": Recording(
+ROWS_OF: Mapping[str, Note] = {
+    "api": not_recorded("The capture holds no API calls."),
+    "nvtx": holds_no(
         "code ranges",
         "`nsys profile -t cuda,nvtx` records them, where the program or a library pushes any; "
         "`--pytorch=autograd-nvtx` makes them for PyTorch.",
         "torch.profiler.record_function makes them.",
     ),
-    "memory": Recording("copies or memory sets", "", ""),
-    "graphs": Recording("launches of CUDA graphs", "", ""),
-    "operators": Recording(
+    "memory": holds_no("copies or memory sets"),
+    "graphs": holds_no("launches of CUDA graphs"),
+    "operators": holds_no(
         "operators",
         "They are in traces of PyTorch's profiler; `nsightpy nvtx` lists the ranges of reports.",
         "ProfilerActivity.CPU records them.",
     ),
-    "collectives": Recording(
+    "collectives": holds_no(
         "collectives of NCCL",
         "`nsys profile -t cuda,nvtx` of every rank records its kernels, where there are any.",
         "ProfilerActivity.CUDA in every rank records its kernels, where there are any.",
     ),
 }
-
 
 # What the profiler said of events is for single tables where some of theirs are missing;
 # these commands have all of it.

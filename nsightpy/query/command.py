@@ -6,7 +6,6 @@ of this declaration.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +17,10 @@ from typing import (
     Annotated,
     Any,
     Generic,
-    Protocol,
     TypeVar,
     get_args,
     get_origin,
     get_type_hints,
-    overload,
 )
 
 from nsightpy.command_table import COMMANDS
@@ -204,11 +201,10 @@ class Command(Generic[A]):
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its answer in json."""
-        from nsightpy.output.json_schema import summary_schema, table_schema
+        from nsightpy.output.json_schema import document_schema
 
-        if self.sections:
-            return summary_schema(self.name, self.sections)
-        return table_schema(self.name, self.layouts, self.more, self.keys, self.members)
+        described = (self.layouts, self.more, self.keys, self.members, self.sections)
+        return document_schema(self.name, *described)
 
     @property
     def words(self) -> str:
@@ -276,9 +272,7 @@ class Command(Generic[A]):
         """
         known = self.__signature__.parameters
         for name in sorted(given.keys() - known.keys()):
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{self.__name__}() got an unexpected keyword argument {name!r}{hint}")
+            raise TypeError(f"{self.__name__}() got an unexpected keyword argument {name!r}")
         for name, value in given.items():
             argument = self.own.get(name) or self.shared.get(name)
             if argument is not None and argument.option is not None and value is not None:
@@ -286,20 +280,13 @@ class Command(Generic[A]):
         return {**given, "top": sys.maxsize} if given.get("top") == 0 else dict(given)
 
 
-class Declares(Protocol):
-    """Makes a command of a function that makes a question, or answers itself."""
-
-    @overload
-    def __call__(self, function: Callable[..., Question[A]]) -> Command[A]: ...
-
-    @overload
-    def __call__(self, function: Callable[..., A]) -> Command[A]: ...
-
-
 def command(
     *fields: Field, layouts: tuple[tuple[Field, ...], ...] = (), **declared: Any
-) -> Declares:
-    """Declare a function as a command: its columns, and how its answer leaves (see Command)."""
+) -> Callable[[Callable[..., Any]], Command[Any]]:
+    """Declare a function as a command: its columns, and how its answer leaves (see Command).
+
+    The function makes a question, or answers itself.
+    """
 
     def decorate(function: Callable[..., Any]) -> Command[Any]:
         return Command(function, layouts=layouts or ((fields,) if fields else ()), **declared)

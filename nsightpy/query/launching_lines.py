@@ -10,7 +10,7 @@ from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import FUNCTION_COLUMNS, OPERATOR_COLUMNS
 from nsightpy.analysis.operators.source_lines import python_lines, range_lines
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.capture_advice import Recording
+from nsightpy.query.capture_advice import holds_no
 from nsightpy.reports.system import SystemReport
 
 REPLAY = " (graph replay)"
@@ -19,7 +19,7 @@ SOURCES = {
     "python": "the innermost Python function outside torch, at the line where it begins",
     "ranges": "the innermost code range, operators last, for want of Python stacks",
 }
-LINES = Recording(
+LINES = holds_no(
     "lines of the program",
     "NVTX ranges stand for them: `nsys profile -t cuda,nvtx` records them.",
     "Record them with_stack.",

@@ -1,8 +1,7 @@
 """What `--nvtx RANGE[@DOMAIN]` leaves of a report: what the named ranges launched or hold."""
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,15 +24,10 @@ CLOSE = 5
 
 @dataclass
 class NamedRanges:
-    """The ranges of one report that a name means; `ranges` are those that stay on one thread.
-
-    `notes`: what must be said of what was found out so far.
-    """
+    """The ranges of one report that a name means, those that stay on one thread."""
 
     report: SystemReport
-    text: str
     ranges: Frame
-    notes: list[str] = field(default_factory=list)
 
     @cached_property
     def calls(self) -> Frame:
@@ -58,13 +52,7 @@ class NamedRanges:
     @cached_property
     def launches(self) -> Ints:
         """The calls whose operations belong to the ranges: made inside them, or attributed."""
-        attributed = np.unique(membership.launch_key(self.attributed))
-        if len(attributed):
-            self._say(
-                f"{len(self.keys):,} API calls on their own threads, and {len(attributed):,} "
-                "launches of other threads while theirs waited for them (attributed by time)."
-            )
-        return np.union1d(self.keys, attributed)
+        return np.union1d(self.keys, membership.launch_key(self.attributed))
 
     @cached_property
     def windows(self) -> dict[Place, Spans]:
@@ -75,8 +63,6 @@ class NamedRanges:
         by_place = windows(self.ranges, operations, self.calls)
         for place, spans in windows(self.ranges, operations, self.attributed).items():
             by_place[place] = by_place.get(place, NOTHING) | spans
-        if not by_place:
-            self._say("no GPU operation was launched inside one.")
         return by_place
 
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
@@ -92,9 +78,6 @@ class NamedRanges:
             return _overlapping(frame, union_of(self.windows.values()))
         return _overlapping(frame, spans_of(self.ranges))
 
-    def _say(self, what: str) -> None:
-        self.notes.append(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
-
 
 def named_ranges(report: SystemReport, text: str) -> NamedRanges:
     """The ranges that `text` means in a report; found once, until the report is closed.
@@ -106,7 +89,7 @@ def named_ranges(report: SystemReport, text: str) -> NamedRanges:
         chosen = ranges_called(report, text)
         on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
         if on_thread.rows:
-            return NamedRanges(report, text, on_thread)
+            return NamedRanges(report, on_thread)
         raise MissingDataError(
             report.path,
             f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
@@ -123,22 +106,14 @@ def ranges_called(report: SystemReport, text: str) -> Frame:
     if meant is not None:
         return ranges.take(meant.matches(ranges))
     names = folded(ranges.labels("name")).values
-    similar = list(dict.fromkeys([*close_names(text, names), *filter(None, names)]))[:CLOSE]
+    near = difflib.get_close_matches(text, names, n=CLOSE, cutoff=0.4)
+    similar = list(dict.fromkeys([*near, *filter(None, names)]))[:CLOSE]
     advice: Said = (
         f"similar ones: {', '.join(similar)}. `nsightpy nvtx` lists all; * stands for anything."
         if ranges.rows
         else not_recorded("the capture holds no ranges.", CUDA_NVTX)
     )
     raise MissingDataError(report.path, f"has no range {text!r}", as_note(advice).text(report.kind))
-
-
-def close_names(wanted: str, names: Iterable[str]) -> list[str]:
-    """The names most like the one that was asked for, best first."""
-    lower = {name.lower(): name for name in sorted(set(names), reverse=True) if name}
-    wanted = wanted.replace("*", "").lower()
-    holding = sorted((low for low in lower if wanted and wanted in low), key=len)
-    near = difflib.get_close_matches(wanted, lower, n=CLOSE, cutoff=0.4)
-    return [lower[low] for low in dict.fromkeys([*holding[:CLOSE], *near])][:CLOSE]
 
 
 def _overlapping(frame: Frame, time: Spans) -> NDArray[np.bool_]:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, Unpack, cast, get_type_hints
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import ROWS_OF, bearing_on, not_recorded
 from nsightpy.query.options import Common, Reading, Running, Scoping
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.opening import Paths, open_ranks
-from nsightpy.report_sets.rank_notes import notes_by_report
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_set import Mapped
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import AnyTable, Note, Said, with_notes
 from nsightpy.results.notes import as_note
-from nsightpy.units import format_time, listed
+from nsightpy.units import listed
 
 T = TypeVar("T")
-Span: TypeAlias = tuple[int, int]
 # The options that say which part of the reports a question is about, as they are typed.
 _TYPED = {
     **{name: f"--{name.removesuffix('_time')}" for name in get_type_hints(Scoping)},
@@ -32,15 +29,11 @@ _TYPED = {
 
 @dataclass
 class Request:
-    """The reports and the part of them that a command is about.
-
-    `said` is what the scope found in single reports that must be known.
-    """
+    """The reports and the part of them that a command is about."""
 
     ranks: RankSet
     scope: Scope
     options: str = ""
-    said: list[Note] = field(default_factory=list)
 
     @classmethod
     def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
@@ -69,31 +62,23 @@ class Request:
             devices = set[int]().union(*self.ranks.map(_devices, jobs=1).values)
             missing, none = "no GPU work on it", "the reports hold none"
             _require("device", self.scope.devices, devices, missing, none)
-        if not self.scope.is_part:
-            return self.ranks.map(work, ranked=first, identified=identified)
-        noted = partial(_noted, work=work, scope=self.scope)
-        mapped = self.ranks.map(noted, ranked=first, identified=identified)
-        named = [
-            (report.path.name, [Note(note) for note in notes])
-            for report, (_, notes, _) in mapped.results
-        ]
-        notes = [*notes_by_report(named), *_missed([span for _, _, span in mapped.values])]
-        self.said += [note for note in notes if note not in self.said]
-        return Mapped([(report, value) for report, (value, *_) in mapped.results], mapped.failures)
+        return self.ranks.map(work, ranked=first, identified=identified)
 
     @property
     def notes(self) -> list[Note]:
         """Everything that has to be said about the inputs."""
-        return [*self.ranks.notes, *self.said, *map(Note, self.scope.notes)]
+        return [*self.ranks.notes, *map(Note, self.scope.notes)]
 
     def finish(self, table: AnyTable, *notes: Said) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
         of_ranges = self.scope.nvtx is not None
         about = bearing_on(self.notes, table.command, table.columns, ranges=of_ranges)
         own = [as_note(note) for note in (*table.notes, *notes)]
-        abstains = any(note.what_would_help for note in own)
-        if table.command in ROWS_OF and not (table.rows or abstains or self.scope.is_narrowed):
-            own = [ROWS_OF[table.command].missing(self.kind), *own]
+        if not table.rows and not any(note.what_would_help for note in own):
+            if self.scope.is_part:
+                own = [Note("Nothing of it is in the part of the time that is asked for."), *own]
+            elif table.command in ROWS_OF and not self.scope.is_narrowed:
+                own = [ROWS_OF[table.command], *own]
         return with_notes(table, self.ranks.inputs, [*own, *about], self.kind)
 
     @property
@@ -153,8 +138,7 @@ def _require(
     numbers = sorted(number for number in there if number is not None)
     if wanted & set(numbers):
         return
-    there_are = f"there is {what}" if len(numbers) == 1 else f"there are {what}s"
-    instead = f"{there_are} {listed(map(str, numbers))}" if numbers else none
+    instead = f"there is {what} {listed(map(str, numbers))}" if numbers else none
     typed = listed(map(str, sorted(wanted)))
     raise NsightpyError(f"--{what} {typed}: {missing}; {instead}. See nsightpy info.")
 
@@ -162,20 +146,3 @@ def _require(
 def _devices(report: SystemReport) -> set[int]:
     """The CUDA devices that did anything."""
     return {device for _, device in report.extent.places}
-
-
-def _noted(
-    report: SystemReport, *, work: Callable[[SystemReport], T], scope: Scope
-) -> tuple[T, tuple[str, ...], Span | None]:
-    """What the work gives, what must be known of the report in scope, and what that missed."""
-    return work(report), scope.notes_on(report), scope.missed(report)
-
-
-def _missed(spans: list[Span | None]) -> list[Note]:
-    """The note on a stretch of time that holds GPU work of no report."""
-    extents = [span for span in spans if span is not None]
-    if not extents or len(extents) < len(spans):
-        return []
-    first, last = min(start for start, _ in extents), max(end for _, end in extents)
-    between = f"between {format_time(first)} and {format_time(last)}"
-    return [Note(f"No GPU work is in the wanted stretch of time: all is {between}.")]

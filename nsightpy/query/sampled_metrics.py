@@ -1,13 +1,10 @@
-"""Sampled hardware metrics of a report over stretches of time: of each GPU, and of the network."""
+"""Sampled hardware metrics of the GPUs of a report over stretches of time."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.binned import mean_rates, sample_means
-from nsightpy.analysis.grouping import group_by, rows_of_groups
+from nsightpy.analysis.binned import sample_means
 from nsightpy.frames import Floats, Frame, Ints
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.reports.system import SystemReport
@@ -25,24 +22,9 @@ SHARES = {
     "nvlink_rx_share": rf"NVLink RX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
     "nvlink_tx_share": rf"NVLink TX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
 }
-RATES = {
-    "nic_received_gb_per_s": r"(?:IB|Eth): Bytes received",
-    "nic_sent_gb_per_s": r"(?:IB|Eth): Bytes sent",
-}
-# Values of these units times the factor are GB/s.
-_GB_PER_S = {"bytes/ms": 1e-6, "bytes/s": 1e-9, "bytes/us": 1e-3, "bytes/ns": 1.0}
 
 # A GPU as several reports know it: host, and its place there.
 GpuKey = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What one report sampled: figures by GPU and column, and those of its host, NaN for none."""
-
-    gpus: Mapping[GpuKey, Mapping[str, Floats]]
-    host: str
-    network: Mapping[str, Floats]
 
 
 def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
@@ -60,11 +42,6 @@ def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
     return {place: (host, buses.get(gpu, f"GPU {gpu}")) for place, gpu in gpus_of(report).items()}
 
 
-def sampled(report: SystemReport, edges: Ints) -> Sampled:
-    """What the report sampled in each stretch between edges (ns of its own time)."""
-    return Sampled(_gpu_shares(report, edges), _host(report), _network(report, edges))
-
-
 def _host(report: SystemReport) -> str:
     return report.session.host or str(report.path)
 
@@ -74,7 +51,9 @@ def _buses(report: SystemReport) -> dict[int, str]:
     return {gpu: bus for gpu, bus in report.frame("devices").tuples("gpu_id", "bus") if bus}
 
 
-def _gpu_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
+def sampled(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
+    """What the report sampled of each GPU, by column, in each stretch between edges (ns of its own
+    time); NaN for none."""
     frame = report.frame("gpu_metrics")
     buses, shares = _buses(report), dict[GpuKey, dict[str, Floats]]()
     for gpu in np.unique(frame.ints("gpu_id")).tolist():
@@ -95,30 +74,3 @@ def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
             time, value = samples.ints("time_ns")[rows], samples.ints("value")[rows]
             parts.append(sample_means(time, value / 100.0, edges))
     return np.sum(parts, axis=0) if parts else None
-
-
-def _network(report: SystemReport, edges: Ints) -> dict[str, Floats]:
-    """The rates of all network interfaces of the host together, in GB/s."""
-    frame = report.frame("nic_metrics")
-    sums = {}
-    for column, pattern in RATES.items():
-        parts = [_rate(counter, edges) for counter in _counters(frame, pattern)]
-        if parts:
-            sums[column] = np.nansum(parts, axis=0)
-            sums[column][np.isnan(parts).all(axis=0)] = np.nan
-    return sums
-
-
-def _counters(frame: Frame, pattern: str) -> list[Frame]:
-    """The rows of each interface, port and counter that is meant, by start."""
-    meant = frame.labels("metric").where(re.compile(pattern).fullmatch)
-    mine = frame.take(meant & frame.labels("metric_unit").equals(list(_GB_PER_S)))
-    groups = group_by(mine, ("nic", "port", "metric"))
-    return [mine.take(rows) for rows in rows_of_groups(groups.codes, len(groups.keys))]
-
-
-def _rate(counter: Frame, edges: Ints) -> Floats:
-    factor = _GB_PER_S[counter.labels("metric_unit")[0]]
-    start = counter.ints("start_ns")
-    end = np.minimum(counter.ints("end_ns"), np.append(start[1:], 2**62))
-    return mean_rates(start, end, (counter.ints("value") * factor).astype(np.float64), edges)

@@ -30,7 +30,7 @@ from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.query.options import Scoping
 from nsightpy.query.steps import began_in, chosen_time, search
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import parse_time_ns
+from nsightpy.units import group_text, parse_time_ns
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000
@@ -221,30 +221,18 @@ class Scope:
             return None
         return {place: states.get(place[0], states[busiest]) for place in places}
 
-    def notes_on(self, report: SystemReport) -> tuple[str, ...]:
-        """What must be said of the NVTX ranges of a report, as far as they were looked at."""
-        return () if self.nvtx is None else tuple(named_ranges(report, self.nvtx).notes)
-
-    def missed(self, report: SystemReport) -> tuple[int, int] | None:
-        """From when to when the GPU work of a report is, if none is between --from and --to."""
-        low, high = self.bounds(report)
-        extent = report.extent if (low, high) != (None, None) else None
-        if extent is None or extent.start_ns is None or extent.end_ns is None:
-            return None
-        if (low is None or low < extent.end_ns) and (high is None or extent.start_ns < high):
-            return None
-        # on the clock of --from and --to
-        later = (self.from_ns or 0) - (low or 0) if high is None else (self.to_ns or 0) - high
-        return extent.start_ns + later, extent.end_ns + later
-
     @property
     def notes(self) -> list[str]:
         notes = []
         if self.is_timed:
             notes.append("Events that overlap the wanted stretch of time are counted whole.")
         if self.iteration is not None:
+            steady = self.iteration == STEADY
+            chosen = (
+                "the steady iterations" if steady else f"iterations {group_text([*self.iteration])}"
+            )
             notes.append(
-                f"Only {_iterations_text(self.iteration)} of each process: what began in them; "
+                f"Only {chosen} of each process: what began in them; "
                 "budgets of time cover their windows."
             )
         if self.nvtx is not None:
@@ -259,23 +247,12 @@ def _taken(frame: Frame, keep: NDArray[np.bool_]) -> Frame:
     return frame if keep.all() else frame.take(keep)
 
 
-def _iterations_text(chosen: Chosen) -> str:
-    if isinstance(chosen, str):
-        return f"the {chosen} iterations"
-    several = sorted(chosen)
-    if len(several) == 1:
-        return f"iteration {several[0]}"
-    return f"{len(several)} iterations, {several[0]} to {several[-1]},"
-
-
 def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
     """The numbers of a list with ranges, "0,2-5"; None for all. Raises UsageError."""
-    if isinstance(spec, int) and spec < 0 and what == "iteration":
-        raise UsageError(f"{spec} names no {what}: they count from 0")
-    if spec is None or isinstance(spec, int):
-        return None if spec is None else frozenset([spec])
+    if spec is None:
+        return None
     chosen: set[int] = set()
-    for part in spec.split(","):
+    for part in str(spec).split(","):
         match = _PART.fullmatch(part)
         if match is None:
             raise UsageError(f"{spec!r} names no {what}s: write numbers and ranges, as 0,2-5")

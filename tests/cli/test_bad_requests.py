@@ -55,9 +55,7 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("kernals R", "Did you mean kernels?"),
-        ("frobnicate R", "there is no command 'frobnicate'"),
-        ("R", "To read it: nsightpy summarize "),
+        ("frobnicate R", "No such command 'frobnicate'"),
         ("select R --script plain", "--script has one form"),
         ("select R --launcher srun", "--launcher is for"),
         ("select R train", "train: is no report; the application"),

@@ -10,7 +10,7 @@ import pytest
 from simulator import PRESETS, Export
 
 import nsightpy
-from nsightpy.analysis.binned import edges_of, mean_rates, sample_means
+from nsightpy.analysis.binned import edges_of, sample_means
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.commands.breakdown.over_time import by_device
@@ -144,8 +144,6 @@ def test_samples_speak_for_the_time_before_them_unless_some_are_missing() -> Non
     # from 400 to 700 nothing was sampled: the sample at 900 speaks for two usual intervals
     wanted = [1.0, 2.0, (50 * 2 + 100 * 3 + 100 * 4) / 250, np.nan, np.nan, (200 * 5 + 600) / 300]
     np.testing.assert_allclose(found, wanted)
-    rates = mean_rates(np.asarray([0, 50]), np.asarray([50, 60]), np.asarray([2.0, 7.0]), edges)
-    np.testing.assert_allclose(rates, [(100 + 70) / 60, *[np.nan] * 5])
 
 
 @pytest.mark.parametrize("name", ["training_4rank", "single_process.sqlite", "torch_2rank"])
@@ -163,7 +161,7 @@ def test_the_shares_add_up_to_the_budget(name: str) -> None:
 
 
 def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
-    """Device 0 computes in [1000, 2000) of [0, 4000); its GPU and the network are sampled."""
+    """Device 0 computes in [1000, 2000) of [0, 4000); its GPU is sampled."""
     export = Export(tmp_path / "job.sqlite")
     export.gpu(0)
     export.kernel(1_000, 2_000, "k", launch=(0, 500))
@@ -176,18 +174,12 @@ def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
         export.gpu_metric(time, "NVLink RX Requests User Data [Throughput %]", 5)
         export.gpu_metric(time, "NVLink RX Responses User Data [Throughput %]", 6)
         export.gpu_metric(time, "NVLink RX Responses Protocol Data [Throughput %]", 7)
-    for nic in (1, 2):
-        for start in range(0, 3_000, 1_000):
-            export.nic_metric(start, start + 1_000, "IB: Bytes sent", 25_000_000, nic)
-            export.nic_metric(start, start + 1_000, "IB: Send waits", 9, nic)
     table = nsightpy.breakdown(export.write(), bins=4, from_time=0, to_time=4_000)
     rows = table.records()
     assert [row["busy_share"] for row in rows] == [0, 1, 0, 0.1]
     assert [row["sm_active_share"] for row in rows] == pytest.approx([0, 0.8, 0, 0])
     assert [row["dram_share"] for row in rows] == pytest.approx([0.5] * 4)
     assert [row["nvlink_rx_share"] for row in rows] == pytest.approx([0.11] * 4)
-    # two interfaces, 25 MB/ms each; the last stretch was not sampled
-    assert [row["nic_sent_gb_per_s"] for row in rows] == [50, 50, 50, None]
     assert {row["tensor_active_share"] for row in rows} == {None}
     assert {row["nvlink_tx_share"] for row in rows} == {None}
     assert not any("nsys profile" in note for note in table.notes)

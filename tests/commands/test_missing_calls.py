@@ -10,7 +10,6 @@ from nsightpy.analysis.work_graph.host_chain import LAUNCH, kinds_of_calls
 from nsightpy.command_table import COMMANDS
 from nsightpy.commands.breakdown.command import CAUSES, WAITS
 from nsightpy.commands.stats.command import REPORTS
-from nsightpy.commands.stats.operations import LIBRARIES
 from nsightpy.frames import Labels
 from tests.support.full_export import changed
 from tests.support.reports import ask, findings_of
@@ -123,7 +122,6 @@ MORE = {"instances": ("--of", "*"), "headroom": ("--ncu", str(NCU))}
 WITHOUT_REPORTS = ("mcp", "cache")
 QUESTIONS = [
     *((name, *MORE.get(name, ())) for name in COMMANDS if name not in (*WITHOUT_REPORTS, "stats")),
-    *(("api", "--library", name) for name in LIBRARIES),
     *(("stats", "-r", name) for name in REPORTS),
     ("kernels", "--nvtx", "no such range"),
     ("kernels", "--iteration", "4"),
@@ -153,7 +151,9 @@ def _words(question: tuple[str, ...], path: Path) -> tuple[str | Path, ...]:
     return (*question, path, "--", path) if question[0] == "compare" else (*question, path)
 
 
-@pytest.mark.parametrize("question", ["api --library mpi", "stats -r osrt_sum", "ranks --by call"])
+@pytest.mark.parametrize(
+    "question", ["stats -r mpi_event_sum", "stats -r osrt_sum", "ranks --by call"]
+)
 def test_what_no_trace_holds_is_told_as_such(question: str) -> None:
     said = ask(*question.split(), TRACES).stderr
     assert "PyTorch's profiler never does; `nsys profile -t " in said

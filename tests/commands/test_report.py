@@ -134,7 +134,7 @@ def test_a_folder_may_hold_all_kinds(tmp_path: Path) -> None:
     assert ids(remembered) == ["memory-usage"]
     assert remembered.verdict == "1 memory snapshot of PyTorch."
     message = refused("report", TRAINING, "-o", tmp_path / "r.pdf", code=2)
-    assert "the name must end with .html" in message
+    assert "its name ends with one of .html" in message
 
 
 def test_traces_show_their_operators() -> None:

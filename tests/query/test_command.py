@@ -43,8 +43,8 @@ def test_the_shared_parameters_are_those_of_every_question() -> None:
         assert next(iter(inspect.signature(command).parameters)) == "reports"
 
 
-def test_a_parameter_that_there_is_not_is_named_with_its_nearest() -> None:
-    with pytest.raises(TypeError, match="did you mean 'device'"):
+def test_a_parameter_that_there_is_not_is_named() -> None:
+    with pytest.raises(TypeError, match="'devices'"):
         nsightpy.kernels(SINGLE, devices=1)
 
 

@@ -14,7 +14,6 @@ from nsightpy.analysis.nvtx.membership import (
     inside,
     named,
 )
-from nsightpy.query.nvtx_filter import close_names
 from tests.support.nvtx_programs import PROGRAMS, Case
 from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused, rows_of, select, tables
 
@@ -104,11 +103,6 @@ def test_nothing_found_names_close_ranges_and_is_no_traceback() -> None:
         refusal = refused(command, reports, "--nvtx", "forwards")
         assert "has no range 'forwards'" in refusal
         assert "similar ones: forward" in refusal
-
-
-def test_names_that_hold_what_was_asked_for_are_close_however_long() -> None:
-    names = ["another", "the optimizer's step of all parameters", "opt"]
-    assert close_names("Optimizer", names)[0] == names[1]
 
 
 def test_budgets_cover_the_projected_intervals_with_all_that_ran_in_them() -> None:

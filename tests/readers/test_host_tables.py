@@ -1,6 +1,6 @@
-"""MPI, cuBLAS, cuDNN, OS runtime and GPU metrics: frames, and the ranking of their calls.
+"""MPI, cuBLAS, cuDNN, OS runtime and GPU metrics: frames of them.
 
-osrt figures are those of `nsys stats`; MPI tables, libraries and metrics are simulated rows.
+MPI tables, libraries and metrics are simulated rows.
 """
 
 import sqlite3
@@ -14,17 +14,10 @@ from simulator import Export
 from nsightpy.commands.findings.command import findings
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports.opening import open_report
-from tests.support.nsys_stats import printed, tables_of
-from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, rows_of, select, tables
+from tests.support.reports import NSYS, ROOT, exports, needs_reports, rows_of, select, tables
 
 SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
-
-
-@pytest.mark.parametrize("export, stats", printed())
-def test_os_runtime_figures_are_those_of_nsys(export: Path, stats: Path) -> None:
-    found = ask("api", export, "--library", "osrt", "--format", "csv").csv
-    assert found == tables_of(stats)["osrt_sum"]
 
 
 @exports
@@ -43,7 +36,6 @@ def test_mpi_calls_of_an_old_export_are_its_nvtx_ranges() -> None:
     sent = ("MPI_Send", "point-to-point")
     assert calls[:3] == [("MPI_Init", "other"), sent, sent]
     assert len(calls) == 17
-    assert {row["rank"] for row in rows_of("api", SAXPY, "--library", "mpi", "--by", "rank")} == {0}
 
 
 @pytest.fixture
@@ -63,22 +55,16 @@ def simulated(tmp_path: Path) -> Path:
     return export.write()
 
 
-@pytest.mark.parametrize(
-    ("library", "totals"),
-    [
-        ("mpi", [("MPI_Allreduce", 3, 750), ("MPI_Allreduce", 3, 600)]),
-        ("cublas", [("cublasSgemm_v2", 3, 120)] * 2),
-        ("cudnn", [("cudnnSoftmax", 3, 210)] * 2),
-        ("osrt", [("poll", 3, 1200)] * 2),
-    ],
-)
-def test_calls_of_libraries(
-    simulated: Path, library: str, totals: list[tuple[str, int, int]]
-) -> None:
-    found = rows_of("api", simulated, "--library", library, "--by", "rank")
-    assert [(r["Name"], r["Num Calls"], r["Total Time (ns)"]) for r in found] == totals
-    calls = open_report(simulated).frame("mpi_calls")
-    assert {*calls.tuples("kind", "bytes", "peer")} == {("collective", 4096, -1)}
+def test_calls_of_libraries(simulated: Path) -> None:
+    report = open_report(simulated)
+    frames = {name: report.frame(f"{name}_calls") for name in ("library", "mpi", "os")}
+    spent = {
+        name: int((frame.ints("end_ns") - frame.ints("start_ns")).sum())
+        for name, frame in frames.items()
+    }
+    assert spent == {"library": 2 * (120 + 210), "mpi": 600 + 750, "os": 2 * 1200}
+    assert {*frames["library"].labels("name")} == {"cublasSgemm_v2", "cudnnSoftmax"}
+    assert {*frames["mpi"].tuples("kind", "bytes", "peer")} == {("collective", 4096, -1)}
 
 
 def test_context_switches_say_when_a_thread_ran(tmp_path: Path) -> None:

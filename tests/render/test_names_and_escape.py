@@ -176,7 +176,7 @@ def test_markdown_cells_can_be_read_back(text: str) -> None:
 
 def test_widths_and_shortening() -> None:
     texts = ("", "gemm", "層", "Ａ", "e\u0301", "ไม้", "❤\ufe0f", "…")
-    assert list(map(display_width, texts)) == [0, 4, 2, 2, 1, 2, 1, 1]
+    assert list(map(display_width, texts)) == [0, 4, 2, 2, 1, 2, 2, 1]
     cut = {7: "abcd…ij", 10: "abcdefghij", 2: "a…", 1: "…", 0: ""}
     assert {width: shorten("abcdefghij", width) for width in cut} == cut
     assert shorten("層層層層", 5) == "層…"

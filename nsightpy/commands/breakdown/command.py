@@ -124,8 +124,7 @@ def breakdown(
 
     --bins: busy is compute, communication and copies (memory) together. sm_active, tensor_active,
     dram (read and write) and nvlink (received and sent) are means of sampled GPU metrics, 1 being
-    the peak; nic_received and nic_sent those of all network interfaces of the host, in 10^9 bytes
-    per second. A terminal shows one row a device with busy over time.
+    the peak. A terminal shows one row a device with busy over time.
 
     -o FILE.png, .svg or .pdf draws the time of each device and of each iteration, or with --bins
     heat maps of rank over time.

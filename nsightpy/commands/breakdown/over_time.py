@@ -14,20 +14,17 @@ from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
-from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.device_time import read_work, suspect_note
 from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import (
     NO_SAMPLES,
-    RATES,
     SHARES,
     GpuKey,
-    Sampled,
     gpu_keys,
     sampled,
 )
 from nsightpy.readers.activity import bounds_of
-from nsightpy.results import Field, Note, Said, Table, Value, rank_order
+from nsightpy.results import Field, Said, Table, Value, rank_order
 from nsightpy.results.series import stretches_of
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
@@ -37,14 +34,10 @@ OVER_TIME = (
     Field("start_ns", "moment", importance=3),
     Field("duration_ns", "time", importance=4),
     *(Field(name, "share", 4) for name in (*BUSY, *SHARES)),
-    *(Field(name, "GB/s", 3) for name in RATES),
 )
 MOST_BINS = 100_000
 # What a terminal shows of a device over time.
 CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
-NO_NETWORK = not_recorded(
-    "The captures hold no counters of network interfaces.", "--nic-metrics=lf", "samples them"
-)
 
 # The edges of the stretches in the own time of each process, by report and process.
 Edges = Mapping[tuple[str, int], Ints]
@@ -61,8 +54,10 @@ class _Device:
     shares: dict[str, Floats]
 
 
+# Figures by GPU and column.
+Sampled: TypeAlias = dict[GpuKey, dict[str, Floats]]
 # A report's devices, what was sampled, kernels that may be communication.
-_Shares: TypeAlias = tuple[list[_Device], Sampled | None, list[str]]
+_Shares: TypeAlias = tuple[list[_Device], Sampled, list[str]]
 # A process, and from when to when its GPU work was.
 Extent: TypeAlias = tuple[int, int, int]
 
@@ -93,7 +88,7 @@ def over_time(bins: int, communication: tuple[str, ...]) -> Question[Table]:
 def _table(parts: Parts[_Shares], *, edges: Ints) -> Table:
     devices = [device for own, *_ in parts.values for device in own]
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
-    samples = [part for _, part, _ in parts.values if part is not None]
+    samples = [part for _, part, _ in parts.values]
     rows = tuple(row for device in devices for row in _rows(device, samples, edges))
     doubtful = dict.fromkeys(name for *_, names in parts.values for name in names)
     several = parts.clock.notes if len(parts.ranks) > 1 else ()
@@ -153,18 +148,16 @@ def _shares(
         rank = report.rank_of(pid)[0]
         devices.append(_Device(rank, pid, device, keys.get((pid, device), ("", "")), device_shares))
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-    return devices, None if first is None else sampled(report, first), doubtful
+    return devices, {} if first is None else sampled(report, first), doubtful
 
 
 def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
     """The rows of a device, in the order of time; NaN becomes None."""
     none = np.full(len(edges) - 1, np.nan)
-    of_gpu = [part.gpus.get(device.gpu, {}) for part in samples]
-    of_host = [part.network for part in samples if part.host == device.gpu[0]]
+    of_gpu = [part.get(device.gpu, {}) for part in samples]
     figures = [
         *(device.shares[name] for name in BUSY),
         *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
-        *(_first_known([part[name] for part in of_host if name in part], none) for name in RATES),
     ]
     starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
     values = np.stack(figures, axis=1).tolist()
@@ -183,13 +176,10 @@ def _first_known(series: Sequence[Floats], none: Floats) -> Floats:
 
 def _missing(samples: Sequence[Sampled]) -> list[Said]:
     """What was not sampled, and what samples it."""
-    has_network = any(part.network for part in samples)
-    if any(part.gpus for part in samples):
-        return [] if has_network else [NO_NETWORK]
+    if any(samples):
+        return []
     reason = f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES.reason}"
-    network = "" if has_network else " `--nic-metrics=lf` samples network interfaces."
-    helps = (NO_SAMPLES.what_would_help, NO_SAMPLES.in_traces)
-    return [Note(reason, *(f"{text}{network}" for text in helps))]
+    return [replace(NO_SAMPLES, reason=reason)]
 
 
 def by_device(table: Table) -> Table:

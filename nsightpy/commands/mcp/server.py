@@ -1,7 +1,7 @@
 """The tools over the Model Context Protocol: one request at a time, errors as messages."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
@@ -10,14 +10,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from nsightpy import __version__
-from nsightpy.command_table import COMMANDS
-from nsightpy.commands.mcp.tools import MOST_LISTED, Json, Roots, bounded, guide, tools
-from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice, unforeseen
+from nsightpy.commands.mcp.tools import MOST_LISTED, Json, Roots, guide, tools
+from nsightpy.errors import NsightpyError, ReportError, UsageError, unforeseen
 from nsightpy.output.escape import printable
 from nsightpy.output.formats import error_document
 
-LONGEST_WAIT_S, PAUSE_S = 600.0, 0.01
-_CANCELLED = "notifications/cancelled"
 INSTRUCTIONS = (
     "Where GPU time goes, from Nsight Systems, Nsight Compute and PyTorch reports. Call skill "
     "first: it says which tool answers what, and what must not be concluded. list_reports names "
@@ -27,8 +24,8 @@ INSTRUCTIONS = (
 _ABOUT = {
     "list_reports": "The reports in the allowed folders, as paths.",
     "skill": "How to go from a report to a conclusion with these tools. Read it first.",
-    "schema": "The JSON Schema of what a tool answers.",
 }
+_NO_ARGUMENTS: Json = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
@@ -38,7 +35,7 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
     harmless = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    offered = {name: (about, _own_schema(name)) for name, about in _ABOUT.items()}
+    offered = {name: (about, _NO_ARGUMENTS) for name, about in _ABOUT.items()}
     offered |= {name: (tool.description, tool.input_schema) for name, tool in commands.items()}
     listed = [
         types.Tool(name=name, description=about, input_schema=arguments, annotations=harmless)
@@ -67,59 +64,14 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
 
 
 def serve(roots: Roots, *, use_cache: bool = True) -> None:
-    """Serve on stdin and stdout until stdin has ended and all is answered; nothing else is written
-    on stdout."""
+    """Serve on stdin and stdout until stdin ends; nothing else is written on stdout."""
     server = server_of(roots, use_cache=use_cache)
-    about = server.create_initialization_options()
-
-    async def answer(incoming: Any, outgoing: Any) -> None:
-        await server.run(incoming, outgoing, about)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            await exchange(reading, writing, answer)
+            await server.run(reading, writing, server.create_initialization_options())
 
     anyio.run(run)
-
-
-async def exchange(
-    reading: Any, writing: Any, serve: Callable[[Any, Any], Awaitable[None]]
-) -> None:
-    """Serve what is asked on one stream of a transport, and end when all is answered on the other.
-
-    The package mcp drops what it is still working on when its input ends: requests that a program
-    writes into a pipe and closes would be answered or not by chance.
-    """
-    unanswered: set[object] = set()
-    requests, incoming = anyio.create_memory_object_stream[Any]()
-    outgoing, answers = anyio.create_memory_object_stream[Any]()
-
-    async def ask() -> None:
-        async with requests:
-            async for read in reading:
-                if isinstance(read, Exception):  # the line is no message
-                    continue
-                message = read.message
-                if getattr(message, "method", None) == _CANCELLED:
-                    unanswered.discard((message.params or {}).get("requestId"))
-                elif hasattr(message, "method") and hasattr(message, "id"):
-                    unanswered.add(message.id)
-                await requests.send(read)
-            with anyio.move_on_after(LONGEST_WAIT_S):
-                while unanswered:
-                    await anyio.sleep(PAUSE_S)
-
-    async def answer() -> None:
-        async for sent in answers:
-            await writing.send(sent)
-            if not hasattr(sent.message, "method"):
-                unanswered.discard(getattr(sent.message, "id", None))
-
-    async with reading, writing, anyio.create_task_group() as tasks:
-        tasks.start_soon(ask)
-        tasks.start_soon(answer)
-        async with outgoing:
-            await serve(incoming, outgoing)
 
 
 def answered(answer: Callable[[], Json | str], name: str) -> types.CallToolResult:
@@ -147,30 +99,17 @@ def answered(answer: Callable[[], Json | str], name: str) -> types.CallToolResul
     )
 
 
-def _own_schema(name: str) -> Json:
-    command = {"command": {"type": "string", "enum": list(tools())}} if name == "schema" else {}
-    schema = {"type": "object", "properties": command, "additionalProperties": False}
-    return {**schema, "required": list(command)} if command else schema
-
-
 def _own_answer(name: str, arguments: Mapping[str, Any], roots: Roots) -> Json | str:
     """What the tools answer that are no commands on reports. Raises UsageError."""
     if name not in _ABOUT:
         raise UsageError(f"there is no tool {name!r}; there are {', '.join([*_ABOUT, *tools()])}")
-    allowed = _own_schema(name)["properties"]
-    if unknown := sorted(arguments.keys() - allowed.keys()):
-        raise UsageError(f"{name} takes no {unknown[0]}")
+    if arguments:
+        raise UsageError(f"{name} takes no {min(arguments)}")
     if name == "skill":
         return guide()
-    if name == "schema":
-        command = str(arguments.get("command", ""))
-        require_choice("command", command, tools())
-        return dict(COMMANDS[command].load().schema)
     paths = [str(path) for path in roots.reports()]
-    document: Json = {
+    return {
         "folders": [str(root) for root in roots.folders],
         "reports": paths[:MOST_LISTED],
         "total_reports": len(paths),
-        "notes": [],
     }
-    return bounded(document, MOST_LISTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -170,16 +169,14 @@ class Tool:
         counted = "top" in given  # by the command: of each rank where it splits by it
         if isinstance(answer, Table):
             answer = answer.first(MOST_ROWS if counted else rows)
-        document = document_of(answer)
-        return bounded(document, max(len(document.get("rows", ())), rows, USUAL_ROWS))
+        document: Json = bounded(document_of(answer))
+        return document
 
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""
         schema = self.input_schema
         for name in sorted(arguments.keys() - schema["properties"].keys()):
-            close = difflib.get_close_matches(name, schema["properties"], n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise UsageError(f"{self.name} takes no {name}{hint}")
+            raise UsageError(f"{self.name} takes no {name}")
         given = {name: value for name, value in arguments.items() if value is not None}
         for name, value in given.items():
             wanted = schema["properties"][name]["type"]
@@ -234,26 +231,10 @@ def _types(annotation: Any) -> list[Any]:
     return types
 
 
-def bounded(document: dict[str, Any], rows: int) -> dict[str, Any]:
-    """The document with lists of at most so many entries and texts of at most 2,000 characters.
-
-    Lists other than rows that were cut are named in a note.
-    """
-    cut: list[str] = []
-    short = {name: _bounded(value, rows, name, cut) for name, value in document.items()}
-    if cut:
-        note = f"Cut to the first {rows} entries: {', '.join(dict.fromkeys(cut))}."
-        short["notes"] = [*short["notes"], note]
-    return short
-
-
-def _bounded(value: Any, rows: int, name: str, cut: list[str]) -> Any:
+def bounded(value: Any) -> Any:
+    """A document with texts of at most 2,000 characters."""
     if isinstance(value, str):
         return value if len(value) <= MOST_TEXT else value[: MOST_TEXT - len(_CUT)] + _CUT
     if isinstance(value, dict):
-        return {key: _bounded(inner, rows, f"{name}.{key}", cut) for key, inner in value.items()}
-    if isinstance(value, list):
-        if len(value) > rows:
-            cut.append(name)
-        return [_bounded(inner, rows, name, cut) for inner in value[:rows]]
-    return value
+        return {key: bounded(inner) for key, inner in value.items()}
+    return list(map(bounded, value)) if isinstance(value, list) else value

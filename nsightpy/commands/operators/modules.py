@@ -70,7 +70,7 @@ def time_of_modules(depth: int | None) -> Question[Table]:
         rows = tuple(_rows(parts.values, depth))
         notes = notes_on(parts.values, "modules", "in no module")
         if not (rows or parts.scope.is_narrowed):
-            notes = [MODULES.missing(parts.request.kind)]
+            notes = [MODULES]
         return Table("operators", FIELDS, rows, notes=tuple(notes), view=View(tree="module"))
 
     return Question(_sums, ordered)

@@ -219,18 +219,12 @@ OPERATIONS = Sum(
     measures=("duration", "bytes"),
     identity=row_keys(MEMORY, "Operation"),
 )
-LIBRARIES = {
-    "cuda": by_time(
-        partial(events, name="api_calls"), "Num Calls", identity=row_keys(API, "Name"), on_host=True
-    ),
-    "mpi": _calls("mpi", "mpi_calls"),
-    "cublas": _calls("cublas", library="cuBLAS"),
-    "cudnn": _calls("cudnn", library="cuDNN"),
-    "osrt": _calls("osrt", "os_calls"),
-}
+CALLS = by_time(
+    partial(events, name="api_calls"), "Num Calls", identity=row_keys(API, "Name"), on_host=True
+)
 REPORTS: Reports = {
     "cuda_gpu_kern_sum": KERNELS,
-    "cuda_api_sum": LIBRARIES["cuda"],
+    "cuda_api_sum": CALLS,
     "cuda_gpu_mem_time_sum": by_time(
         _MEMORY, "Count", {"name": "Operation"}, identity=OPERATIONS.identity
     ),
@@ -250,7 +244,7 @@ REPORTS: Reports = {
     "cuda_api_gpu_sum": by_time(
         partial(_together, categories=tuple(_FRAMES)), keys=_BY_CATEGORY, identity=_CATEGORIES
     ),
-    "osrt_sum": LIBRARIES["osrt"],
+    "osrt_sum": _calls("osrt", "os_calls"),
     "openacc_sum": _calls("openacc", library="OpenACC", count="Count"),
     "openmp_sum": _calls("openmp", library="OpenMP", count="Count"),
     "syscall_sum": _calls("syscall", library="syscall"),

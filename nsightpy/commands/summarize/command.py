@@ -63,7 +63,6 @@ def _summary(
     doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
-        *request.said,
         *(error.left_out for error in parts.failures),
         *map(suspect_note, doubtful),
         *(NOT_ATTRIBUTED for device in facts.devices if not device.causes),

@@ -113,7 +113,7 @@ def _drawn(
     owners = tuple(owner for owner, _ in placed)
     window = _window(request, clock, placed)
     by_path = {str(report.path): report for report, _ in parts.results}
-    notes = list(texts([*parts.ranks.notes, *request.said, *clock.notes], request.kind))
+    notes = list(texts([*parts.ranks.notes, *clock.notes], request.kind))
     if scope.nvtx is not None:
         notes.append(f"Of the GPU's work only what was launched inside ranges {scope.nvtx!r}.")
     alone = len(owners) == len(parts.ranks) == 1 or not parts.ranks.one_job

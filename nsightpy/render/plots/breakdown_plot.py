@@ -73,8 +73,6 @@ TITLES = {
     "dram_share": "DRAM bandwidth, of peak",
     "nvlink_rx_share": "NVLink received, of peak",
     "nvlink_tx_share": "NVLink sent, of peak",
-    "nic_received_gb_per_s": "network received by the host",
-    "nic_sent_gb_per_s": "network sent by the host",
 }
 # What fills less of every stretch is not worth a panel.
 LEAST = {"communication_share": 1e-6, "memory_share": 0.05}
@@ -175,16 +173,14 @@ def utilization_figure(table: Table) -> Figure:
     heading = f"Share of time in use: {reports_name(table.inputs)}"
     figure, panels = new_panels(heading, heights, shared=True)
     for axes, (column, values) in zip(panels, maps.items(), strict=True):
-        share = column.endswith("_share")
-        shown, of = (100 * values, "%") if share else (values, "GB/s")
-        ends = (0.0, 100.0) if share else None
-        draw_heat_map(axes, shown, names, (low / scale, high / scale), of, ends=ends)
-        axes.set_title(f"{TITLES[column]}: {_means(shown, names, of)}")
+        ends = (0.0, 100.0)
+        draw_heat_map(axes, 100 * values, names, (low / scale, high / scale), "%", ends=ends)
+        axes.set_title(f"{TITLES[column]}: {_means(100 * values, names)}")
     panels[-1].set_xlabel(f"time ({unit}); grey: not known")
     return figure
 
 
-def _means(shown: NDArray[np.float64], names: Sequence[str], unit: str) -> str:
+def _means(shown: NDArray[np.float64], names: Sequence[str]) -> str:
     """The mean of all, and of the devices with least and most."""
     rows = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
     if not rows:
@@ -196,4 +192,4 @@ def _means(shown: NDArray[np.float64], names: Sequence[str], unit: str) -> str:
         for value in (least, sum(value for value, _ in means) / len(means), most)
     )
     spread = f", {lowest} least ({low}), {highest} most ({high})"
-    return f"mean {mean} {unit}" + spread * (low != high)
+    return f"mean {mean} %" + spread * (low != high)
