@@ -31,8 +31,8 @@ from nsightpy.query.steps import places_in, work_to_search
 from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table, rank_order
-from nsightpy.results.notes import Said, as_note
-from nsightpy.units import counted, format_time, group_text
+from nsightpy.results.notes import Said
+from nsightpy.units import counted, format_time, group_text, listed
 
 FIELDS = (
     Field("rank", "id", importance=1, place=1),
@@ -77,9 +77,9 @@ class DeviceIterations:
         return np.intersect1d(self.iterations.steady, self.shown)
 
 
-# Of one report: its devices, why processes (ids) have no iterations, and what its work can be
-# replayed by (None: not asked).
-Part: TypeAlias = tuple[list[DeviceIterations], list[tuple[int, Said]], Recorded | None]
+# Of one report: its devices, why processes have no iterations, and what its work can be replayed by
+# (None: not asked).
+Part: TypeAlias = tuple[list[DeviceIterations], list[Said], Recorded | None]
 
 
 @command(
@@ -111,17 +111,17 @@ def _part(
     report: SystemReport, scope: Scope, *, level: int | None, communication: tuple[str, ...]
 ) -> Part:
     devices: list[DeviceIterations] = []
-    why: list[tuple[int, Said]] = []
+    why: list[Said] = []
     whole = replace(scope, from_ns=None, to_ns=None)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     work = [whole.within(report, frame) for frame in work_to_search(report)]
     for pid, found in whole.iterations(report, level).items():
         if not len(found):
-            why += [(pid, note) for note in (*found.notes, *_levels_note(found))]
+            why += [*found.notes, *_levels_note(found)]
             continue
         shown = _between(found, *scope.bounds(report))
         if not len(shown):
-            why.append((pid, f"none of its {len(found)} iterations is in the wanted time."))
+            why.append(f"None of the {len(found)} iterations is in the wanted time.")
         if scope.iteration is not None:
             shown = np.intersect1d(shown, places_in(found, scope.iteration))
         batches = batches_of(ranges.at(pid=pid))
@@ -159,13 +159,9 @@ def _table(parts: Parts[Part]) -> Table:
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
     engine = any(device.batches for device in devices)
     rows = tuple(row for device in devices for row in _rows(device, parts, engine=engine))
-    why = [
-        (report.rank_of(pid)[0], note)
-        for report, (_, unfound, _) in parts.results
-        for pid, note in unfound
-    ]
+    why = [note for _, unfound, _ in parts.values for note in unfound]
     levels = _levels_note(devices[0].iterations) if devices else []
-    notes = (*_spread_notes(devices), *_slow_notes(devices), *levels, *_reasons(why))
+    notes = (*_spread_notes(devices), *_slow_notes(devices), *levels, *why)
     return Table("iterations", (*FIELDS, *ENGINE_FIELDS) if engine else FIELDS, rows, notes=notes)
 
 
@@ -207,35 +203,26 @@ def _who(devices: Sequence[DeviceIterations]) -> str:
 
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
-    """The spread of each rank's steady iterations; of all together when they are many."""
+    """The spread of the steady iterations of all processes."""
     alone = {(device.rank, device.pid): device for device in reversed(devices)}
-    texts: dict[str, list[DeviceIterations]] = {}
     several = [device for device in reversed(alone.values()) if len(device.steady) > 1]
-    for device in several:
-        texts.setdefault(_spread_text(device), []).append(device)
-    if len(texts) <= MOST_RANKS:
-        return [f"{_who(same)}: {text}" for text, same in texts.items()]
-    counts = [len(device.steady) for device in several]
-    medians = [float(np.median(device.iterations.duration[device.steady])) for device in several]
+    if not several:
+        return []
+    every = [(device.iterations, device.steady) for device in several]
+    lengths = np.concatenate([each.duration[steady] for each, steady in every])
+    launches = np.concatenate([each.kernels[steady] for each, steady in every])
+    phases = Counter(one.iterations.phase[number] for one in several for number in one.shown)
+    others = ", ".join(f"{phases[phase]} {phase}" for phase in (WARM_UP, EDGE) if phases[phase])
+    beside = f" (beside {others})" if others else ""
+    usual, high = np.quantile(lengths, (0.5, 0.95)).tolist()
     text = (
-        f"{len(several)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
-        f"{format_time(min(medians))} to {format_time(max(medians))}."
+        f"{_who(several)}: {counted(len(lengths), 'steady iteration')}{beside} by "
+        f"{listed(dict.fromkeys(each.source for each, _ in every))}, "
+        f"{counted(int(np.median(launches)), 'launch', 'launches')} each: median "
+        f"{format_time(usual)}, min {format_time(int(lengths.min()))}, max "
+        f"{format_time(int(lengths.max()))}, p95 {format_time(high)}."
     )
     return [text]
-
-
-def _spread_text(device: DeviceIterations) -> str:
-    iterations, lengths = device.iterations, device.iterations.duration[device.steady]
-    usual, high = float(np.median(lengths)), float(np.quantile(lengths, 0.95))
-    phases = Counter(iterations.phase[number] for number in device.shown.tolist())
-    others = ", ".join(f"{phases[phase]} {phase}" for phase in (WARM_UP, EDGE) if phases[phase])
-    kernels = int(np.median(iterations.kernels[device.steady]))
-    return (
-        f"{counted(len(lengths), 'steady iteration')}{f' (beside {others})' if others else ''} "
-        f"by {iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
-        f"median {format_time(usual)}, min {format_time(int(lengths.min()))}, "
-        f"max {format_time(int(lengths.max()))}, p95 {format_time(high)}."
-    )
 
 
 def _levels_note(iterations: Iterations) -> list[str]:
@@ -266,13 +253,3 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> Iterator[str]:
             f"{_who([device])}, iteration {one.iteration}: {length}, {one.ratio:.2f} x the median; "
             f"{one.part} grew by {format_time(one.grew_ns)}."
         )
-
-
-def _reasons(why: Sequence[tuple[int | None, Said]]) -> list[Said]:
-    """Why nothing was found, each reason once with the ranks it is about."""
-    texts: dict[Said, dict[str, None]] = {}
-    for rank, text in why:
-        texts.setdefault(text, {})["?" if rank is None else str(rank)] = None
-    if len({rank for rank, _ in why}) == 1:
-        return list(texts)
-    return [replace(as_note(text), whose=f"rank {', '.join(of)}") for text, of in texts.items()]

@@ -165,20 +165,20 @@ def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> NDArray[np.boo
     return kept
 
 
-def usual_time(states: Iterable[SteadyState]) -> str:
-    """How long an iteration is, for people: the lower median of the processes' medians."""
+def steady_text(states: Iterable[SteadyState]) -> str:
+    """Which iterations figures are about, for people; empty without any."""
+    states = list(states)
+    if not states:
+        return ""
+    counts = sorted({state.count for state in states})
+    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     medians = sorted(state.median_ns for state in states)
-    return format_time(medians[(len(medians) - 1) // 2])
+    usual = format_time(medians[(len(medians) - 1) // 2])
+    sources = listed(dict.fromkeys(state.source for state in states))
+    return f"{count} steady iterations, median {usual}, by {sources}"
 
 
 def steady_notes(states: Iterable[SteadyState]) -> list[str]:
-    """Which iterations figures are about."""
-    states = list(states)
-    if not states:
-        return []
-    counts = sorted({state.count for state in states})
-    sources = listed(dict.fromkeys(state.source for state in states))
-    count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    each = "" if len(states) == 1 else f" in each of {len(states)} processes"
-    usual = f"{count} iterations of {usual_time(states)}{each}, by {sources}"
-    return [f"Only the steady state counts: {usual}; --whole counts warm-up and all else, too."]
+    """What is said where only the steady state counts."""
+    text = steady_text(states)
+    return [f"Only the steady state counts: {text}; --whole counts all else, too."] if text else []

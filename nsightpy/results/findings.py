@@ -91,6 +91,15 @@ def worth(finding: Mapping[str, Any]) -> str:
     return f"{format_time(gain_ns)}{each} to gain{most}{part}" if gain_ns else f"no gain{most}"
 
 
+def place_text(finding: Mapping[str, Any]) -> str:
+    """Where it is worst, as --from takes it; of a row of the table, empty where none is known."""
+    start, duration = finding["start_ns"], finding["duration_ns"]
+    if start is None or duration is None:
+        return ""
+    where = "" if finding["rank"] is None else f" in rank {finding['rank']}"
+    return f"worst{where}: {format_time(duration)} from {start / 1e6:.3f} ms on"
+
+
 def unsaid(notes: Iterable[Said], texts: Iterable[Value]) -> tuple[str, ...]:
     """The notes that none of the texts holds already."""
     whole = "\n".join(map(str, texts))

@@ -9,15 +9,13 @@ from nsightpy.results.keys import Value, ns_of, number
 from nsightpy.results.tables import Table, with_notes
 from nsightpy.units import counted, format_time, share_text
 
-# Sections are added at the end of the document.
-ADDED_SECTIONS = ("idle", "gaps", "categories")
-# The parts that a window divides into, as the verdict names them, of several devices and of one.
-PARTS = (
-    ("compute_ns", "compute", "computes"),
-    ("exposed_communication_ns", "communicate alone", "communicates alone"),
-    ("copy_only_ns", "copy alone", "copies alone"),
-    ("idle_ns", "are idle", "is idle"),
-)
+# The parts that a window divides into, as the verdict names them.
+PARTS = {
+    "compute_ns": "computed",
+    "exposed_communication_ns": "communicated alone",
+    "copy_only_ns": "copied alone",
+    "idle_ns": "idled",
+}
 LEAST_SHARE = 0.001  # smaller parts of a window are not named
 # The finding that stands in the header.
 NO_STEPS = "no-steady-state"
@@ -50,12 +48,8 @@ class Summary:
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
         head = self.header
-        things = {"processes": "process", "devices": "device", "ranks": "rank", "kernels": "kernel"}
-        ran = [
-            counted(int(number(head[many])), one, many)
-            for many, one in things.items()
-            if head[many] or many != "ranks"
-        ]
+        things = {"processes": "process", "devices": "device", "kernels": "kernel"}
+        ran = [counted(int(number(head[many])), one, many) for many, one in things.items()]
         hosts = f" on {head['hosts']}" if head["hosts"] else ""
         when = str(head["start_utc"] or "")[:19].replace("T", " ")
         version = str(head["tool_version"] or "")
@@ -67,7 +61,7 @@ class Summary:
         return [
             ("GPU", str(head["gpu"] or "unknown")),
             ("Ran", f"{', '.join(ran)}{hosts}"),
-            ("Capture", ", ".join(filter(None, capture)) or "no times or versions in the export"),
+            ("Capture", ", ".join(filter(None, capture)) or "unknown"),
             *([("Critical path", str(path))] if (path := head.get("critical_path")) else []),
             *(("Steps", one.text) for one in self.findings if one.id == NO_STEPS),
         ]
@@ -79,24 +73,20 @@ class Summary:
         whole = sum(number(record["window_ns"]) for record in records)
         first = next(iter(self.stands_out), None)
         if not whole:
-            if first:
-                return f"{first.text[:1].upper()}{first.text[1:]}."
-            nothing = "What was asked for holds no GPU time."
-            return nothing if records else "No GPU work was recorded."
-        one = len(records) == 1
-        parts = []
-        for column, are, is_ in PARTS:
-            time = sum(number(record[column]) for record in records)
-            if time >= LEAST_SHARE * whole:
-                parts.append(f"{is_ if one else are} {share_text(time, whole)}")
-        how = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+            text = first.text if first else "what was asked for holds no GPU time"
+            return f"{text[:1].upper()}{text[1:]}."
+        times = {part: sum(number(record[part]) for record in records) for part in PARTS}
+        how = ", ".join(
+            f"{PARTS[part]} {share_text(time, whole)}"
+            for part, time in times.items()
+            if time >= LEAST_SHARE * whole
+        )
         when = "steady state" if self.header.get("steady") else "time"
-        text = f"The {'device' if one else f'{len(records)} devices'} {how} of the {when}."
-        if first is not None:
-            gain = ", ".join(filter(None, (first.name, worth(finding_record(first)))))
-            return f"{text} First of all: {gain}."
-        nothing = " Nothing stands out: no check finds 1 % of a device's window."
-        return text + nothing * (self.findings == ())
+        text = f"{counted(len(records), 'device')} {how} of the {when}."
+        if first is None:
+            return f"{text} Nothing stands out."
+        gain = ", ".join(filter(None, (first.name, worth(finding_record(first)))))
+        return f"{text} First of all: {gain}."
 
     @property
     def table(self) -> Table:
@@ -105,12 +95,9 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The sections by name, as plain JSON values."""
-        every = {name: list(table.keyed()) for name, table in self.sections.items()}
-        later = {name: every.pop(name) for name in ADDED_SECTIONS if name in every}
         return {
             "header": dict(self.header),
-            **every,
+            **{name: list(table.keyed()) for name, table in self.sections.items()},
             "findings": list(findings_table(self.findings).keyed()),
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
-            **later,
         }

@@ -78,15 +78,11 @@ def rows_of(
 class View:
     """How a terminal shows the rows of a command.
 
-    rows: so many unasked. worst: of more rows, those where this column is largest. once: columns
-    that are about all rows with the same `groups`, and are said in the first of them. tree: the
-    column with paths a/b/c, of which each is shown under the one that it lies in.
+    rows: so many unasked. tree: the column with paths a/b/c, of which each is shown under the one
+    that it lies in.
     """
 
     rows: int = 25
-    worst: str = ""
-    once: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
     tree: str = ""
 
 

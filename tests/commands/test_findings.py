@@ -138,7 +138,7 @@ BUILT: dict[str, tuple[Build, dict[str, int | str], str]] = {
     **{
         call: (allocating(call, "cudaFree"), {"allocation": said}, "")
         for call, said in (
-            *(("cudaHostAlloc", "or from a pool"), ("cudaMallocAsync", "let the pool keep")),
+            *(("cudaHostAlloc", "or from a pool"), ("cudaMallocAsync", "or from a pool")),
             ("cudaMallocPitch", "mostly in cudaMallocPitch"),
         )
     },

@@ -228,15 +228,6 @@ def test_calls_that_last_beyond_the_capture_are_cut(tmp_path: Path) -> None:
     assert "of the 400 ms in which device 0 was captured" in told
 
 
-def test_processes_that_share_a_gpu_are_said_to(tmp_path: Path) -> None:
-    machine = on_one(tmp_path, BUSY)
-    other = machine.export.process(2_000, "worker")
-    machine.export.cuda_device(process=other)
-    machine.export.kernel(5 * MS, 9 * MS, "op", launch=(4 * MS, 4 * MS + 9), process=other)
-    said = findings(machine.export.write()).notes
-    assert sum("2 processes share one NVIDIA H100" in note for note in said) == 1
-
-
 def test_a_call_that_stages_a_copy_goes_with_it(tmp_path: Path) -> None:
     """Uploads of pageable memory return a moment before the copy is done."""
 

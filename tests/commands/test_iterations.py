@@ -273,7 +273,7 @@ def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
 def test_a_stretch_of_time_without_iterations_says_so() -> None:
     table = iterations(RANK0, from_time="4s")
     assert not table.rows
-    assert "none of its 8 iterations is in the wanted time." in table.notes
+    assert "None of the 8 iterations is in the wanted time." in table.notes
     assert not any("steady iterations" in note for note in table.notes)
 
 

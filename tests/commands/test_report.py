@@ -99,7 +99,7 @@ def test_findings_are_those_of_the_command_with_bound_and_place(training: Page) 
     assert [card.finding.id for card in training.cards] == [one["id"] for one in told]
     gap = next(card for card in training.cards if card.finding.id == "host-gap")
     assert gap.bound == "2.02 ms per iteration to gain, 15 %"
-    assert gap.where == "rank 1, device 1, at 551 ms, for 3.71 ms"
+    assert gap.where == "worst in rank 1: 3.71 ms from 551.190 ms on"
     assert gap.section == "gaps"
     assert training.verdict == (
         "The 4 devices compute 66 %, communicate alone 14 %, copy alone 3.8 % and are idle 16 % "
@@ -132,7 +132,9 @@ def test_a_folder_may_hold_all_kinds(tmp_path: Path) -> None:
     assert "Nsight Systems" in measured.section("headroom").missing
     remembered = nsightpy.report(SNAPSHOT)
     assert ids(remembered) == ["memory-usage"]
-    assert remembered.verdict == "1 memory snapshot of PyTorch."
+    assert (
+        remembered.verdict == "Only measurements of Nsight Compute or memory snapshots of PyTorch."
+    )
     message = refused("report", TRAINING, "-o", tmp_path / "r.pdf", code=2)
     assert "its name ends with one of .html" in message
 

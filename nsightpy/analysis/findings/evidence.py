@@ -22,8 +22,8 @@ from nsightpy.analysis.findings.thresholds import (
 from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.frames import Ints
-from nsightpy.results import Note, Said
-from nsightpy.units import format_time
+from nsightpy.results import Note
+from nsightpy.units import counted, format_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,6 @@ class Evidence:
     - sync-drain: idle time that blocking calls brought about, by the cause that it counts as
     - queued: idle time of what was launched 1 ms or more before it began
     - unknown: idle time that no recorded call explains, before the last launched operation
-    - longest: the longest idle interval, with its main cause, and what the host did in it
     - loading: time since code was first loaded, to the steady iterations or the first work
     - slow-collectives, slow-link: what they took beyond the median of their kind, or their link
     - straggler, late: what others waited for this rank, which is late as a rule, or a few times
@@ -141,9 +140,9 @@ class Evidence:
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
     is what it is called where its rank says nothing. `causes` is the idle time by cause (empty: not
     known), `names` how many kernels differ, `begun_ns` when a tenth of their work was done, from
-    the window's begin. `in_graphs`: most kernels share their launching call with another one;
-    `beside`: most of host-gap lies in intervals that another cause has more of. `host` says for
-    people what the host did in host gaps. `iterations` are steady ones (None: not known).
+    the window's begin. `beside`: most of host-gap lies in intervals that another cause has more
+    of. `host` says for people what the host did in host gaps. `iterations` are steady ones (None:
+    not known).
     `first_ns` is when the first operation began, `whole_ns` the time from it to the end of the last
     one, `lead_ns` that from the process's first API call to the first operation (None without
     calls), `capture_ns` how long the whole capture lasted. `peak_bytes` is the largest size of live
@@ -159,7 +158,6 @@ class Evidence:
     causes: Mapping[str, int] = field(default_factory=dict)
     names: int = 0
     begun_ns: int = 0
-    in_graphs: bool = False
     beside: bool = False
     host: str = ""
     iterations: int | None = None
@@ -204,9 +202,7 @@ class Evidence:
         """What the budget covers, as it is said to people."""
         if self.iterations is None:
             return f"{self.name}'s window"
-        if self.iterations == 1:
-            return f"{self.name}'s steady iteration"
-        return f"{self.name}'s {self.iterations:,} steady iterations"
+        return f"{self.name}'s {counted(self.iterations, 'steady iteration')}"
 
     def per_iteration(self, time_ns: int) -> str:
         """What a time in the window is per iteration, in brackets; empty without iterations."""
@@ -264,7 +260,7 @@ class JobEvidence:
     options: str = ""
     is_part: bool = False
     host: str = ""
-    notes: tuple[Said, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def used(self) -> list[Evidence]:

@@ -6,18 +6,11 @@ from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule
 from nsightpy.analysis.work_graph import replay
 from nsightpy.analysis.work_graph.host_activity import ON_CPU
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION
-from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 
 
 def _put_off(row: Evidence) -> int:
     """Work outside CUDA that could be done beside what blocking calls wait for, in ns."""
     return row["sync-drain"].by_name.get("host-gap", 0)
-
-
-def _unknown_host(row: Evidence) -> bool:
-    """Whether nothing says what the host did in host gaps."""
-    named = row.host and not row.host.startswith(ON_CPU)
-    return not (row["host-gap"].name or row.has_ranges or named)
 
 
 WHOLE_RULES = (
@@ -41,14 +34,12 @@ WHOLE_RULES = (
         text=(
             "{loss_ns:time} of the {capture_ns:time} in which {name} was captured are <iterations|"
             "outside of its steady iterations ({window_ns:time})|no repeated work: it worked "
-            "within {whole_ns:time}><late|, and of that {late_ns:time} pass before a tenth of its "
-            "kernels' work is done>: totals over the capture mislead"
+            "within {whole_ns:time}>: totals over the capture mislead"
             "<iterations||; record what repeats, after a warm-up>"
         ),
         next=lambda row, _: "iterations" if row.iterations else "api" if row.causes else "kernels",
         passed="most of the capture is steady work",
         of=lambda row: row.startup,
-        when={"late": lambda row: row.late_ns >= limits.LEAST_SHARE * row.window_ns},
         whole_ns=lambda row: row.capture_ns,
         most=lambda _: INFO,
         fact=True,
@@ -88,17 +79,16 @@ HOST_RULES = (
         "GPU idle: host busy elsewhere",
         text=(
             "nothing was launched while the launching thread was <group.name|in calls of "
-            "{group.name}|outside CUDA> for <long|1 ms|100 us> or more at a time: {loss}"
-            "<host|: {host}><unknown|; ranges in the code (NVTX) or CPU sampling of Nsight Systems "
-            "(`nsys profile -t cuda,nvtx,osrt -s cpu`) would say what><untold|; ranges in the code "
-            "(torch.profiler.record_function) would say what>"
+            "{group.name}|outside CUDA>: {loss}<host|: {host}><unknown|; ranges in the code (NVTX, "
+            "torch.profiler.record_function) or CPU samples of nsys would say what>"
         ),
         next="gaps",
         passed="the launching threads stay with CUDA",
         when={
-            "long": lambda row: row["host-gap"].longest_ns >= HOST_GAP_NS,
-            "unknown": lambda row: _unknown_host(row) and not row.traced,
-            "untold": lambda row: _unknown_host(row) and row.traced,
+            "unknown": lambda row: (
+                not (row["host-gap"].name or row.has_ranges)
+                and (not row.host or row.host.startswith(ON_CPU))
+            ),
         },
         most=lambda row: INFO if row.beside else WARNING,
         edit=lambda _, work: replay.host_gaps(work.graph),
@@ -109,21 +99,12 @@ HOST_RULES = (
         text=(
             "the host waited for the GPU {group.count:times}<group.name|, mostly in {group.name}>, "
             "with nothing queued behind: up to {loss}, idle until the queue had filled again"
-            "<later|; {group.by_name[host-gap]:time} of it are work outside CUDA that could be "
-            "done beside what those calls wait for (also counted as host-gap)><ahead|; "
-            "{group.by_name[sync-drain]:time} of it until the next launch, "
-            "{group.by_name[launch-bound]:time} in launches that come one by one afterwards (also "
-            "counted as launch-bound)>"
+            "<later|; part of it is host-gap, too: work outside CUDA that could be done beside>"
+            "<group.by_name[launch-bound]|; part of it is launch-bound, too>"
         ),
         next="gaps",
         passed="no blocking call drains the queue",
-        when={
-            "later": _put_off,
-            "ahead": lambda row: (
-                row["sync-drain"].by_name["launch-bound"]
-                > row["sync-drain"].by_name["sync-drain"] / 10
-            ),
-        },
+        when={"later": _put_off},
         most=lambda row: INFO if _put_off(row) else WARNING,
         edit=lambda _, work: replay.waits(work.graph),
         pace=True,
@@ -133,12 +114,10 @@ HOST_RULES = (
         "GPU idle: allocation",
         text=(
             "memory was allocated or freed while the GPU had nothing to do<group.name|, mostly in "
-            "{group.name}>: {loss}; allocate once, or <pool|let the pool keep what is freed (its "
-            "release threshold)|from a pool>"
+            "{group.name}>: {loss}; allocate once, or from a pool that keeps what is freed"
         ),
         next="gaps",
         passed="nothing is allocated while the GPU waits",
-        when={"pool": lambda row: "Async" in row["allocation"].name},
         edit=lambda _, work: replay.calls_of(work.graph, ALLOCATION),
     ),
     Rule(

@@ -7,7 +7,7 @@ import numpy as np
 from nsightpy.analysis.findings.evidence import Evidence, Group, Place
 from nsightpy.analysis.findings.thresholds import WARNING_SHARE
 from nsightpy.analysis.intervals import measure_inside, spans_of, union
-from nsightpy.analysis.work_graph.host_activity import HostEvents, activity, described, most_in
+from nsightpy.analysis.work_graph.host_activity import HostEvents, described, most_in
 from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, OTHER, WAIT, kinds_of_calls
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, Cause, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
@@ -37,12 +37,6 @@ def with_idle(
         alone_ns=row.budget.exposed_communication_ns + in_mpi.alone_ns,
         worst=max(alone, in_mpi, key=lambda group: group.longest_ns).worst,
     )
-    if len(gaps):
-        at = int(np.argmax(gaps.length))
-        cause = CAUSES[int(np.argmax(gaps.times[at]))]
-        host = activity(launched, gaps, at, row.budget.window, events)
-        worst = Place.worst(gaps.opened, gaps.closed)
-        groups["longest"] = Group(name=cause, also=host, worst=worst)
     lost = gaps.times[:, Cause.HOST_GAP]
     beside = bool(2 * lost[gaps.times.argmax(axis=1) != Cause.HOST_GAP].sum() > lost.sum())
     # blocking calls bring about launches one by one, or else work that could be done beside them

@@ -19,21 +19,15 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> Rule:
         name,
         f"copies not overlapped: {where}",
         text=(
-            f"{{group.count:copies}} {where} ({{group.bytes:bytes}}<all|, pageable memory><some|, "
-            "{group.detail:count} of them pageable>) ran with no kernel beside them<inside|, "
-            f"{{causes[{name}]:time}} of it inside the calls before they began>: {{loss}}; {less}"
-            f"<iterations|{beside}|; what is copied once, matters once>"
+            f"{{group.count:copies}} {where} ({{group.bytes:bytes}}<group.detail|, "
+            "{group.detail:count} of them pageable>) ran, or were waited for, with no kernel "
+            f"beside them: {{loss}}; {less}<iterations|{beside}|: what is copied once>"
         ),
         next="memory --by memory",
         passed=f"copies {where} are hidden",
         of=way,
         ns=lambda row: row[way].alone_ns + row.caused(name),
         matters=lambda row: row[way].count,
-        when={
-            "all": lambda row: row[way].detail == row[way].count,
-            "some": lambda row: row[way].count > row[way].detail > 0,
-            "inside": lambda row: row.caused(name) > row[way].alone_ns / 10,
-        },
         most=lambda row: _copy_severity(row, row[way]),
         edit=lambda _, work: replay.copies(
             work.graph,
@@ -91,15 +85,13 @@ COPY_RULES = (
         "unified-memory",
         "unified memory migrates",
         text=(
-            "{group.bytes:bytes} of unified memory migrated in {loss}<faults|, "
-            "{causes[unified-memory]:time} of it idle before pages that were touched>; "
+            "{group.bytes:bytes} of unified memory migrated, or was waited for, in {loss}; "
             "cudaMemPrefetchAsync or explicit copies avoid page faults"
         ),
         next="memory --by memory",
         passed="no pages migrate",
         of="unified",
         ns=lambda row: row["unified"].busy_ns + row.caused("unified-memory"),
-        when={"faults": lambda row: row.caused("unified-memory")},
     ),
 )
 
@@ -170,8 +162,8 @@ KERNEL_RULES = (
         "small kernels",
         text=(
             "{group.count:count} of {groups[kernels].count:count} kernels ran for less than 10.0 "
-            "us; they and the waits for their launches took up to {loss}: <in_graphs|they run in "
-            "CUDA graphs: fuse them|fuse them, or launch them as a CUDA graph>"
+            "us; they and the waits for their launches took up to {loss}: fuse them, or launch "
+            "those that are in no CUDA graph as one"
         ),
         next=lambda row, _: "operators" if row.traced else "launches",
         passed="kernels are few or long",

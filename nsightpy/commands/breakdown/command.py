@@ -96,7 +96,7 @@ def _for_people(table: Table) -> Table:
 
 @command(
     layouts=(FIELDS, OVER_TIME),
-    view=View(rows=64, worst="idle_ns"),
+    view=View(rows=64),
     people=_for_people,
     picture="nsightpy.render.plots.breakdown_plot:breakdown_figure",
     beside=("iterations",),

@@ -226,21 +226,15 @@ def _uneven(row: Evidence, rows: Sequence[Evidence]) -> Group:
         return NONE
     # devices that are busy with something else wait for nobody
     longest = max(other.window_ns for other in used)
-    free, freest = max(
-        (longest - other.budget.busy_ns + other.budget.exposed_communication_ns, -number)
-        for number, other in enumerate(used)
+    free = max(
+        longest - other.budget.busy_ns + other.budget.exposed_communication_ns
+        for other in used
         if other is not row
     )
-    waiting = used[-freest]
-    waits = (waiting["exposed-communication"], waiting["longest"])
-    worst, ahead = max(waits, key=lambda of: of.longest_ns).worst, waiting.ahead_ns - row.ahead_ns
     beyond = min(int((max(work) - mean) * (row.iterations or 1)), free)
     computes = f"{format_time(row.budget.compute_ns)}{row.per_iteration(row.budget.compute_ns)}"
-    return Group(
-        alone_ns=beyond,
-        name=f"{computes}, {significant(max(work) / mean)} times the mean of {len(work)} devices",
-        worst=None if worst is None else replace(worst, start_ns=worst.start_ns + ahead),
-    )
+    times = f"{significant(max(work) / mean)} times the mean of {len(work)} devices"
+    return Group(alone_ns=beyond, name=f"{computes}, {times}")
 
 
 def _comparable(rows: Sequence[Evidence]) -> list[float]:

@@ -1,8 +1,7 @@
 """The evidence of one report: its devices, in one pass over their work, and what they share."""
 
 import re
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -51,10 +50,6 @@ DEVICE_MEMORY = "Device"
 GPU_COLUMNS = ("pid", "device", "sm_count", "compute_major", "name", "memory_bytes")
 # The ranges that PyTorch's autograd makes of every operator.
 _OPERATOR = re.compile(r", (?:seq|op_id) = \d")
-SHARED = (
-    "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
-    "another."
-)
 LONGER = "makes that longer than it is without"
 
 
@@ -63,14 +58,13 @@ class ReportEvidence:
     """What one report contributes: its devices by process and number, and what all share.
 
     `recorded` is what its work can be replayed by, `host` what its threads did where there is no
-    GPU work, `shared` notes on GPUs of several processes.
+    GPU work.
     """
 
     recorded: Recorded
     devices: Mapping[tuple[int, int], Evidence]
     steady: Mapping[tuple[int, int], SteadyState]
     host: str = ""
-    shared: tuple[str, ...] = ()
 
 
 def report_evidence(
@@ -105,7 +99,6 @@ def report_evidence(
         {budget.place: _device(source, budget) for budget in idle.budgets},
         steady,
         host="" if idle.budgets else _sampled(report),
-        shared=_shared(report, [budget.place for budget in idle.budgets]),
     )
 
 
@@ -116,14 +109,6 @@ def _costly(report: SystemReport, ranges: Frame) -> str:
     if any(map(_OPERATOR.search, ranges.labels("name").values)):
         return f"a range for each operator (emit_nvtx) {LONGER}"
     return ""
-
-
-def _shared(report: SystemReport, places: Container[tuple[int, int]]) -> tuple[str, ...]:
-    """What is said where several processes worked on one GPU."""
-    rows = report.frame("devices").tuples("uuid", "name", "pid", "device")
-    gpus = [(uuid, name) for uuid, name, *place in rows if uuid and tuple(place) in places]
-    counts = Counter(gpus)
-    return tuple(SHARED.format(count, name) for (_, name), count in counts.items() if count > 1)
 
 
 def _sampled(report: SystemReport) -> str:
@@ -203,9 +188,7 @@ def _device(source: _Source, budget: RankedBudget) -> Evidence:
     if not source.report.calls.recorded:
         idle_time = window - (spans_of(kernels) | others)
         worst = Place.worst(idle_time.starts, idle_time.ends)
-        longest = Group(name="unknown", also="not known: no API calls were recorded", worst=worst)
-        unknown = Group(alone_ns=budget.budget.idle_ns, worst=worst)
-        return row.having({"unknown": unknown, "longest": longest})
+        return row.having({"unknown": Group(alone_ns=budget.budget.idle_ns, worst=worst)})
     # rows of the gaps are those of all kernels
     waits = launching_ns(idle.work.kernels, idle.communicates | ~on_device, gaps)
     short = replace(row["short"], alone_ns=row["short"].busy_ns + waits)
@@ -213,12 +196,8 @@ def _device(source: _Source, budget: RankedBudget) -> Evidence:
     row = with_idle(row, idle.launched, gaps, calls, idle.events[place[0]])
     launch = idle.launched.launch[: len(on_device)][on_device]
     lacking = int(np.count_nonzero(launch == NO_TIME))
-    same_call = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
     also = f"{lacking:,} of {len(launch):,} kernels have no recorded launch" if lacking else ""
-    return row.having(
-        {"unknown": replace(row["unknown"], also=also)},
-        in_graphs=2 * int(np.count_nonzero(same_call)) > len(launch),
-    )
+    return row.having({"unknown": replace(row["unknown"], also=also)})
 
 
 def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Group:

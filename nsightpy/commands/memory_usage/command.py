@@ -33,7 +33,7 @@ from nsightpy.report_sets.opening import Paths, find_snapshots, open_snapshots
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.opening import natural
-from nsightpy.results import Said, View, with_notes
+from nsightpy.results import Said, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import format_count
 
@@ -46,9 +46,6 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 
 @command(
     layouts=(FIELDS, DIFFERENCE_FIELDS),
-    view=View(
-        once=("peak_bytes", "peak_ns", "left_bytes"), groups=("report", "rank", "device", "memory")
-    ),
     picture="nsightpy.render.plots.memory_plot:memory_figure",
 )
 def memory_usage(

@@ -40,12 +40,11 @@ from nsightpy.query.command import Command, command
 from nsightpy.query.request import Request, reading_options, typed_options
 from nsightpy.report_sets.opening import AnyPaths
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.results import Finding, Summary, Table, findings_table
-from nsightpy.results.findings import finding_record, worth
+from nsightpy.results import Summary, Table, findings_table
+from nsightpy.results.findings import place_text, worth
 from nsightpy.results.notes import texts
 from nsightpy.results.page import Card, Page, Section
 from nsightpy.results.tracks import Timeline
-from nsightpy.units import counted, format_time
 
 # Of more instances of a kernel only the distribution is drawn.
 MOST_INSTANCES, BINS = 20_000, 60
@@ -87,15 +86,10 @@ def report(
     if inputs.compute:
         capture = context.section(CAPTURE, info(inputs.compute, **reading_options(common)))
         found[CAPTURE.id] = replace(capture, notes=shortened(found[ROOFLINE.id].notes))
-    kinds = (
-        (inputs.compute, "measurement of Nsight Compute", "measurements of Nsight Compute"),
-        (inputs.snapshots, "memory snapshot of PyTorch", "memory snapshots of PyTorch"),
-    )
-    counts = (counted(len(given), one, many) for given, one, many in kinds if given)
     return Page(
         title=title_of(inputs.others),
         inputs=inputs.others,
-        verdict=f"{' and '.join(counts)}.",
+        verdict="Only measurements of Nsight Compute or memory snapshots of PyTorch.",
         sections=tuple(found[entry.id] for entry in ENTRIES if entry.id in found),
     )
 
@@ -143,8 +137,8 @@ def _of_system(inputs: Inputs, ranks: RankSet, *, embedded: bool) -> Page:
         verdict=summary.verdict,
         facts=(*summary.header_lines(), *about),
         cards=tuple(
-            Card(each, worth(finding_record(each)), where_of(each), section_of_finding(each))
-            for each in summary.findings
+            Card(each, worth(record), place_text(record), section_of_finding(each))
+            for each, record in zip(summary.findings, summary.table.records(), strict=True)
         ),
         sections=tuple(found[entry.id] for entry in ENTRIES),
         passed=passed_checks(summary),
@@ -200,19 +194,17 @@ def _answered(command: Command[Any], *reports: Any, **options: Any) -> Table | N
 
 
 def title_of(inputs: Sequence[str]) -> str:
-    """The name of the only file; of several their folder, how many, the first and the last."""
-    paths = [Path(name) for name in inputs]
-    if len(paths) == 1:
-        return paths[0].name
-    folders = {path.parent for path in paths}
-    where = f"{paths[0].parent.name}: " if len(folders) == 1 and paths[0].parent.name else ""
-    return f"{where}{len(paths)} reports, {paths[0].name} to {paths[-1].name}"
+    """The name of the only file; of several how many, the first and the last."""
+    names = [Path(name).name for name in inputs]
+    return names[0] if len(names) == 1 else f"{len(names)} reports, {names[0]} to {names[-1]}"
 
 
 def passed_checks(summary: Summary) -> dict[str, str]:
     """What the rules that found nothing say, by id, where there was something to look at."""
     found = {finding.id for finding in summary.findings}
-    looked_at = {name for name in SECTIONS if summary.sections[name].rows}
+    looked_at = {name for name, table in summary.sections.items() if table.rows}
+    if set(summary.sections["breakdown"].column("host_gap_ns")) - {None}:
+        looked_at.add("idle")
     if len(set(summary.sections["ranks"].column("rank"))) < 2:
         looked_at.discard("ranks")
     return {
@@ -221,14 +213,3 @@ def passed_checks(summary: Summary) -> dict[str, str]:
         for rule in rules
         if name in looked_at and rule.id not in found and rule.passed
     }
-
-
-def where_of(finding: Finding) -> str:
-    """Rank, device, start and length of its worst place, as far as they are known."""
-    parts = (
-        ("rank {}", finding.rank),
-        ("device {}", finding.device),
-        ("at {}", None if finding.start_ns is None else format_time(finding.start_ns)),
-        ("for {}", None if finding.duration_ns is None else format_time(finding.duration_ns)),
-    )
-    return ", ".join(text.format(value) for text, value in parts if value is not None)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TypeAlias
 
-from nsightpy.results import Field, Row, View, fields_in, rows_of
+from nsightpy.results import Field, Row, fields_in, rows_of
 from nsightpy.results.rooflines import Point, Roofline, RooflineLaunch, RooflineVariant
 
 FIELDS = (
@@ -36,13 +36,6 @@ SPREAD = (
     *fields_in("time", "total_ns", "min_ns", "max_ns"),
     Field("min_flops_per_s", "flops/s"),
     Field("max_flops_per_s", "flops/s"),
-)
-VIEW = View(
-    once=(
-        *("kernel", "grid", "block", "device", "sol_compute_pct", "sol_memory_pct"),
-        *("classification", "duration_ns", "launches", "total_ns", "min_ns", "max_ns"),
-    ),
-    groups=("report", "rank", "id"),
 )
 # Which points of a launch have a row.
 Points: TypeAlias = Callable[[RooflineLaunch], Sequence[Point]]

@@ -15,13 +15,13 @@ from nsightpy.commands.summarize.sections import (
     header_of,
     read_part,
     sections_of,
-    steady_text,
 )
 from nsightpy.query import Option, Parts, Question
 from nsightpy.query.command import command
 from nsightpy.query.device_time import NOT_ATTRIBUTED, suspect_note
 from nsightpy.query.replayed import Replayed, replayed
-from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table
+from nsightpy.query.steps import steady_text
+from nsightpy.results import FINDING_FIELDS, Finding, Summary
 from nsightpy.results.notes import abstentions, texts
 
 TOP_KERNELS = 5
@@ -35,7 +35,7 @@ def summarize(
     """Where a steady state is known, all but the header are about it.
 
     csv, markdown and parquet hold the findings; json holds every section by name: header, ranks,
-    breakdown, kernels, collectives, memory, nvtx, findings, next_steps, idle, gaps.
+    breakdown, kernels, collectives, memory, nvtx, findings, next_steps, categories.
     """
     kernels = TOP_KERNELS if top is None else top or sys.maxsize
     return Question(read_part, partial(_asked, kernels=kernels), ranked=True)
@@ -57,6 +57,7 @@ def _summary(
 ) -> Summary:
     request, values = parts.request, parts.values
     sections = sections_of(parts, facts, kernels)
+    steady = (state for part in values for state in part.facts.steady.values())
     problems = tuple(with_gains(findings, known.work))
     # what gains rest on has no line of the one screen
     replays = known.work is None and any(map(has_edit, problems))
@@ -75,30 +76,24 @@ def _summary(
         inputs=request.ranks.inputs,
         header={
             **header_of(request, values),
-            "steady": steady_text(facts, values),
+            "steady": steady_text(steady) or None,
             "critical_path": known.path_text,
             "replay_error": None if known.trust is None else known.trust.identity,
             "unexplained": None if known.trust is None else known.trust.unexplained,
         },
         sections=sections,
         findings=problems,
-        next_steps=_next_steps(problems, sections, facts),
+        next_steps=_next_steps(problems, facts),
         notes=texts(notes, request.kind),
         abstentions=abstentions(notes, request.kind),
     )
 
 
-def _next_steps(
-    problems: Sequence[Finding], sections: dict[str, Table], facts: JobEvidence
-) -> tuple[tuple[str, str], ...]:
+def _next_steps(problems: Sequence[Finding], facts: JobEvidence) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the first findings first; three at most."""
-    steps = [(finding.next_command, finding.name) for finding in problems if finding.next_command]
-    if not any(len(table) for table in sections.values()):
-        steps.append((next_command(facts, "info"), "what the report holds"))
-    elif len({row.rank for row in facts.devices if not row.label} - {None}) > 1:
-        steps.insert(2, (next_command(facts, "ranks"), "who waits for whom"))
-    elif sections["kernels"]:
-        steps.append((next_command(facts, "kernels"), "all kernels, as nsys stats counts them"))
-    unique = {command: (command, why) for command, why in reversed(steps)}
-    ordered = sorted(unique.values(), key=steps.index)
-    return tuple(ordered[:3])
+    steps: dict[str, str] = {}
+    for finding in problems:
+        if finding.next_command:
+            steps.setdefault(finding.next_command, finding.name)
+    every = (next_command(facts, "kernels"), "all kernels, as nsys stats counts them")
+    return tuple(steps.items())[:3] or (every,)

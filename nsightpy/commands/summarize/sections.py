@@ -13,16 +13,14 @@ from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Statistics, Tally, merge
-from nsightpy.analysis.work_graph.idle_intervals import CAUSES
 from nsightpy.commands.breakdown.command import FIELDS as BREAKDOWN_FIELDS, budget_row
 from nsightpy.commands.findings.report_evidence import ReportEvidence, report_evidence
-from nsightpy.commands.gaps import INTERVALS
 from nsightpy.commands.info import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame
 from nsightpy.query import Parts, Request, Scope, SystemReport
 from nsightpy.query.device_time import MEMORY_COLUMNS, read_work
-from nsightpy.query.steps import began_in, usual_time
+from nsightpy.query.steps import began_in
 from nsightpy.readers.activity import Extent, extent_of_frames
 from nsightpy.results import FINDING_FIELDS, Field, Row, Table, Value, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, MEMORY, RANGE, row_keys
@@ -30,9 +28,6 @@ from nsightpy.results.keys import KERNEL, MEMORY, RANGE, row_keys
 TOP_RANGES = 4
 # The columns of kernels that the rankings need.
 TALLIED = ("start_ns", "end_ns", "pid", "device", "name")
-# From this part of a device's window on its longest idle interval matters.
-LEAST_GAP = 0.05
-_PLACE = (Field("rank", "id"), Field("device", "id"))
 SECTIONS: Mapping[str, tuple[Field, ...]] = {
     "header": (
         Field("reports"),
@@ -72,12 +67,6 @@ SECTIONS: Mapping[str, tuple[Field, ...]] = {
         Field("range_med_ns", "time", 1, heading="median", importance=4),
     ),
     "findings": FINDING_FIELDS,
-    "idle": (
-        *_PLACE,
-        Field("idle_ns", "time"),
-        *(Field(f"{cause.replace('-', '_')}_ns", "time") for cause in CAUSES),
-    ),
-    "gaps": INTERVALS[:7],
     "categories": (
         Field("category", "text", own=True),
         Field("total_ns", "time"),
@@ -160,12 +149,6 @@ def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[st
         # no keys: sizes are not known here, so that they would not be those of `collectives`
         "collectives": _collectives(merge([part.collectives for part in values])),
         "nvtx": ranges.rows("instances", "total", "median")[:TOP_RANGES],
-        "idle": (
-            (device.rank, device.device, device.budget.idle_ns, *map(device.caused, CAUSES))
-            for device in facts.devices
-            if device.causes
-        ),
-        "gaps": _longest_gap(facts),
         "categories": _categories(statistics),
     }
     made = {name: Table(name, SECTIONS[name], tuple(each)) for name, each in rows.items()}
@@ -203,36 +186,6 @@ def _memory(parts: Sequence[Part]) -> Table:
     measures = {"duration": time, "bytes": sizes}
     table = believable(ranking.ranked("memory", ranking.MEMORY, measures), fastest)
     return replace(table, identity=row_keys(MEMORY, "Operation"))
-
-
-def _longest_gap(facts: JobEvidence) -> Iterator[Row]:
-    """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
-    longest = [
-        (place.duration_ns / row.window_ns, row, place)
-        for row in facts.used
-        if (place := row["longest"].worst) is not None
-    ]
-    for share, row, place in sorted(longest, key=lambda case: -case[0])[:1]:
-        if share >= LEAST_GAP:
-            where = (row.rank, row.device, place.start_ns + row.ahead_ns, place.duration_ns)
-            yield *where, share, row["longest"].name, row["longest"].also
-
-
-def steady_text(facts: JobEvidence, parts: Sequence[Part]) -> str | None:
-    """Which steady iterations all sections are about, for people; None: the whole capture."""
-    counts = sorted(
-        {device.iterations for device in facts.devices if device.iterations is not None}
-    )
-    if not counts:
-        return None
-    states = [steady for part in parts for steady in part.facts.steady.values()]
-    sources = {steady.source for steady in states}
-    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    plural = "" if counts == [1] else "s"
-    partly = any(device.iterations is None for device in facts.devices)
-    by = f" by {', '.join(sorted(sources))}" if any(sources) else ""
-    by = f", median {usual_time(states)},{by}" if states else by
-    return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
 
 
 def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:

@@ -5,7 +5,6 @@ Texts are cut so that people can still tell them apart.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable, readable_apart
 from nsightpy.output.escape import display_width, printable
-from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -29,12 +27,9 @@ KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
 WIDEST_WORD = 36  # of texts that are nsightpy's own, which are not cut below
-LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
 GAP = 2
 LONGEST_RULE = 60
 WIDEST_NOTE = 120
-# Between a number and its unit no line is broken.
-_BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s|B|[KMGT]B)(?!\w))"), "\u00a0"
 
 
 def shorten(text: str, width: int) -> str:
@@ -100,18 +95,17 @@ def _cut(text: str, width: int) -> str:
 def wrapped(text: str, width: int, first: str = "", rest: str = "", cut: bool = True) -> list[str]:
     """The lines of a text behind `first` and `rest`; words that are too long are `cut` or overhang.
 
-    A number stays with its unit, and an option or a name is not divided at its hyphens.
+    An option or a name is not divided at its hyphens.
     """
-    tied = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
     lines = textwrap.wrap(
-        tied,
+        text.replace(" %", "\u00a0%"),
         width,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=cut,
         break_on_hyphens=False,
     )
-    return [line.replace(_TIED, " ") for line in lines]
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def styled(text: str, style: str = "") -> Text:
@@ -175,8 +169,7 @@ class Shown:
         return short_names(readable_apart(self.cells, width) if is_kernel else self.cells, width)
 
 
-_ZEROS = {"0", "0 ns", "0 B", "no"}
-_NOTHING = {*_ZEROS, "0.0", "0.000", "< 1 KB", "-", ""}
+_NOTHING = {"0", "0 ns", "0 B", "no", "0.0", "0.000", "< 1 KB", "-", ""}
 
 
 def lines(
@@ -199,8 +192,8 @@ def fitted(
     readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    nothing, the same in every row, or what another column tells make space before anything is cut.
-    The two most important ones always stay.
+    nothing, or the same in every row, make space before anything is cut. The two most important
+    ones always stay.
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
@@ -208,15 +201,7 @@ def fitted(
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
-    by_key = {column.key: column.cells for column in columns}
-    devices = set(zip(by_key.get("rank", ()), by_key.get("device", ()), strict=False))
-    # where each rank has one device, the rank says which
-    follows = "device" if 1 < len(set(by_key.get("rank", ()))) == len(devices) else None
-    needless = [
-        at
-        for at in ranked
-        if columns[at].is_empty or columns[at].is_repeated or columns[at].key == follows
-    ]
+    needless = [at for at in ranked if columns[at].is_empty or columns[at].is_repeated]
     kept: set[int] = set()
     for at in sorted(ranked, key=needless.__contains__):
         least = sum(columns[each].least for each in {*kept, at}) + GAP * len(kept - {at})
@@ -227,21 +212,11 @@ def fitted(
 
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
-    """What a terminal has no space for, on one line: first what all rows share, then columns."""
-    alone = [column for column in hidden if column.is_repeated and not column.is_empty]
-    empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
-    others = [column for column in hidden if column not in alone and column not in empty]
-    parts = []
-    for column in (*alone, *others, *empty):
-        cell = "" if column in others else f" {shorten(column.cells[0], LONGEST_VALUE)}"
-        every = " in all rows" * (len(column.cells) > 1 and column in alone)
-        parts.append(f"{column.heading}{cell}{every}")
-    for kept in range(len(parts), 0, -1):
-        more = f", {len(parts) - kept} more" if kept < len(parts) else ""
-        text = f"not shown: {', '.join(parts[:kept])}{more} (--format csv)"
-        if display_width(text) <= width:
-            return text
-    return f"{counted(len(parts), 'column')} not shown (--format csv)"
+    """What a terminal has no space for, on one line; of what all rows share the value."""
+    shared = [f"{c.heading} {c.cells[0]} in all rows" for c in hidden if len(set(c.cells)) == 1]
+    others = [column.heading for column in hidden if len(set(column.cells)) > 1]
+    text = f"not shown (--format csv): {', '.join([*others, *shared])}"
+    return textwrap.shorten(text, width, placeholder=" ...")
 
 
 def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:

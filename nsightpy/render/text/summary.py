@@ -14,8 +14,6 @@ from nsightpy.render.text.summary_bars import (
     categories_text,
     device_bars,
     idle_causes,
-    longest_gap,
-    opaque_text,
     outside_capture,
     report_names,
 )
@@ -82,14 +80,13 @@ def _header(summary: Summary, width: int) -> list[Any]:
 
 
 def _devices(summary: Summary, width: int) -> list[Any]:
-    """Bars, and what they do not show: why devices were idle, the longest gap, what is outside."""
+    """Bars, and what they do not show: why devices were idle, what is outside."""
     budgets, header = summary.sections["breakdown"], summary.header
     if not any(record["window_ns"] for record in budgets.records()):
         return []
     names = report_names(summary.sections["ranks"])
     texts = (
-        idle_causes(summary.sections["idle"], names),
-        longest_gap(summary.sections["gaps"], names),
+        idle_causes(budgets, names),
         str(header.get("steady") or ""),
         outside_capture(header),
     )
@@ -122,9 +119,9 @@ def _columns(summary: Summary, name: str, width: int, rows: int) -> list[Any]:
         styled("  ") + line for line in layout.lines(kept, limit, rule=False, fold=False)
     ]
     if name == "kernels":
-        lines.append(opaque_text(summary.sections["breakdown"]))
-        lines.append(categories_text(summary.sections["categories"], min(width, PIPED_WIDTH)))
-    return list(filter(None, lines))
+        text = categories_text(summary.sections["categories"])
+        lines += [shorten(text, min(width, PIPED_WIDTH))] if text else []
+    return lines
 
 
 def _worth_saying(summary: Summary, name: str) -> Table:

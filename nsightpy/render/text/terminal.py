@@ -14,9 +14,9 @@ from nsightpy.output.cells import cell, cells, heading
 from nsightpy.output.escape import display_width, printable
 from nsightpy.render.text import layout
 from nsightpy.render.text.layout import WIDEST_NOTE, styled, wrapped
-from nsightpy.results import Field, Row, Table, Value, View, number
-from nsightpy.results.findings import worth
-from nsightpy.units import counted, format_time
+from nsightpy.results import Field, Row, Table, Value, View
+from nsightpy.results.findings import place_text, worth
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,22 +69,14 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 
 def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
-    view = table.view or View()
+    tree = (table.view or View()).tree
     shown = []
     for field in filled(table):
         values = table.column(field.name)
-        texts, unit = cells(field, indented(values) if field.name == view.tree else values)
+        texts, unit = cells(field, indented(values) if field.name == tree else values)
         title = heading(field) + (f" ({unit})" if unit else "")
         about = (field.is_text, field.name, field.own, field.kind == "name", field.width)
         shown.append(layout.Shown(title, texts, *about))
-    groups = [column.cells for column in shown if column.key in view.groups]
-    for at, column in enumerate(shown):
-        if column.key in view.once:
-            texts = tuple(
-                "" if row and all(cells[row] == cells[row - 1] for cells in groups) else text
-                for row, text in enumerate(column.cells)
-            )
-            shown[at] = replace(column, cells=texts)
     return shown
 
 
@@ -156,16 +148,7 @@ def first_rows(table: Table, most: int | None) -> tuple[Sequence[Row], str]:
     shown = len(table.rows) if most is None else min(most, len(table.rows))
     left = max(table.total, len(table.rows)) - shown
     more = f"and {counted(left, 'more row')}: --top 0 shows them" if left else ""
-    if shown == len(table.rows):
-        return table.rows, more
-    worst = (table.view or View()).worst
-    if worst not in table.columns:
-        return table.rows[:shown], more
-    values = table.column(worst)
-    chosen = sorted(range(len(values)), key=lambda row: -number(values[row]))[:shown]
-    title = heading(table.fields[table.columns.index(worst)])
-    which = f" (shown: where {title} is largest)"
-    return [table.rows[row] for row in sorted(chosen)], more + which
+    return table.rows[:shown], more
 
 
 def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
@@ -179,16 +162,14 @@ def print_findings(table: Table, out: Console, rows: int | None = None) -> None:
     own = tuple(row for row, of in zip(table.rows, table.column("part_of"), strict=True) if not of)
     shown, more = first_rows(replace(table, rows=own), rows)
     for row in replace(table, rows=shown).records():
-        name, identity = str(row["finding"]), str(row["id"] or "")
-        same = identity.replace("-", " ") in ("", name)
-        title = ": ".join(filter(None, [name if same else f"{name} ({identity})", worth(row)]))
-        severity = str(row["severity"])
+        severity, identity = str(row["severity"]), str(row["id"])
+        title = ": ".join(filter(None, [f"{row['finding']} ({identity})", worth(row)]))
         first, *rest = wrap(printable(title))
         out.print(
             styled(f"{severity:<{_MARGIN}}", _STYLES.get(severity, "")) + styled(first, "bold")
         )
         evidence = f"{row['evidence']}{parts.get(identity, '')}"
-        for line in (*rest, *wrap(printable(evidence)), *wrap(_worst(row))):
+        for line in (*rest, *wrap(printable(evidence)), *wrap(place_text(row))):
             out.print(styled(margin + line))
         if row["next_command"]:
             out.print(styled(f"{margin}{printable(str(row['next_command']))}", "dim"))
@@ -203,12 +184,3 @@ def _parts(table: Table) -> dict[str, str]:
         if row["part_of"]:
             names.setdefault(str(row["part_of"]), []).append(str(row["finding"]))
     return {whole: f" (the same time is that of: {', '.join(n)})" for whole, n in names.items()}
-
-
-def _worst(row: dict[str, Value]) -> str:
-    """Where it is worst, as --from takes it; empty where no place is known."""
-    start, duration = row["start_ns"], row["duration_ns"]
-    if not isinstance(start, int) or not isinstance(duration, int):
-        return ""
-    where = "" if row["rank"] is None else f" in rank {row['rank']}"
-    return f"worst{where}: {format_time(duration)} from {start / 1e6:.3f} ms on"
