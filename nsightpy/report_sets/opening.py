@@ -3,6 +3,7 @@ as a rank set, those of Nsight Compute and memory snapshots (only their names gi
 there is of each."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any, TypeAlias, TypeVar
@@ -42,15 +43,15 @@ def find_reports(given: str | Path) -> list[Path]:
 
     Of the traces that one process wrote one after the other, the last one.
     """
-    return list(reports_behind(given))
+    return latest_cycles(_reports_behind(given))
 
 
-def reports_behind(given: str | Path) -> dict[Path, int]:
-    """The same reports, and how many earlier traces of its process each leaves out."""
+def _reports_behind(given: str | Path) -> list[Path]:
+    """The same with earlier traces of a process."""
     path = Path(given)
     files = files_of(given)
     if files is None:
-        return {path: 0}
+        return [path]
     if path.is_dir():
         reports = [p for p in files if is_system_report(p)]
         if not reports:
@@ -59,7 +60,7 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
         files = reports
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
-    return latest_cycles(in_order(first_hand(files, NSYS_SUFFIXES)))
+    return in_order(first_hand(files, NSYS_SUFFIXES))
 
 
 def _instead(folder: Path, files: Sequence[Path]) -> str:
@@ -68,24 +69,17 @@ def _instead(folder: Path, files: Sequence[Path]) -> str:
     for command, fits in (("memory-usage", is_snapshot_file), ("roofline", is_ncu_file)):
         if any(map(fits, regular)):
             return f"`nsightpy {command} {quote(str(folder))}` reads it."
-    try:
-        deeper = min((p.parent for p in folder.rglob("*") if is_system_report(p)), default=None)
-    except (OSError, RuntimeError):  # what cannot be looked into is passed by
-        deeper = None
-    return f"{deeper} does." if deeper else f"{KINDS}."
+    return f"{KINDS}."
 
 
 def find_ncu_reports(given: str | Path) -> list[Path]:
     """The Nsight Compute files behind one path; of a report and its CSV, the report."""
     path = Path(given)
-    files = files_of(given)
-    if files is None:
-        if is_system_report(path):
-            advice = f"`nsightpy summarize {quote(str(path))}` reads it."
-            raise ReportError(path, "is no Nsight Compute report", advice)
+    found = files_of(given)
+    others = any(map(is_system_report, [path] if found is None else found))
+    if found is None and not others:
         return [path]
-    others = any(map(is_system_report, files))
-    files = [p for p in files if is_regular(p) and is_ncu_file(p)]
+    files = [p for p in found or () if is_regular(p) and is_ncu_file(p)]
     if not files:
         advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
         if others:
@@ -138,10 +132,7 @@ def open_ranks(
         "threads": 1 if jobs == 1 else None,
     }
     opened = [item for item in given if isinstance(item, SystemReport)]
-    for path, earlier_cycles in chosen.items():
-        report = _opened(path, len(chosen) == 1 or path in named, settings)
-        report.earlier_cycles = earlier_cycles
-        opened.append(report)
+    opened += [_opened(path, len(chosen) == 1 or path in named, settings) for path in chosen]
     reports: dict[Path, SystemReport] = {}
     for ranked in opened:
         reports.setdefault(resolved(ranked.path), ranked)
@@ -163,17 +154,15 @@ def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
         raise ReportError(first[TorchTrace.kind], problem, advice)
 
 
-def _files_of(given: Iterable[str | Path]) -> tuple[dict[Path, int], set[Path]]:
-    """The reports that are meant, with their earlier cycles, and files beside them that are none;
-    where there are only such files, each is to be opened and refused for what it is."""
-    files: dict[Path, int] = {}
-    for item in given:
-        files |= reports_behind(item)
-    chosen = first_hand(files, NSYS_SUFFIXES)
-    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
-    if len(others) == len(chosen):
-        others = set()
-    return {path: files[path] for path in chosen if path not in others}, others
+def _files_of(given: Iterable[str | Path]) -> tuple[list[Path], set[Path]]:
+    """The reports that are meant, and what is not read beside them: no reports, and earlier traces
+    of a process; where all are no reports, each is to be opened and refused for what it is."""
+    behind = [_reports_behind(item) for item in given]
+    latest = dict.fromkeys(path for files in behind for path in latest_cycles(files))
+    files = first_hand(latest, NSYS_SUFFIXES)
+    chosen = [path for path in files if not (len(files) > 1 and is_no_report(path))] or files
+    every = first_hand(chain.from_iterable(behind), NSYS_SUFFIXES)
+    return chosen, set(every) - set(chosen)
 
 
 def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemReport:
@@ -186,11 +175,10 @@ def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemRepo
         # it fails again when it is read, and is left out then as any damaged report
         return NsysReport(path, **settings)
     if not isinstance(report, SystemReport):
-        problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
-        command = "memory-usage"
+        kind, command = "a memory snapshot of PyTorch", "memory-usage"
         if isinstance(report, NcuReport):
-            problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
-            command = "roofline"
+            kind, command = "an Nsight Compute report", "roofline"
+        problem = f"is {kind}, and this needs reports of Nsight Systems or traces"
         advice = f"`nsightpy {command} {quote(str(report.path))}` reads it."
         raise ReportError(report.path, problem, advice)
     return report

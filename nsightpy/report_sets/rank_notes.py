@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.nsys.identity import GUESS
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Note, notes as kinds
-from nsightpy.units import format_span, listed
+from nsightpy.units import format_time, listed
 
 # Clocks of hosts may be this far apart.
 CLOCKS_APART_NS = 60_000_000_000
@@ -48,31 +49,15 @@ def other_times(reports: Sequence[SystemReport]) -> list[Note]:
     began, last = max((begin, path) for begin, _, path in timed)
     if began <= ended + CLOCKS_APART_NS:
         return []
-    apart = format_span(began - ended)
+    apart = format_time(began - ended)
     reason = f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
     return [Note(reason, kind=kinds.OTHER_JOBS)]
-
-
-def other_programs(reports: Sequence[SystemReport]) -> list[Note]:
-    """Two captures that have no program in common: they are one job only if it ran both."""
-    named = [(programs, report.path) for report in reports if (programs := report.session.programs)]
-    for programs, path in named[1:]:
-        if not programs & named[0][0]:
-            first, other = (", ".join(sorted(names)) for names in (named[0][0], programs))
-            note = (
-                f"{named[0][1]} is a capture of {first}, {path} of {other}: figures of both "
-                "together mean something only if one job ran both programs"
-            )
-            return [Note(note, kind=kinds.OTHER_PROGRAMS)]
-    return []
 
 
 def claim_notes(reports: Sequence[SystemReport], repeated: Mapping[Path, Path]) -> list[Note]:
     """Captures that come twice, ranks that several reports claim, and ranks that none has."""
     again = [f"{path} repeats the capture of {first}" for path, first in repeated.items()]
-    if (many := len(again) - MOST_REPEATED) > 1:
-        again[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
-    notes = [Note(note, kind=kinds.REPEATED) for note in again]
+    notes = [Note(listed(again, MOST_REPEATED), kind=kinds.REPEATED)] if again else []
     owners: dict[int, list[str]] = {}
     guessed = False
     for report in reports:
@@ -90,9 +75,8 @@ def claim_notes(reports: Sequence[SystemReport], repeated: Mapping[Path, Path]) 
     ]
     missing = max(owners) + 1 - len(owners) if owners and not guessed else 0
     if missing:
-        # the first gaps are among so many numbers
-        first = range(min(max(owners), len(owners) + MOST_MISSING) + 1)
-        shown = [rank for rank in first if rank not in owners][:MOST_MISSING]
+        gaps = (rank for rank in count() if rank not in owners)
+        shown = list(islice(gaps, min(missing, MOST_MISSING)))
         more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
         reason = f"ranks without a report here: {', '.join(map(str, shown))}{more}"
         notes.append(Note(reason, kind=kinds.MISSING_RANKS))

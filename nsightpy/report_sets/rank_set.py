@@ -11,7 +11,6 @@ from nsightpy.report_sets.rank_notes import (
     claim_notes,
     guess_notes,
     notes_by_report,
-    other_programs,
     other_times,
     repeated_captures,
 )
@@ -31,7 +30,7 @@ class RankSet(ReportSet[SystemReport]):
     """Reports of one job in natural order, each process with its rank and the evidence for it."""
 
     _ranked = False
-    # files that were given beside the reports, as a pattern of the shell does, and are none
+    # files beside the reports that are none, or earlier traces of their processes
     passed_by: tuple[Path, ...] = ()
 
     @property
@@ -114,12 +113,12 @@ class RankSet(ReportSet[SystemReport]):
         notes: list[Note] = []
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
-            notes.append(Note(f"not read, as no report of a kind that nsightpy reads: {others}"))
+            notes.append(Note(f"not read, as no report or an earlier one of a process: {others}"))
         if self._ranked:
             notes += guess_notes(self.readable)
         if len(self.reports) < 2:
             return notes
-        notes += self._other_times or other_programs(self.readable)
+        notes += self._other_times
         if self._ranked:
             notes += claim_notes(self.readable, self.repeated)
         return notes

@@ -30,26 +30,8 @@ if TYPE_CHECKING:
     from nsightpy.readers.ncu.tables import NcuTables
 
 
-class DataFrameOf(property):
-    """A frame of a report as a property: a pandas DataFrame with the columns of its schema."""
-
-    def __init__(self, schema: Schema) -> None:
-        def read(report: Any) -> Any:
-            return report.frame(schema.name).to_pandas()
-
-        meaning = f"{schema.meaning[:1].upper()}{schema.meaning[1:]}"
-        read.__doc__ = f"{meaning} (schema: frames.{schema.name.upper()})."
-        super().__init__(read)
-
-    if TYPE_CHECKING:
-
-        def __get__(  # type: ignore[override]
-            self, report: Any, owner: type | None = None, /
-        ) -> pd.DataFrame: ...
-
-
 class OneFile:
-    """One report. To another process only its path and settings travel."""
+    """One report, its frames as attributes. To another process only path and settings travel."""
 
     # by how much more memory than the file reading takes, by suffix; some are compressed
     growth: ClassVar[tuple[tuple[str, int], ...]]
@@ -61,6 +43,19 @@ class OneFile:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A frame as a pandas DataFrame with the columns of its schema (`nsightpy.frames`)."""
+        if name not in self.schemas:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        return self.frame(name).to_pandas()
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.schemas})
+
+    def frame(self, name: str) -> Frame:
+        """A frame in nsightpy's own columnar form. Raises KeyError for an unknown one."""
+        raise NotImplementedError
 
     @property
     def reading_bytes(self) -> int:
@@ -81,34 +76,6 @@ class OneFile:
 
     def close(self) -> None:
         """Let go of what was read, where that can be read again."""
-
-
-class SystemFrames:
-    """A property for each frame of a report of a whole system."""
-
-    kernels = DataFrameOf(frames.KERNELS)
-    graph_launches = DataFrameOf(frames.GRAPH_LAUNCHES)
-    graph_nodes = DataFrameOf(frames.GRAPH_NODES)
-    memory_operations = DataFrameOf(frames.MEMORY_OPERATIONS)
-    api_calls = DataFrameOf(frames.API_CALLS)
-    nvtx_ranges = DataFrameOf(frames.NVTX_RANGES)
-    synchronizations = DataFrameOf(frames.SYNCHRONIZATIONS)
-    cuda_events = DataFrameOf(frames.CUDA_EVENTS)
-    memory_usage = DataFrameOf(frames.MEMORY_USAGE)
-    collectives = DataFrameOf(frames.COLLECTIVES)
-    mpi_calls = DataFrameOf(frames.MPI_CALLS)
-    library_calls = DataFrameOf(frames.LIBRARY_CALLS)
-    page_faults = DataFrameOf(frames.PAGE_FAULTS)
-    os_calls = DataFrameOf(frames.OS_CALLS)
-    cpu_samples = DataFrameOf(frames.CPU_SAMPLES)
-    cpu_runs = DataFrameOf(frames.CPU_RUNS)
-    gpu_metrics = DataFrameOf(frames.GPU_METRICS)
-    nic_metrics = DataFrameOf(frames.NIC_METRICS)
-    operators = DataFrameOf(frames.OPERATORS)
-    python_functions = DataFrameOf(frames.PYTHON_FUNCTIONS)
-    processes = DataFrameOf(frames.PROCESSES)
-    devices = DataFrameOf(frames.DEVICES)
-    diagnostics = DataFrameOf(frames.DIAGNOSTICS)
 
 
 class WholeFile(OneFile):
@@ -191,12 +158,6 @@ class MemorySnapshot(WholeFile):
         """A frame in nsightpy's own columnar form."""
         return self._frames[self.schema_of(name).name]
 
-    allocator_events = DataFrameOf(frames.ALLOCATOR_EVENTS)
-    memory_segments = DataFrameOf(frames.MEMORY_SEGMENTS)
-    memory_blocks = DataFrameOf(frames.MEMORY_BLOCKS)
-    stack_frames = DataFrameOf(frames.STACK_FRAMES)
-    snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
-
 
 class NcuReport(WholeFile):
     """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
@@ -233,7 +194,3 @@ class NcuReport(WholeFile):
         """A frame (launches, metrics or rules) in nsightpy's own columnar form."""
         frame: Frame = getattr(self.tables, self.schema_of(name).name)
         return frame
-
-    launches = DataFrameOf(frames.LAUNCHES)
-    metrics = DataFrameOf(frames.METRICS)
-    rules = DataFrameOf(frames.RULES)

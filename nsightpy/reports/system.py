@@ -18,12 +18,11 @@ from nsightpy.readers.nsys.capture import Capture
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size
-from nsightpy.reports.one_file import OneFile, SystemFrames
+from nsightpy.reports.one_file import OneFile
 from nsightpy.results import Note
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
 from nsightpy.store.column_file import Rows
 from nsightpy.store.store import FrameSource, Store
-from nsightpy.units import counted
 
 T = TypeVar("T")
 # Columns by frame.
@@ -48,7 +47,7 @@ _MEMORY_PART = 8
 _STEM = "report"
 
 
-class SystemReport(SystemFrames, OneFile, ABC):
+class SystemReport(OneFile, ABC):
     """One report with GPU work and the host's calls: of Nsight Systems, or a PyTorch trace.
 
     Frames have the columns of `nsightpy.frames`, times in ns from the report's own zero.
@@ -56,7 +55,6 @@ class SystemReport(SystemFrames, OneFile, ABC):
 
     kind: ClassVar[str]  # nsys or torch
     schemas = EVERY_SCHEMA
-    earlier_cycles = 0  # traces of the same process that were left out
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class SystemReport(SystemFrames, OneFile, ABC):
         fresh = type(self)(
             self.path, use_cache=self.use_cache, rank_regex=self.rank_regex, threads=self.threads
         )
-        return {**fresh.__dict__, "ranks": self.ranks, "earlier_cycles": self.earlier_cycles}
+        return {**fresh.__dict__, "ranks": self.ranks}
 
     @cached_property
     def capture(self) -> Capture:
@@ -115,11 +113,7 @@ class SystemReport(SystemFrames, OneFile, ABC):
         if self._notes is not None:
             return list(self._notes)
         # which table says something first is chance
-        reasons = [self.store.problem, *sorted(self.store.notes)]
-        if self.earlier_cycles:
-            earlier = counted(self.earlier_cycles, "earlier cycle")
-            reasons.append(f"{earlier} of this process left out: name the file to read one.")
-        own = map(Note, filter(None, reasons))
+        own = map(Note, filter(None, [self.store.problem, *sorted(self.store.notes)]))
         return [*map(Note, self._input_notes), *self.capture.notes, *own]
 
     @property

@@ -11,7 +11,7 @@ from typing import TypeAlias
 # Kinds of what is said of captures.
 NO_WORK, NO_CALLS, LEFT_OUT = "no-work", "no-calls", "left-out"
 REPEATED, CLAIMED, MISSING_RANKS = "repeated", "claimed", "missing-ranks"
-OTHER_JOBS, OTHER_PROGRAMS = "other-jobs", "other-programs"
+OTHER_JOBS = "other-jobs"
 # What the profiler said: events were lost; it failed; events may be missing; a device or a build
 # cannot do something; anything else.
 LOST, FAILED, PARTIAL, DIAGNOSTIC = "lost", "failed", "partial", "diagnostic"

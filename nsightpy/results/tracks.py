@@ -187,14 +187,13 @@ class Band:
     """One kind of activity of a row: shares (0 to 1) of each column's time, and single events.
 
     An event is in `boxes` or in `shares`, never in both; `shares` of several kinds that exclude
-    each other may be stacked. `peak` is the largest number of events in one column.
+    each other may be stacked.
     """
 
     kind: str
     shares: NDArray[np.float64]
     boxes: Boxes | None
     events: int
-    peak: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +210,8 @@ class Row:
 class Picture:
     """A timeline reduced to the columns of a picture; `stacked` rows are one band each.
 
-    `joins` are the longest of `collectives` that several rows share: row, start and end of each
-    part. `path` is the critical one.
+    `joins` are the longest collectives that several rows share: row, start and end of each part.
+    `path` is the critical one.
     """
 
     start_ns: int
@@ -221,7 +220,6 @@ class Picture:
     rows: tuple[Row, ...]
     stacked: bool
     joins: tuple[tuple[tuple[int, int, int], ...], ...]
-    collectives: int
     ranges_left_out: int
     clock: str
     inputs: tuple[str, ...]

@@ -260,27 +260,24 @@ def clear_cache() -> tuple[int, int]:
     return len(removed), sum(removed)
 
 
-def trim_cache(keep: Path, written: int | None = None) -> tuple[int, int]:
+def trim_cache(keep: Path, written: int | None = None) -> None:
     """Remove the entries unused for longest until the cache is within its limit.
 
     `keep`, what this process uses, and what was used in the last minutes stay. Where so many bytes
     were `written`, chance decides whether to look: there may be 100,000 files, and 1,000 processes
-    that each write little.
-    Returns how many were removed, and their bytes. Raises UsageError.
+    that each write little. Raises UsageError.
     """
     limit = cache_limit()
     if written is not None and random.random() * limit > written * _TRIMMED_PARTS:
-        return 0, 0
+        return
     entries = _entries(keep.parent)
-    total, removed = sum(size for _, size, _ in entries), []
+    total = sum(size for _, size, _ in entries)
     for used, size, path in entries:
         if total <= limit:
             break
         in_use = path == keep or path in _handed_out or time.time() - used < GRACE_S
         if not in_use and _remove(path):
             total -= size
-            removed.append(size)
-    return len(removed), sum(removed)
 
 
 def _entries(folder: Path) -> list[tuple[float, int, Path]]:

@@ -122,7 +122,7 @@ def _put(file: IO[bytes], numbers: NDArray[Any]) -> list[Any]:
 
 
 class ColumnFile:
-    """A file of columns that was written to its end. Raises OSError or DamagedError for others.
+    """A file of columns that was written to its end. Raises OSError or ValueError for others.
 
     `trusted`: this process wrote it, and need not check it.
     """
@@ -133,20 +133,14 @@ class ColumnFile:
         if not path.is_file():  # who opens a pipe waits
             raise DamagedError("no file")
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            tail = size - _END.size - len(_MARK)
-            file.seek(max(tail, 0))
-            end = file.read(size - max(tail, 0))
-            if tail < 0 or not end.endswith(_MARK):
-                raise DamagedError("not written to its end")
-            length, checksum = _END.unpack(end[: _END.size])
-            if length > tail:
-                raise DamagedError("damaged")
-            file.seek(tail - length)
-            text = file.read(length)
-            if zlib.crc32(text) != checksum:
-                raise DamagedError("damaged")
-            self._bytes = _bytes_of(file, tail - length)
+            self._bytes = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        tail = len(self._bytes) - _END.size - len(_MARK)
+        if tail < 0 or self._bytes[-len(_MARK) :] != _MARK:
+            raise DamagedError("not written to its end")
+        length, checksum = _END.unpack_from(self._bytes, tail)
+        text = bytes(self._bytes[max(tail - length, 0) : tail])
+        if zlib.crc32(text) != checksum:
+            raise DamagedError("damaged")
         about = json.loads(text)
         self.header: Header = about["header"]
         self._about: dict[str, dict[str, Any]] = about["columns"]
@@ -170,14 +164,3 @@ class ColumnFile:
         if not self._trusted and zlib.crc32(held) != checksum:
             raise DamagedError("damaged")
         return np.frombuffer(held, dtype=np.dtype(kind))
-
-
-def _bytes_of(file: IO[bytes], length: int) -> memoryview:
-    """The first bytes of a file, mapped where the file system can."""
-    if not length:
-        return memoryview(b"")
-    try:
-        return memoryview(mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):
-        file.seek(0)
-        return memoryview(file.read(length))

@@ -167,10 +167,7 @@ class Store:
             header = {"notes": notes, "first": not self._held[name]}
             named = zlib.crc32("\n".join(sorted(columns)).encode())
             file = self._write(f"{name}-{named:08x}", header, columns)
-            written = None if file is None else ColumnFile(file, trusted=True)
-            self._take(
-                name, header, columns if written is None else dict.fromkeys(columns, written)
-            )
+            self._take(name, header, columns if file is None else dict.fromkeys(columns, file))
 
     def _read(
         self, source: FrameSource, missing: Sequence[str]
@@ -207,8 +204,8 @@ class Store:
                 columns[each] = narrow((part if rows is None else part.take(rows))[each])
         return columns, {c: n for c, n in notes.items() if c in columns or (first and not c)}
 
-    def _write(self, stem: str, header: Header, columns: Mapping[str, Column]) -> Path | None:
-        """A new file of the folder; None where there is none, or it cannot be written."""
+    def _write(self, stem: str, header: Header, columns: Mapping[str, Column]) -> ColumnFile | None:
+        """A new file of the folder; None where there is none, or it cannot be written or mapped."""
         if self.folder is None or self.problem:
             return None
         file = self.folder / f"{stem}{COLUMNS}"
@@ -219,10 +216,10 @@ class Store:
                 write(part / file.name, {**header, "file": f"{self.folder.name}/{stem}"}, columns)
                 publish(part / file.name, file)
             trim_cache(keep=self.folder, written=file.stat().st_size)
+            return ColumnFile(file, trusted=True)
         except (OSError, ReportError) as error:
             self._give_up(error)
             return None
-        return file
 
     def _give_up(self, error: OSError | ReportError) -> None:
         """Go on in memory."""

@@ -6,72 +6,57 @@ import contextlib
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nsightpy import __version__
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.workers.outcomes import Outcome, Outcomes, R, attempt_elsewhere
+from nsightpy.workers.outcomes import Outcome, Outcomes, R, Run, attempt_elsewhere
 
 T = TypeVar("T")
 PATIENCE_S = 10
 WORKERS_PATIENCE_S = 120
 
 
-class DaskWorkers(contextlib.ExitStack):
+@contextlib.contextmanager
+def dask_workers(address: object) -> Iterator[Run[Any]]:
     """The workers of a Dask cluster: of a scheduler's address or file, or a Client.
 
-    The workers need nsightpy and must see the reports under the same paths. Entering raises
-    UsageError when Dask is not installed, the scheduler does not answer, or no worker with this
-    nsightpy comes.
+    The workers need nsightpy and must see the reports under the same paths. Raises UsageError when
+    Dask is not installed, the scheduler does not answer, or no worker with this nsightpy comes.
     """
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        raise UsageError("--dask needs Dask: pip install 'nsightpy[dask]'") from None
+    with contextlib.ExitStack() as held:
+        client = address
+        if not isinstance(address, distributed.Client):
+            client = held.enter_context(_client(distributed, str(address)))
+        _await_workers(client)
+        yield partial(_run, distributed, client)
 
-    def __init__(self, address: object) -> None:
-        super().__init__()
-        self._address = address
 
-    def __enter__(self) -> DaskWorkers:
+def _run(
+    distributed: Any, client: Any, function: Callable[[R], T], reports: Sequence[R]
+) -> Outcomes[R, T]:
+    """The outcomes as they come.
+
+    A report whose workers die, once and when it is tried again, has failed. Raises UsageError
+    when the scheduler leaves.
+    """
+    pending = {client.submit(_attempt, function, report, pure=False): report for report in reports}
+    for future in distributed.as_completed(list(pending)):
+        report = pending.pop(future)
         try:
-            self._distributed = importlib.import_module("distributed")
-        except ImportError:
-            raise UsageError("--dask needs Dask: pip install 'nsightpy[dask]'") from None
-        if isinstance(self._address, self._distributed.Client):
-            self._client: Any = self._address
-        else:
-            self._client = self.enter_context(_client(self._distributed, str(self._address)))
-        try:
-            _await_workers(self._client)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def run(self, function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
-        """The outcomes as they come.
-
-        A report whose workers die, once and when it is tried again, has failed. Raises UsageError
-        when the scheduler leaves.
-        """
-        pending = {
-            self._client.submit(_attempt, function, report, pure=False): report
-            for report in reports
-        }
-        for future in self._distributed.as_completed(list(pending)):
-            report = pending.pop(future)
-            yield report, self._outcome(future, report.path)
-            future.release()
-
-    def _outcome(self, future: Any, path: Path) -> Outcome[Any]:
-        """What came of one report."""
-        try:
-            outcome: Outcome[Any] = future.result()
-            return outcome
-        except self._distributed.KilledWorker:
+            yield report, future.result()
+        except distributed.KilledWorker:
             problem = "the Dask workers that read it died"
             advice = "they may need more memory: `dask worker --memory-limit`, or --from and --to."
-            return ReportError(path, problem, advice)
+            yield report, ReportError(report.path, problem, advice)
         except CancelledError:
             raise UsageError("the Dask scheduler ended before the work did") from None
         except RuntimeError as error:
@@ -80,6 +65,7 @@ class DaskWorkers(contextlib.ExitStack):
                     "the Dask scheduler lacks nsightpy: start it in its environment"
                 ) from None
             raise
+        future.release()
 
 
 def _attempt(function: Callable[[R], T], report: R) -> Outcome[T]:

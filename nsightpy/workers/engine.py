@@ -7,7 +7,6 @@ import contextlib
 import math
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -75,34 +74,20 @@ def engine(
     """The way to run a function over reports; workers live as long as the context.
 
     On Dask where it is asked for, else in as many worker processes as wanted, by default as many
-    as processors and memory allow where they pay. What does not travel is run in this process.
+    as processors and memory allow where they pay.
     """
-    if dask is not None and travels(function):
-        from nsightpy.workers.dask import DaskWorkers
+    if dask is not None:
+        from nsightpy.workers.dask import dask_workers
 
-        with DaskWorkers(dask) as cluster:
-            yield cluster.run
+        with dask_workers(dask) as run:
+            yield run
         return
     count = min(jobs or default_jobs(reports), len(reports))
-    if count < 2 or not sys.executable or not travels(function):
+    if count < 2 or not sys.executable:
         yield here
         return
     with ProcessWorkers(count, max(1, processors() // count)) as workers:
         yield workers.run
-
-
-def travels(function: Callable[..., object]) -> bool:
-    """Whether another process can find a function: importable, and not of the main program."""
-    inner: Any = function
-    while hasattr(inner, "func"):
-        inner = inner.func
-    if getattr(inner, "__module__", "__main__") == "__main__":
-        return False
-    try:
-        pickle.dumps(function)
-    except Exception:  # noqa: BLE001 - whatever pickling raises, it does not travel
-        return False
-    return True
 
 
 class ProcessWorkers:
@@ -128,18 +113,14 @@ class ProcessWorkers:
     def run(self, function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
         """The outcomes as they come; an exception of a worker is raised here.
 
-        A pool does not say which report killed a worker: those that were begun first, as many as
-        there are workers, are tried again, each alone. One that kills a worker then has failed.
+        A pool does not say which report killed a worker: those that are left then are tried again,
+        each alone. One that kills a worker then has failed.
         """
-        waiting = list(reports)
-        while waiting:
-            waiting = yield from self._run(function, waiting)
-            for report in waiting[: self._count]:
-                if (yield from self._run(function, [report])):
-                    problem = "the process that read it ended unexpectedly"
-                    advice = "nothing else was read meanwhile; it may have run out of memory: "
-                    yield report, ReportError(report.path, problem, f"{advice}try --from and --to.")
-            waiting = waiting[self._count :]
+        for report in (yield from self._run(function, reports)):
+            if (yield from self._run(function, [report])):
+                problem = "the process that read it ended unexpectedly"
+                advice = "nothing else was read meanwhile; it may have run out of memory: "
+                yield report, ReportError(report.path, problem, f"{advice}try --from and --to.")
 
     def _run(
         self, function: Callable[[R], T], reports: Sequence[R]

@@ -99,4 +99,6 @@ def test_a_folder_of_a_tensorboard_is_one_set(tmp_path: Path) -> None:
     assert [report.path.name for report in ranks] == [
         f"node7_{410 + number}.1700000900000.pt.trace.json" for number in (0, 1)
     ]
-    assert any("1 earlier cycle" in note.reason for note in ranks.notes)
+    assert [path.name for path in ranks.passed_by] == [
+        f"node7_{410 + number}.1700000000000.pt.trace.json" for number in (0, 1)
+    ]

@@ -118,10 +118,9 @@ def test_missing_ranks_and_repeated_reports(tmp_path: Path) -> None:
     assert table.column("rank") == [0, 1, 2, 3, 4, 5, 7]
     assert "ranks without a report here: 6" in table.notes
     assert stragglers(found) == [5]
-    told = [note for note in table.notes if "repeat" in note]
-    again = f"repeats the capture of {tmp_path}/again0.sqlite"
-    assert [note.split(" ", 1)[1] for note in told[:3]] == [again] * 3
-    assert told[3:] == ["3 more reports repeat the capture of an earlier one"]
+    (told,) = [note for note in table.notes if "repeat" in note]
+    assert told.count(f"repeats the capture of {tmp_path}/again0.sqlite") == 3
+    assert told.endswith(" and 3 more")
 
 
 def _both_devices(path: Path, operation: str, spans: Sequence[tuple[Span, Span]]) -> list[Any]:

@@ -145,8 +145,8 @@ def test_a_report_of_another_length_is_recognised(kept: int, tmp_path: Path) -> 
     [
         (None, "no such file"),
         (b"", "is empty"),
-        (b"no report\n", "is no Nsight Compute report"),
-        (b"SQLite format 3\x00", "is no Nsight Compute report"),
+        (b"no report\n", "Nsight Compute report"),
+        (b"SQLite format 3\x00", "Nsight Compute report"),
         (MAGIC, "cut short"),
         (MAGIC + struct.pack("<I", 0xFFFFFFFF), "cut short"),
         (MAGIC + struct.pack("<I", 2) + b"\x0f\x01", "damaged"),

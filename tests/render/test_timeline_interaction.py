@@ -28,7 +28,7 @@ def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
 ) -> None:
     clipped: Tally[str] = Tally()
     events: Tally[str] = Tally()
-    for track in nsightpy.timeline(str(TRAINING), calls=False):
+    for track in nsightpy.timeline(str(TRAINING)):
         for lane in track.lanes_of(STREAM):
             inside = np.minimum(lane.ends, END) - np.maximum(lane.starts, START)
             for row in np.flatnonzero((lane.ends > START) & (lane.starts < END)).tolist():

@@ -140,7 +140,7 @@ def test_zoom_pan_search_and_fold(training: Path, chromium: Browser) -> None:
     chromium.press("f")
     assert chromium.run("view.end - view.start") >= end - start
     chromium.press("/", *"allreduce")
-    lanes = (lane for track in nsightpy.timeline(TRAINING, calls=False) for lane in track.lanes)
+    lanes = (lane for track in nsightpy.timeline(TRAINING) for lane in track.lanes)
     hits = sum("allreduce" in name.lower() for lane in lanes for name in lane.names)
     assert chromium.run("facts().hits") == hits
     times = [chromium.run("(jump(true), state.cursor.time)") for _ in range(30)]

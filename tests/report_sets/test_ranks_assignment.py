@@ -235,7 +235,7 @@ def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Pat
     assert [report.path.name for report in found] == ["a.sqlite"]
     assert [path.name for path in found.passed_by] == ["a.csv", "a.json", "notes.md"]
     assert str(found.notes[0]) == (
-        "not read, as no report of a kind that nsightpy reads: a.csv, a.json, notes.md"
+        "not read, as no report or an earlier one of a process: a.csv, a.json, notes.md"
     )
     with pytest.raises(ReportError, match="is JSON, but does not begin"):
         kernels([tmp_path / "notes.md", tmp_path / "a.csv"])

@@ -1,7 +1,5 @@
 """Files of columns: what is written comes back, as narrow as it can be; damage is told."""
 
-import errno
-import mmap
 import os
 import stat
 import tempfile
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nsightpy.frames import ColumnData, Labels, constant
-from nsightpy.store.column_file import Column, ColumnFile, DamagedError, narrow, write
+from nsightpy.store.column_file import Column, ColumnFile, narrow, write
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -132,7 +130,7 @@ def assert_damaged_or_same(path: Path) -> bool:
     try:
         file = ColumnFile(path)
         found = {name: file.column(name).data() for name in file.names}
-    except (OSError, DamagedError):
+    except (OSError, ValueError):
         return False
     assert (file.header, list(found)) == ({"of": "this"}, list(SAMPLE))
     for name, data in SAMPLE.items():
@@ -169,14 +167,6 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         assert not assert_damaged_or_same(tmp_path / "circle")
     os.mkfifo(tmp_path / "pipe")
     assert not assert_damaged_or_same(tmp_path / "pipe")
-
-
-def test_without_mmap(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
-
-    monkeypatch.setattr(mmap, "mmap", refused)
-    assert assert_damaged_or_same(path)
 
 
 def test_a_file_is_its_owners_and_never_written_over(path: Path) -> None:

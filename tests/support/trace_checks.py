@@ -11,7 +11,6 @@ FLOW = {"ph", "pid", "tid", "name", "cat", "ts", "id"}
 KEYS = {
     "M": {"ph", "pid", "tid", "name", "args"},
     "X": {"ph", "pid", "tid", "name", "cat", "ts", "dur"},
-    "C": {"ph", "pid", "tid", "name", "ts", "args"},
     "s": FLOW,
     "t": FLOW,
     "f": FLOW | {"bp"},
@@ -41,7 +40,6 @@ class Trace:
     launches: list[tuple[Slice, Slice]] = field(default_factory=list)
     collectives: list[list[Slice]] = field(default_factory=list)
     marks: list[Slice] = field(default_factory=list)
-    counters: dict[tuple[int, str], list[tuple[int, int]]] = field(default_factory=dict)
 
     def set_marks_apart(self) -> None:
         """Marks are slices of a process of their own."""
@@ -98,10 +96,6 @@ def read_chrome(data: bytes) -> Trace:
             start, details = ns(event["ts"]), event.get("args", {}).get("details", "")
             end = start + ns(event["dur"])
             trace.slices.append(Slice(thread, start, end, event["name"], event["cat"], details))
-        elif kind == "C":
-            (value,) = event["args"].values()
-            values = trace.counters.setdefault((event["pid"], event["name"]), [])
-            values.append((ns(event["ts"]), value))
         else:
             flows[event["id"]].append(event)
     check_nesting(trace.slices)
@@ -136,7 +130,6 @@ def read_perfetto(data: bytes) -> Trace:
     assert parsed.ParseFromString(data) == len(data)
     tables: dict[str, dict[int, str]] = defaultdict(dict)
     tracks: dict[int, tuple[int, int]] = {}
-    counted: dict[int, tuple[int, str]] = {}
     open_slices: dict[int, list[int]] = defaultdict(list)
     assert parsed.packet[0].sequence_flags == 1
     for packet in parsed.packet:
@@ -146,10 +139,7 @@ def read_perfetto(data: bytes) -> Trace:
         tables["categories"].update((one.iid, one.name) for one in interned.event_categories)
         strings = interned.debug_annotation_string_values
         tables["strings"].update((one.iid, one.str.decode()) for one in strings)
-        if track.HasField("counter"):
-            counted[track.uuid] = (track.parent_uuid, track.name)
-            trace.counters[counted[track.uuid]] = []
-        elif track.HasField("process"):
+        if track.HasField("process"):
             trace.processes[track.process.pid] = track.process.process_name
         elif packet.HasField("track_descriptor"):
             assert track.uuid not in tracks
@@ -157,10 +147,7 @@ def read_perfetto(data: bytes) -> Trace:
             trace.threads[tracks[track.uuid]] = track.thread.thread_name
         elif packet.HasField("track_event"):
             stack = open_slices[event.track_uuid]
-            if event.type == protos.TrackEvent.TYPE_COUNTER:
-                values = trace.counters[counted[event.track_uuid]]
-                values.append((packet.timestamp, event.counter_value))
-            elif event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
+            if event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
                 stack.append(len(trace.slices))
                 trace.slices.append(_begun(packet.timestamp, event, tracks, tables))
             else:

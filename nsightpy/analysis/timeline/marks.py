@@ -29,16 +29,14 @@ from nsightpy.units import format_count, format_time
 # ascending, and which instance each was.
 Collectives: TypeAlias = Mapping[tuple[str, int, int, int], tuple[Ints, Ints]]
 
-# The worst first.
-UNCORRECTED = {
-    clocks.UNKNOWN: "not aligned: no common clock",
-    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
-    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
+# With the operations that were compared, and how well they agree.
+METHODS = {
+    clocks.COLLECTIVES: "aligned by the ends of {} collectives, within {}",
+    clocks.MPI: "aligned by {} MPI operations, within {}",
     clocks.ONE_SESSION: "one session, one clock",
-}
-_CORRECTED = {
-    clocks.COLLECTIVES: "by the ends of {} collectives",
-    clocks.MPI: "by {} MPI operations",
+    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
+    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
+    clocks.UNKNOWN: "not aligned: no common clock",
 }
 
 
@@ -70,22 +68,15 @@ def with_collectives(lane: Lane, owner: Owner, collectives: Collectives) -> Lane
 
 def caption_of(fits: Sequence[clocks.ClockFit]) -> str:
     """How the ranks came together, in one sentence with its error bar."""
-    methods = [fit.method for fit in fits]
     parts = []
-    for method, words in _CORRECTED.items():
-        if aligned := [fit for fit in fits if fit.method == method]:
-            count = format_count(max(fit.instances for fit in aligned))
-            residuals = (r for fit in aligned for r in (fit.residual_p05_ns, fit.residual_p95_ns))
+    for method, words in METHODS.items():
+        if own := [fit for fit in fits if fit.method == method]:
+            count = format_count(max(fit.instances for fit in own))
+            residuals = (r for fit in own for r in (fit.residual_p05_ns, fit.residual_p95_ns))
             within = format_time(max(abs(residual or 0) for residual in residuals))
-            parts.append(f"{words.format(count)}, within {within}")
-    worst = next((method for method in UNCORRECTED if method in methods), clocks.UNKNOWN)
-    if not parts:
-        return UNCORRECTED[worst]
-    text = f"aligned {' and '.join(parts)}"
-    exact = (*_CORRECTED, clocks.ONE_SESSION)
-    exact += (clocks.SYSTEM_CLOCK,) if clocks.MPI in methods else ()
-    left = sum(method not in exact for method in methods)
-    return f"{text}; {left} of {len(fits)} {UNCORRECTED[worst]}" if left else text
+            some = f"{len(own)} of {len(fits)} " if len(own) < len(fits) else ""
+            parts.append(f"{some}{words.format(count, within)}")
+    return "; ".join(parts)
 
 
 # (report, process, device)

@@ -67,14 +67,6 @@ class _Grid:
         wide: NDArray[np.bool_] = inside * self.columns >= WIDE_COLUMNS * (self.end - self.start)
         return wide
 
-    def peak(self, starts: Ints, ends: Ints) -> int:
-        """The largest number of events in one column."""
-        if not len(starts):
-            return 0
-        begun = np.searchsorted(np.sort(starts), self.edges[1:], side="left")
-        over = np.searchsorted(np.sort(ends), self.edges[:-1], side="right")
-        return int((begun - over).max())
-
 
 def picture(timeline: Timeline, columns: int = 1500) -> Picture:
     """The timeline's window in that many columns; more than a few rows are stacked, one band each.
@@ -102,7 +94,6 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         rows=tuple(rows[each] for each in sorted(rows)),
         stacked=stacked,
         joins=() if stacked else tuple(map(tuple, shared[:MOST_JOINS])),
-        collectives=len(shared),
         ranges_left_out=left_out,
         clock=timeline.clock,
         inputs=timeline.inputs,
@@ -127,7 +118,7 @@ def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
         idle = complement(busy, grid.start, grid.end)
         bands = [_band(lanes, category, sets[category], grid) for category in _DEVICE]
         bands = [band for band in bands if band.events or band.kind != CATEGORIES[GRAPH]]
-        bands.append(Band(IDLE, grid.shares(idle), None, 0, 0))
+        bands.append(Band(IDLE, grid.shares(idle), None, 0))
     whole = max(grid.end - grid.start, 1)
     row = Row(track.owner, (*ranges, *bands), busy.total / whole, exposed.total / whole)
     return row, left_out
@@ -149,11 +140,10 @@ def _stacked_bands(
 ) -> list[Band]:
     """Compute, then communication on its own, then copies on their own: together at most 1."""
     copies = _spans(lanes, COPY, grid) - kernels
-    starts, ends = _times(lanes)
-    peak = grid.peak(starts, ends)
     sets = ((COMPUTE, work), (COMMUNICATION, exposed), (COPY, copies))
+    events = sum(map(len, lanes))
     return [
-        Band(CATEGORIES[category], grid.shares(spans), None, len(starts) * (category == 0), peak)
+        Band(CATEGORIES[category], grid.shares(spans), None, events * (category == COMPUTE))
         for category, spans in sets
     ]
 
@@ -169,17 +159,16 @@ def _times(lanes: list[Lane]) -> tuple[Ints, Ints]:
 def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
     """Events of some width one by one, the rest as shares of the time that these leave."""
     chosen = [lane.take(lane.categories == category) for lane in lanes]
-    starts, ends = _times(chosen)
-    peak = grid.peak(starts, ends)
+    events = sum(map(len, chosen))
     wide = [lane.take(grid.is_wide(lane.starts, lane.ends)) for lane in chosen]
     if not any(map(len, wide)):
-        return Band(CATEGORIES[category], grid.shares(spans), None, len(starts), peak)
+        return Band(CATEGORIES[category], grid.shares(spans), None, events)
     names = Frame.concatenate([Frame({"name": lane.names}) for lane in wide]).labels("name")
     if category in _SHORT:
         names = names.renamed(_SHORT[category])
     boxes = _boxes(*_times(wide), names, grid)
     rest = spans - union(boxes.starts, boxes.ends)
-    return Band(CATEGORIES[category], grid.shares(rest), boxes, len(starts), peak)
+    return Band(CATEGORIES[category], grid.shares(rest), boxes, events)
 
 
 def _boxes(starts: Ints, ends: Ints, names: Labels, grid: _Grid) -> Boxes:

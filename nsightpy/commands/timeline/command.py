@@ -9,7 +9,7 @@ from nsightpy.analysis.clock_alignment.clocks import UNKNOWN
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.marks import (
-    UNCORRECTED,
+    METHODS,
     caption_of,
     collectives_of,
     finding_marks,
@@ -65,7 +65,6 @@ class Survey:
 )
 def timeline(
     *,
-    calls: Annotated[bool, Option("No CUDA API calls in pages and traces.")] = True,
     findings: Annotated[
         bool, Option("No findings and no critical path in pages and traces.")
     ] = True,
@@ -76,7 +75,7 @@ def timeline(
     --from and --to too, are those of the first report. --iteration draws the window of those
     iterations.
     """
-    drawn = partial(_drawn, calls=calls, findings=findings, communication=tuple(communication))
+    drawn = partial(_drawn, findings=findings, communication=tuple(communication))
     return Question(_survey, drawn, identified=True, clock=True)
 
 
@@ -100,7 +99,7 @@ def _at_all_times(scope: Scope) -> Scope:
 
 
 def _drawn(
-    parts: Parts[Survey | None], *, calls: bool, findings: bool, communication: tuple[str, ...]
+    parts: Parts[Survey | None], *, findings: bool, communication: tuple[str, ...]
 ) -> Timeline:
     """The timeline of the reports; their tracks are read when they are asked for."""
     request, clock, scope = parts.request, parts.clock, parts.scope
@@ -121,7 +120,6 @@ def _drawn(
         [by_path[path] for path in dict.fromkeys(owner.report for owner in owners)],
         owners,
         _at_all_times(scope),
-        calls,
         communication,
         clock,
         {} if alone else collectives_of(alignment_of(parts.ranks)),
@@ -176,7 +174,7 @@ def _caption(request: Request, owners: Sequence[Owner]) -> str:
     if len(units) == 1:
         return "the report's own clock"
     if not request.ranks.one_job:
-        return UNCORRECTED[UNKNOWN]
+        return METHODS[UNKNOWN]
     fits = alignment_of(request.ranks).fits
     return caption_of([fit for fit in fits if (fit.report, fit.pid) in units])
 

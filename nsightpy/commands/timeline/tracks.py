@@ -46,7 +46,6 @@ class TrackReader:
     reports: Sequence[SystemReport]
     owners: Sequence[Owner]
     scope: Scope
-    calls: bool
     communication: tuple[str, ...]
     clock: CommonClock
     collectives: Collectives
@@ -105,7 +104,7 @@ class TrackReader:
         def host_frame(name: str, columns: tuple[str, ...]) -> Frame:
             return scope.within(report, report.frame(name, columns))
 
-        calls = host_frame("api_calls", _CALL) if detail and self.calls else None
+        calls = host_frame("api_calls", _CALL) if detail else None
         streams = stream_lanes(
             gpu_frame("kernels", "name", *(_SHAPE if detail else ())),
             gpu_frame("memory_operations", "operation", *(_BYTES if detail else ())),

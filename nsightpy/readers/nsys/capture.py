@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
@@ -15,7 +15,7 @@ from nsightpy.readers.nsys.identity import (
     mpi_evidence,
     nvtx_evidence,
 )
-from nsightpy.readers.nsys.session import Session, process_names, program_of, session
+from nsightpy.readers.nsys.session import Session, process_names, session
 from nsightpy.readers.nsys.tables import GPU_TABLES, UNNAMED, NsysExport
 from nsightpy.results import Note, notes
 
@@ -194,7 +194,7 @@ def capture(export: NsysExport, diagnostics: Frame, pids: list[int]) -> Capture:
     about, names = session(export), process_names(export, pids)
     version = (found[1] for text in diagnostics.labels("text") if (found := _VERSION.search(text)))
     return Capture(
-        replace(about, programs=frozenset(map(program_of, names.values())) - {""}),
+        about,
         capture_start(export, diagnostics),
         next(version, about.export_version),
         [*mpi_evidence(export), *nvtx_evidence(export)],

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from pathlib import PureWindowsPath
 from typing import Any
 
 from nsightpy import frames
@@ -22,7 +21,6 @@ from nsightpy.readers.sql import sa
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
-_PYTHON = re.compile(r"python[\d.]*|pt_main_thread")
 _NUMBER = re.compile(r"-?\d{1,19}")
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 _VERSION, _SCHEMA_VERSION = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
@@ -43,7 +41,7 @@ class Session:
     """One capture. Times in ns; None where the export does not say.
 
     `utc_ns` is the UTC time at the report's time zero; an event's UTC time is
-    utc_ns + start - shift_ns. `programs` are the files that its processes ran, as far as known.
+    utc_ns + start - shift_ns.
     """
 
     host: str
@@ -54,7 +52,6 @@ class Session:
     system_clock_ns: int | None
     duration_ns: int | None
     uuid: str
-    programs: frozenset[str] = frozenset()
     driver: str = ""
 
     @property
@@ -96,13 +93,6 @@ def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     wanted = set(pids)
     rows = export.file.values("PROCESSES", ("pid",), ("name",))
     return {pid: name or "" for pid, name in rows if pid in wanted}
-
-
-def program_of(name: str) -> str:
-    """The program that a process's name says: its file, all interpreters of Python as one."""
-    file = PureWindowsPath(name).name.lower().removesuffix(".exe")
-    # PyTorch gives its main thread, and so the process, a name of its own
-    return "python" if _PYTHON.fullmatch(file) else file
 
 
 def devices(export: NsysExport) -> Frame:

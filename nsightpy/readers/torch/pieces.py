@@ -155,15 +155,14 @@ def is_trace(start: bytes) -> bool:
     return _KEYS.match(start.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
-def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:
-    """The files without all but the last cycle of each process in each folder, and how many
-    earlier ones that left out."""
+def latest_cycles(paths: Iterable[Path]) -> list[Path]:
+    """The files without all but the last cycle of each process in each folder."""
     cycles: dict[object, list[tuple[int, Path]]] = {}
     for path in dict.fromkeys(paths):
         match = _CYCLE.fullmatch(path.name)
         process, time = ((path.parent, match[1]), int(match[2])) if match else (path, 0)
         cycles.setdefault(process, []).append((time, path))
-    return {max(times, key=itemgetter(0))[1]: len(times) - 1 for times in cycles.values()}
+    return [max(times, key=itemgetter(0))[1] for times in cycles.values()]
 
 
 _HEADER_FIELDS = (

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nsightpy.frames import Ints
-from nsightpy.render.timeline.threads import TraceCounter, TraceProcess, TraceThread, parts_of
+from nsightpy.render.timeline.threads import TraceProcess, TraceThread, parts_of
 from nsightpy.results.tracks import CATEGORIES, Timeline
 
 _CHUNK = 1 << 15
@@ -39,9 +39,6 @@ def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
             lines = _called("process", part.number, 0, part.name, part.sort)
             file.write(f"{separator}{lines}".encode())
             separator = ",\n"
-            continue
-        if isinstance(part, TraceCounter):
-            file.writelines(map(str.encode, _values(part, origin)))
             continue
         file.writelines(map(str.encode, _events(part, origin, flows)))
         collectives += _collectives(part)
@@ -102,15 +99,6 @@ def _events(thread: TraceThread, origin: int, flow: int) -> Iterator[str]:
                 f',\n{{"ph":"f","bp":"e",{common},"tid":{thread.tid},"ts":{_us(start)}}}'
             )
             flow += 1
-
-
-def _values(counted: TraceCounter, origin: int) -> Iterator[str]:
-    """The values of a counter."""
-    counter, unit = counted.counter, _json(counted.counter.unit)
-    head = f',\n{{"ph":"C","pid":{counted.process},"tid":0,"name":{_json(counted.name)},"ts":'
-    times = np.maximum(counter.times - origin, 0).tolist()
-    for time, value in zip(times, counter.values.tolist(), strict=True):
-        yield f'{head}{_us(time)},"args":{{{unit}:{value}}}}}'
 
 
 def _collectives(thread: TraceThread) -> list[Ints]:

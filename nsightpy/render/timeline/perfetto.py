@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Ints, Labels
-from nsightpy.render.timeline.threads import TraceCounter, TraceProcess, TraceThread, parts_of
+from nsightpy.render.timeline.threads import TraceProcess, TraceThread, parts_of
 from nsightpy.results.tracks import CATEGORIES, Timeline
 
 _SEQUENCE = 1
 _CLEARED, _NEEDS_STATE = 1, 2
-_BEGIN, _END, _COUNTER = 1, 2, 4
-_BYTES = 3  # the unit of a counter
+_BEGIN, _END = 1, 2
 _EXPLICIT = 3
 _CHUNK = 1 << 15
 _COLLECTIVES = 1 << 62
@@ -43,10 +42,8 @@ def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
     for part in parts_of(timeline):
         if isinstance(part, TraceProcess):
             writer.process(part)
-        elif isinstance(part, TraceThread):
-            writer.thread(part)
         else:
-            writer.counter(part)
+            writer.thread(part)
 
 
 class _Writer:
@@ -99,23 +96,6 @@ class _Writer:
             )
         self._add(packet)
         self._slices(thread, names, texts)
-
-    def counter(self, counted: TraceCounter) -> None:
-        """A counter of a process and its values."""
-        counter, packet = counted.counter, self._packet()
-        track = packet.track_descriptor
-        track.uuid, track.parent_uuid, track.name = counted.number, counted.process, counted.name
-        if counter.unit == "bytes":
-            track.counter.unit = _BYTES
-        else:
-            track.counter.unit_name = counter.unit
-        self._add(packet)
-        packet = self._packet()
-        packet.track_event.type, packet.track_event.track_uuid = _COUNTER, counted.number
-        times = np.maximum(counter.times - self._origin, 0).tolist()
-        for time, value in zip(times, counter.values.tolist(), strict=True):
-            packet.timestamp, packet.track_event.counter_value = time, value
-            self._add(packet)
 
     def _slices(self, thread: TraceThread, names: Ints, texts: Ints) -> None:
         """The beginning and the end of each slice, in order; its name and details are interned."""

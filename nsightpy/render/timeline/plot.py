@@ -219,16 +219,12 @@ def caption(picture: Picture) -> list[str]:
     events = format_count(sum(band.events for band in bands))
     lines = [f"Window {format_time(window)}, {events} events; clock: {picture.clock}."]
     if any(band.shares.any() for band in bands if band.kind != "idle"):
-        peak = format_count(max((band.peak for band in bands), default=0))
         lines.append(
-            f"A column is {format_time(window / picture.columns)} and holds up to {peak} events"
-            " of one band; its height is the share of that time in which any of them ran"
-            f" (at least {100 * FLOOR:.0f} % where one did)."
+            f"A column is {format_time(window / picture.columns)}; its height is the share of that"
+            f" time in which anything ran (at least {100 * FLOOR:.0f} % where it did)."
         )
     if picture.joins:
-        few = len(picture.joins) < picture.collectives
-        which = f"the {len(picture.joins)} longest of {picture.collectives:,}" if few else "all"
-        lines.append(f"Lines join the ends of each collective of several ranks ({which}).")
+        lines.append(f"Lines join the ends of the {len(picture.joins)} longest collectives.")
     if picture.ranges_left_out:
         left_out = f"{picture.ranges_left_out:,}"
         lines.append(f"{left_out} code ranges are not drawn for lack of space.")

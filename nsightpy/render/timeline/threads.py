@@ -37,17 +37,8 @@ class TraceThread(NamedTuple):
     callers: NDArray[np.int64] | None = None
 
 
-class TraceCounter(NamedTuple):
-    """A counter of a process of a trace."""
-
-    process: int
-    number: int
-    name: str
-    counter: tracks.Counter
-
-
-def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread | TraceCounter]:
-    """The processes, then their threads and counters, the marks last.
+def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread]:
+    """The processes, then their threads, the marks last.
 
     Numbers are unique in the trace; one track is held in memory at a time.
     """
@@ -67,8 +58,6 @@ def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread |
         for lane in sorted(track.lanes, key=lambda x: (_SORT[x.kind], x.number, x.label)):
             name = f"{device}{lane.label}" if lane.kind == tracks.STREAM else lane.label
             yield from _threads(lane, number, name, tids, calls[number])
-        for counter in track.counters:
-            yield TraceCounter(number, next(tids), f"{device}{counter.label}", counter)
     if lanes := _mark_lanes(timeline):
         number = len(numbers) + 1
         yield TraceProcess(number, "iterations, findings, critical path", 0)
