@@ -35,8 +35,6 @@ class Options:
     """
 
     metric_set: str = "roofline"
-    sections: tuple[str, ...] = ()
-    metrics: str = ""
     application: tuple[str, ...] = APPLICATION
     nvtx: tuple[str, ...] = ()
     graph: str = ""
@@ -72,8 +70,6 @@ def argv(run: Run, options: Options) -> list[str]:
     words += ["--graph-profiling", options.graph] if options.graph else []
     words += [] if options.from_start else ["--profile-from-start", "off"]
     words += ["--set", options.metric_set] if options.metric_set else []
-    words += [word for name in options.sections for word in ("--section", name)]
-    words += ["--metrics", options.metrics] if options.metrics else []
     rank = f"_%q{{{options.rank_variable}}}" if options.rank_variable else ""
     return [*words, *options.extra, "-o", f"{run.output}{rank}", "--", *options.application]
 
@@ -162,7 +158,7 @@ SCRIPTS = {
         ),
         ("mpirun", "-n", "{ranks}"),
         MPI_RANKS,
-        "bash SCRIPT, or qsub SCRIPT; PALS: --launcher 'mpiexec -n {ranks}'",
+        "bash SCRIPT, or qsub SCRIPT; PALS: launch=(mpiexec -n {ranks})",
     ),
     "torchrun": Launcher(
         (),
@@ -202,10 +198,8 @@ run() {
 """
 
 
-def script(
-    kind: str, runs: Sequence[Run], options: Options, job: Job, launcher: Sequence[str]
-) -> str:
-    """The script of a kind in SCRIPTS; `launcher` replaces its own."""
+def script(kind: str, runs: Sequence[Run], options: Options, job: Job) -> str:
+    """The script of a kind in SCRIPTS."""
     starter = SCRIPTS[kind]
     header = [*starter.header, *(starter.on_nodes if job.nodes > 1 else ())]
     lines = ["#!/usr/bin/env bash", *map(job.fill, header)]
@@ -223,21 +217,15 @@ def script(
         for name in reversed(names):
             nested = f"{name}:-${{{nested}}}" if nested else f"{name}:-"
         ranked = _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(names))
-        lines += [*_launch(starter, job, launcher), ranked.rstrip()]
+        lines += [
+            f"# How the job is started: as the {counted(job.ranks, 'rank')} of the reports.",
+            f"launch=({shlex.join(map(job.fill, starter.start))})",
+        ]
+        if starter.more and job.nodes > 1:
+            lines += [f"launch+=({job.fill(starter.more)})"]
+        lines += [ranked.rstrip()]
     for run in runs:
         title = "".join(c if c.isprintable() else " " for c in run.title)
         rank = "" if run.rank is None else str(run.rank)
         lines += ["", f"# {title}", f"run {shlex.quote(rank)} {shell_line(run, options)}"]
     return "\n".join([*lines, "", 'exit "$failed"', ""])
-
-
-def _launch(starter: Launcher, job: Job, launcher: Sequence[str]) -> list[str]:
-    """The launcher as a shell array; the script's own one starts the ranks that were captured."""
-    if launcher:
-        return [f"launch=({shlex.join(launcher)})"]
-    captured = counted(job.ranks, "rank")
-    lines = [f"# The reports are of {captured}; --launcher starts another number."]
-    lines += [f"launch=({shlex.join(map(job.fill, starter.start))})"]
-    if starter.more and job.nodes > 1:
-        lines += [f"launch+=({job.fill(starter.more)})"]
-    return lines

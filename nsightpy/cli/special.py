@@ -37,13 +37,12 @@ def selecting(select: Command[Any]) -> click.Command:
     """nsightpy select"""
     from nsightpy.commands.select.plan import SCRIPT_KINDS
 
-    kinds, starts = click.Choice(SCRIPT_KINDS), "Starts the job in the script: srun -n 8."
+    kinds = click.Choice(SCRIPT_KINDS)
     return click_command(
         select,
         partial(_select, select),
         WithApplication,
         click.Option(["--script"], type=kinds, help="Print a batch script."),
-        click.Option(["--launcher"], metavar="TEXT", default="", help=starts),
     )
 
 
@@ -84,8 +83,6 @@ def _select(select: Command[Any], options: dict[str, Any]) -> None:
     from nsightpy.reports.opening import is_nsys_name
 
     application = click.get_current_context().meta.get(APPLICATION, ())
-    if options["launcher"] and not options["script"]:
-        raise UsageError("--launcher is for --script: lines are run in a rank by hand")
     if options["format_"] != "table" and options["script"]:
         raise UsageError("--script has one form; without it, --format has the commands, too")
     for word in () if application else options["reports"][1:]:
@@ -97,6 +94,6 @@ def _select(select: Command[Any], options: dict[str, Any]) -> None:
     if not options["script"]:
         deliver_answer(select, plan, options)
         return
-    script = plan.script(options["script"], options["launcher"])
+    script = plan.script(options["script"])
     deliver(script.encode("utf-8", "surrogateescape"), options)
     tell(plan, options)

@@ -59,9 +59,7 @@ def percent_change(ratio: float | None) -> str:
 def interval(quantity: ComparedQuantity) -> str:
     """The interval of its change: +7.1 to +8.7 %; - where there is none."""
     low, high = quantity.ratio_low, quantity.ratio_high
-    if low is None or high is None:
-        return "-"
-    return f"{_change(low)} to {_change(high)} %"
+    return "-" if low is None or high is None else f"{_change(low)} to {_change(high)} %"
 
 
 def _change(ratio: float) -> str:

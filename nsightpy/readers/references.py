@@ -1,18 +1,16 @@
-"""What reports are held against: measured ceilings (JSON, or lines of name, value and unit), the
-output of nccl-tests, and baselines, read strictly."""
+"""What reports are held against: measured ceilings (lines of name, value and unit), the output of
+nccl-tests, and baselines, read strictly."""
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
-from nsightpy.results.rooflines import LEVELS, SCALAR, Ceiling
+from nsightpy.results.rooflines import LEVELS, SCALAR
 from nsightpy.results.run_summary import (
     BASELINE_SCHEMA,
     KINDS,
@@ -29,8 +27,7 @@ _WORK = re.compile(r"(?:([kmgtp]?)(?:flops?|flop/s|ops?|ops/s))?", re.IGNORECASE
 _TRAFFIC = re.compile(r"(?:([kmgtp]?)(?:bytes?/s|b/s))?", re.IGNORECASE)
 _ADVICE = (
     'write one ceiling per line, as "fp32, 18.9, TFLOP/s" or "dram, 1.41, TB/s" '
-    "(fp64, fp32, fp16, tensor_bf16, ..., dram, l2, l1), or the same as JSON: "
-    '{"fp32": 1.89e13, "dram": 1.41e12}.'
+    "(fp64, fp32, fp16, tensor_bf16, ..., dram, l2, l1)."
 )
 
 
@@ -42,7 +39,7 @@ def _content(path: Path, most: int, kind: str, advice: str) -> bytes:
         return path.read_bytes()
 
 
-def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
+def read_ceilings(path: Path | str) -> dict[str, float]:
     """The ceilings of a file, in FLOP/s and bytes/s. Raises ReportError for anything else."""
     path = Path(path)
     data = _content(path, _MOST_CEILINGS, "a list of ceilings", _ADVICE)
@@ -51,40 +48,24 @@ def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
     except UnicodeDecodeError as error:
         raise ReportError(path, f"cannot be read as text: {error}", _ADVICE) from error
     try:
-        rows = _json_rows(path, text) if text.lstrip()[:1] in ("{", "[") else _text_rows(text)
+        ceilings = [_ceiling(path, row) for row in _rows(text)]
     except csv.Error as error:
         raise ReportError(path, f"has a line that cannot be read: {error}", _ADVICE) from None
-    ceilings = tuple(_ceiling(path, row) for row in rows)
     if not ceilings:
         raise ReportError(path, "holds no ceilings", _ADVICE)
-    names = [ceiling.name for ceiling in ceilings]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ReportError(path, f"has more than one ceiling of {twice}", _ADVICE)
-    return ceilings
+    if len(dict(ceilings)) < len(ceilings):
+        raise ReportError(path, "has two ceilings of one name", _ADVICE)
+    return dict(ceilings)
 
 
-def _json_rows(path: Path, text: str) -> list[list[str]]:
-    try:
-        content: Any = json.loads(text, object_pairs_hook=list)  # what is there twice stays
-    except (ValueError, RecursionError) as error:
-        raise ReportError(path, f"is no JSON: {error}", _ADVICE) from None
-    if not text.lstrip().startswith("{"):
-        raise ReportError(path, "is no JSON object of names and values", _ADVICE)
-    return [[str(name), str(value)] for name, value in content]
+def _rows(text: str) -> Iterator[list[str]]:
+    """The lines of names, values and units, without comments and heading."""
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    rows = csv.reader(filter(None, lines), skipinitialspace=True)
+    yield from (row for row in rows if row[0].strip().lower() != "name")
 
 
-def _text_rows(text: str) -> list[list[str]]:
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    rows = [
-        next(csv.reader([line], skipinitialspace=True)) if "," in line else line.split(maxsplit=2)
-        for line in lines
-        if line
-    ]
-    heading = rows and [cell.strip().lower() for cell in rows[0]][:2] == ["name", "value"]
-    return rows[1:] if heading else rows
-
-
-def _ceiling(path: Path, row: list[str]) -> Ceiling:
+def _ceiling(path: Path, row: list[str]) -> tuple[str, float]:
     name = row[0].strip().lower()
     if name not in (*LEVELS, *SCALAR) and not name.startswith("tensor_"):
         raise ReportError(path, f"{row[0]!r} is no precision or memory level", _ADVICE)
@@ -98,7 +79,7 @@ def _ceiling(path: Path, row: list[str]) -> Ceiling:
         raise ReportError(path, f"cannot read the ceiling {', '.join(row)!r}", _ADVICE) from None
     if not 0 < value < float("inf"):
         raise ReportError(path, f"the ceiling of {name} is not above zero", _ADVICE)
-    return Ceiling(name, value)
+    return name, value
 
 
 # "#  Rank  0 Group  0 Pid  6899 on node-a device  0 [0x07] NVIDIA H100 80GB HBM3"

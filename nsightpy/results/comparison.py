@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nsightpy.results.keys import Value
-from nsightpy.results.run_summary import SECTIONS, RunSummary
+from nsightpy.results.run_summary import RunSummary
 from nsightpy.results.tables import Field, Table
 
 SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
@@ -31,10 +31,6 @@ COMPARE_FIELDS = (
     Field("ratio_high", "ratio", 4, importance=8),
     Field("p_value", "ratio", 4),
     Field("matched_by", "text", own=True),
-)
-# What a row of it has no column for.
-_DETAILS = (
-    *("before_count", "after_count", "delta_from_count_ns", "delta_from_duration_ns", "change"),
 )
 # How far one launch that ncu measured lies from the median of its kernel and grid: 12 % at most in
 # captures of ncu that repeat launches (24 of a stencil on six V100, GEMM on A10G and A100).
@@ -111,12 +107,6 @@ class ComparedQuantity:
         if not self.before_ns or self.after_ns is None:
             return None
         return self.after_ns / self.before_ns
-
-    @property
-    def before_duration_ns(self) -> float | None:
-        """The time of one launch before."""
-        total, count = self.before_ns, self.before_count
-        return total / count if total is not None and count else None
 
     @property
     def change(self) -> str:
@@ -221,24 +211,6 @@ class Comparison(Table):
             "gate": None if self.gate is None else asdict(self.gate),
             "noise": None if self.noise is None else asdict(self.noise),
             "runs_needed": self.step.runs_needed,
-            "details": [_details(quantity) for quantity in self.shown],
+            "details": [asdict(quantity) for quantity in self.shown],
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
         }
-
-
-def _details(quantity: ComparedQuantity) -> dict[str, Any]:
-    """What a row has no column for, in the order of the rows."""
-    has_name = quantity.section in SECTIONS
-    return {
-        "name": quantity.name,
-        "section": quantity.section,
-        "before_runs_ns": quantity.before_runs,
-        "after_runs_ns": quantity.after_runs,
-        **{name: getattr(quantity, name) for name in _DETAILS},
-        "before_names": [quantity.before_name] if has_name and quantity.verdict != NEW else [],
-        "after_names": [quantity.name] if has_name and quantity.verdict != GONE else [],
-        "figures": [
-            dict(zip(("name", "before", "after"), figure, strict=True))
-            for figure in quantity.figures
-        ],
-    }

@@ -5,7 +5,8 @@ rate, times are ns. What was not measured is None, never 0.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nsightpy.results import Note, Table
@@ -235,29 +236,20 @@ class RooflineVariant:
         return (min(rates), max(rates)) if rates else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """A measured limit that the user gave: of a precision (FLOP/s) or a level (bytes/s)."""
-
-    name: str
-    value: float
-
-
 @dataclass(frozen=True, repr=False)
 class Roofline(Table):
     """The table of `nsightpy roofline`, and behind it what people read and what is drawn.
 
-    `launches` and `variants` are those that --top keeps, the others count in `all_launches` and
-    `all_variants`.
+    `launches` and `variants` are those that --top keeps of `all_launches`. `ceilings` are measured
+    limits that the user gave: by precision (FLOP/s) or level (bytes/s).
     """
 
     launches: tuple[RooflineLaunch, ...] = ()
     variants: tuple[RooflineVariant, ...] = ()
-    ceilings: tuple[Ceiling, ...] = ()
+    ceilings: Mapping[str, float] = field(default_factory=dict)
     naming: str = "demangled"
     by: str = ""
     all_launches: tuple[RooflineLaunch, ...] = ()
-    all_variants: int = 0
 
     def members(self) -> dict[str, Any]:
         """What is known of each kernel and shape beside its points, of its typical launch."""
@@ -266,7 +258,6 @@ class Roofline(Table):
 
 def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
     launch = variant.typical
-    speed = launch.speed
     return {
         "kernel": launch.named(naming),
         "grid": launch.grid or None,
@@ -274,10 +265,6 @@ def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
         "launches": len(variant.launches),
         "id": launch.launch,
         "verdict": variant.verdict,
-        "rules": [{**asdict(rule), "scope": rule.scope or None} for rule in launch.rules],
-        "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
-        "latency_cycles": speed.latency_cycles,
-        "theoretical_occupancy_pct": speed.theoretical_occupancy_pct,
-        "achieved_occupancy_pct": speed.achieved_occupancy_pct,
-        "occupancy_limited_by": list(speed.limiters),
+        "rules": [asdict(rule) for rule in launch.rules],
+        "speed_of_light": asdict(launch.speed),
     }

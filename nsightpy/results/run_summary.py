@@ -46,8 +46,7 @@ class WorkSummary:
     """One kernel, collective or range in one unit of a run, over its devices on average.
 
     `count` launches took `total_ns` together; `samples` are the totals of single units, in ns,
-    empty where there is one only. `figures` are what ncu measured, by name, `shapes` the grids and
-    blocks of the launches, where ncu measured them.
+    empty where there is one only. `figures` are what ncu measured, by name.
     """
 
     section: str
@@ -56,7 +55,6 @@ class WorkSummary:
     total_ns: Time
     samples: tuple[Time, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
-    shapes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

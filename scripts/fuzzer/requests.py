@@ -45,12 +45,12 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--of": ("*", "step", "nccl", "(", "\x1b[31m"),
     "--clock": ("max", "9" * 30, "nan"),
     "--gate": ("5%", "-1", "1e9%", "nan%"),
-    "--section": ("a%q", "$(id)", "\n"),
+    "--set": ("a%q", "$(id)", "\n"),
 }
 ANY = ("1", "0", "-1", "9" * 30, "nan", "0.5", "x", "*", "(", "é\u202e", "/nonexistent", "a" * 5000)
 # They run or write something, or are asked in ways of their own.
 NOT_ASKED = (
-    *("--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings", *OPTIONS),
+    *("--dask", "--save-baseline", "--baseline", "--ncu", "--ceilings", *OPTIONS),
     *("--help", "--output", "--force", "--format", "--verbose", "--quiet", "--no-cache"),
 )
 

@@ -371,7 +371,7 @@ def test_what_the_compute_percentage_is_of() -> None:
     assert pipes["gmem_coalesce"] == pipes["smem_blocking"] == "load/store"
     assert pipes["ampere_sgemm_128x64_nn"] == "instruction issue"
     assert kernels["gmem_coalesce"].verdict == (
-        "Runs near the limit of compute, load/store pipe (91 %; memory 91 %). "
+        "Runs near the limit of compute, load/store (91 %; memory 91 %). "
         "Try wider loads and stores, and more reuse in registers."
     )
     others = [of_report(REPORTS / f"{name}.ncu-rep") for name in TITLES if "a10g" not in name]

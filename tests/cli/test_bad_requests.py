@@ -57,7 +57,6 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
     [
         ("frobnicate R", "No such command 'frobnicate'"),
         ("select R --script plain", "--script has one form"),
-        ("select R --launcher srun", "--launcher is for"),
         ("select R train", "train: is no report; the application"),
         ("kernels", "Missing argument 'REPORT...'"),
         ("kernels R --frobnicate", "No such option"),

@@ -3,13 +3,12 @@
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import nsightpy
-from nsightpy.commands.roofline.command import in_range, of_kernels, parse_clock, roofline
+from nsightpy.commands.roofline.command import in_range, parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
 from nsightpy.readers.references import read_ceilings
@@ -47,7 +46,7 @@ def test_people_get_readable_units_and_verdicts() -> None:
     assert "Runs near the limit of memory, DRAM (92 %; compute 4 %)" in out
     assert "DRAM is hardly used" in out
     assert "The grid is too small" in out
-    assert "note: Peaks are at the SM clock of the profile, 1103 MHz" in err
+    assert "note: Peaks are at an SM clock of 1103 MHz (profiled)" in err
 
 
 @needs_library
@@ -64,17 +63,15 @@ def test_reports_of_one_program_complete_each_other() -> None:
     assert both.typical is measured
     out, err = asked(REPORTS / "exgpu_a100_2020.3.ncu-rep")
     assert "What limits it" not in out
-    assert "Speed of light was not collected" in err
+    assert "speed of light was not collected" in err
 
 
 @needs_reports
 @needs_library
-@pytest.mark.parametrize(
-    ("by", "more"), [((), "6 more kernels"), (("--by", "launch"), "6 more launches")]
-)
-def test_shares_are_of_all_launches_and_the_rest_is_counted(by: tuple[str, ...], more: str) -> None:
+@pytest.mark.parametrize("by", [(), ("--by", "launch")])
+def test_shares_are_of_all_launches_and_the_rest_is_counted(by: tuple[str, ...]) -> None:
     out, _ = asked(SAMPLE, "--top", "2", *by)
-    assert f"and {more}: --top 0 shows them" in out
+    assert "and 6 more launches: --top 0 shows them" in out
     assert "8 launches" in out.splitlines()[0]
     assert "68 % of the time" in out
 
@@ -87,9 +84,9 @@ def test_the_first_variants_are_whole() -> None:
 
 
 def test_clocks_are_megahertz() -> None:
-    for clock in ("1755", "1755 MHz", 1755.0):
+    for clock in ("1755", 1755.0):
         assert parse_clock(clock) == 1.755e9
-    for wrong in ("fast", "0", "-5", "1e30", 0):
+    for wrong in ("fast", "0", "-5", "1e30", 0, 10**400):
         with pytest.raises(UsageError, match="MHz"):
             parse_clock(wrong)
 
@@ -98,24 +95,22 @@ def test_clocks_are_megahertz() -> None:
     "text",
     [
         "# measured\nname,value,unit\nfp32,18.9,TFLOPS\ndram,1.41,TB/s\n",
-        "fp32 18.9e12\ndram 1.41e12\n",
-        '{"fp32": 1.89e13, "dram": 1.41e12}',
+        "fp32, 18.9e12\ndram, 1.41e12\n",
     ],
 )
 def test_ceilings(text: str, tmp_path: Path) -> None:
     path = tmp_path / "ceilings.txt"
     path.write_text(text)
-    work, memory = roofline(SAMPLE, ceilings=path).ceilings
-    assert (work.name, work.value) == ("fp32", pytest.approx(18.9e12))
-    assert (memory.name, memory.value) == ("dram", pytest.approx(1.41e12))
+    ceilings = roofline(SAMPLE, ceilings=path).ceilings
+    assert ceilings == pytest.approx({"fp32": 18.9e12, "dram": 1.41e12})
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("", "hbm, 5", "fp32", "fp32, fast", "fp32, 5, furlongs", "{", "[1]", "dram, -1"),
-        *("[" * 100_000, '{"fp32": ' + "9" * 5000 + "}", '{"fp32": NaN}', "fp32, 1e308, PFLOP/s"),
-        *("fp32, 18.9, TB/s", "dram, 5, GFLOP/s", "l1, 1\nL1, 2", '{"l2": 1, "l2": 2}'),
+        *("[" * 100_000, "fp32, " + "9" * 5000, "fp32, NaN", "fp32, 1e308, PFLOP/s"),
+        *("fp32, 18.9, TB/s", "dram, 5, GFLOP/s", "l1, 1\nL1, 2", '{"l2": 1}'),
     ],
 )
 def test_bad_ceilings_say_how_to_write_them(text: str, tmp_path: Path) -> None:
@@ -149,9 +144,6 @@ def test_many_ranks() -> None:
         ((SAMPLE, "--from", "1s"), 2, "no timeline"),
         ((SAMPLE, "--rank", "7"), 1, "not of rank 7"),
         ((SAMPLE, "--ceilings", "absent.csv"), 1, "no such file"),
-        ((SAMPLE, "-k", "gemm", "--id", "99"), 1, "holds no kernel with id 99"),
-        ((SAMPLE, "-k", "absent"), 1, "holds no kernel of name 'absent'"),
-        ((SAMPLE, "-k", "regex:("), 2, "no regular expression"),
         ((), 2, "REPORT"),
     ],
 )
@@ -178,20 +170,6 @@ def test_a_range_narrows_the_launches() -> None:
     assert in_range(texts, "net@lib").tolist() == [False, True, False, False]
 
 
-@needs_reports
-@needs_library
-@pytest.mark.parametrize(
-    ("words", "ids"),
-    [
-        (("-k", "kernelB"), {"1"}),
-        (("-k", "*ernelA"), {"0"}),
-        (("--kernel-name", "regex:kernel[AB]", "--id", "0,2"), {"0"}),
-    ],
-)
-def test_kernels_are_picked_by_name_and_id(words: tuple[str, ...], ids: set[str]) -> None:
-    assert {row["id"] for row in table(GB200, *words)} == ids
-
-
 def test_people_see_one_row_for_a_kernel_and_shape() -> None:
     shown = asked(SAMPLE)[0].split("\n\n")[0]
     assert len(shown.splitlines()) == 3 + len(roofline(SAMPLE).variants)
@@ -204,16 +182,15 @@ def test_people_see_one_row_for_a_kernel_and_shape() -> None:
 @needs_reports
 @needs_library
 def test_what_ncus_own_rules_estimate_is_said_beyond_the_nearest_roof() -> None:
-    text = " ".join(asked(GB200, "-k", "kernelA")[0].split())
-    assert "rules" not in text, "its roof leaves 99 %, more than any rule"
+    text = " ".join(asked(GB200)[0].split())
     assert "a warp waits: no instruction 34 %, long scoreboard 32 %" in text
     assert "Occupancy: 13 % of 100 % possible." in text
-    out, _ = asked(GB200, "-k", "kernelA", "--format", "json")
-    (kernel,) = json.loads(out)["kernels"]
+    out, _ = asked(GB200, "--format", "json")
+    (kernel,) = (each for each in json.loads(out)["kernels"] if each["id"] == 0)
     first = kernel["rules"][0]
     assert (first["rule"], first["scope"]) == ("LaunchConfiguration", "global")
     assert first["speedup_pct"] == pytest.approx(97.368421)
-    assert kernel["stalls"][0]["reason"] == "no instruction"
+    assert kernel["speed_of_light"]["stalls"][0][0] == "no instruction"
 
 
 @needs_reports
@@ -222,12 +199,3 @@ def test_rules_of_a_csv_page_are_said_too() -> None:
     text = " ".join(out.split())
     assert "more than the 38 % that its nearest roof leaves: Uncoalesced Global Access 74 %" in text
     assert "CPI Stall 38 %" not in text
-
-
-@pytest.mark.parametrize(("count", "ending"), [(12, "k10, k11; ids"), (13, "k11, and 1 more; ids")])
-def test_a_kernel_that_is_not_there_is_told_with_those_that_are(count: int, ending: str) -> None:
-    first = roofline(SAMPLE).launches[0]
-    launches = [replace(first, base_name=f"k{number}") for number in range(count)]
-    with pytest.raises(ReportError) as raised:
-        of_kernels(launches, "absent", None)
-    assert ending in raised.value.advice

@@ -72,6 +72,6 @@ def test_ncu_counts_from_where_the_capture_began(tmp_path: Path) -> None:
 def test_unknown_launches_before_the_capture_are_told(tmp_path: Path) -> None:
     report = started(tmp_path / "r.sqlite", NVTX_TRIGGER, 6 * 10**9)
     (said,) = (note for note in select(report).notes if "The capture began" in note)
-    assert "at an NVTX range 6.00 s after the program was launched" in said
+    assert "--nvtx" in said
     assert not any("The capture began" in note for note in select(report, nvtx="step").notes)
     assert "--profile-from-start" not in str(select(report).column("command"))

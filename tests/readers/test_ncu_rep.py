@@ -127,7 +127,7 @@ VERSIONS |= {"exgpu_a100_2020.3": "2020.3.1.0", "gb200_full_2025.3": "2025.3.1.0
 def test_facts_of_real_reports(path: Path) -> None:
     facts = file_facts(path)
     assert facts.tool_version == VERSIONS.get(path.stem, "")
-    assert all(process.pid > 0 and "/" not in process.name for process in facts.processes)
+    assert all(pid > 0 and "/" not in name for pid, name in facts.processes)
     assert len(facts.processes) == NcuReport(path).frame("launches").rows
 
 

@@ -84,16 +84,6 @@ def test_noise_is_an_answer_of_its_own() -> None:
     assert b"--gate-ns" in comparison_markdown(made)
 
 
-def test_more_differences_than_fit_are_listed_below() -> None:
-    made = comparison()
-    (one,) = made.circumstances
-    many = tuple(replace(one, name=f"circumstance {number}") for number in range(9))
-    shown = screen(replace(made, circumstances=many), 80)
-    assert re.search(r"^Differs .*….*$", shown, re.MULTILINE)
-    assert "circumstance 8" in shown.partition("What differs between the sides")[2]
-    assert shown.splitlines()[4].startswith("Answer")
-
-
 def test_figures_of_ncu_stand_beside_the_change() -> None:
     sol = (("sol_compute_pct", 41.5, 62.25), ("roof_fraction", None, 0.5))
     made = comparison(unit="launch", kernels=(quantity("k", [1.0], [0.7], figures=sol),))
@@ -137,15 +127,14 @@ def test_the_test_report(gate: GateOutcome | None, failures: int, skipped: int) 
     wanted = {"tests": "1", "errors": "0", "failures": f"{failures}", "skipped": f"{skipped}"}
     assert wanted.items() <= suite.attrib.items()
     (found,) = suite.findall("testcase")
-    assert (found.get("name"), found.get("time")) == ("step", "0.044460000")
+    assert found.get("name") == "step"
     assert [len(found.findall(tag)) for tag in ("failure", "skipped")] == [failures, skipped]
-    assert "flash_fwd_kernel" in (found.findtext("system-out") or "")
 
 
 def test_the_case_is_what_is_under_the_gate_and_names_do_no_harm() -> None:
     made = comparison(gate=GateOutcome(Limits(), FLASH.format(causal=1), False, "slower", True, ""))
     (case,) = ET.fromstring(comparison_junit(made)).iter("testcase")
-    assert (case.get("name"), case.get("time")) == (FLASH.format(causal=1), "0.015400000")
+    assert case.get("name") == FLASH.format(causal=1)
     data = comparison_junit(hostile())
     (case,) = ET.fromstring(data).iter("testcase")
     everything = "".join(ET.fromstring(data).itertext()) + str(case.attrib)

@@ -47,7 +47,7 @@ def quantity(
     made = ComparedQuantity(name, **(given | more))
     if not (made.before_count and made.after_count) or made.delta_from_count_ns is not None:
         return made
-    each = ((made.before_duration_ns or 0) + (made.after_ns or 0) / made.after_count) / 2
+    each = ((made.before_ns or 0) / made.before_count + (made.after_ns or 0) / made.after_count) / 2
     by_count = round((made.after_count - made.before_count) * each)
     return replace(
         made, delta_from_count_ns=by_count, delta_from_duration_ns=made.delta_ns - by_count

@@ -1,13 +1,11 @@
 """What differs besides times, what a reader of a comparison must know, and what to run next."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median_low
 
 from nsightpy.analysis.comparison.matching import alike
-from nsightpy.analysis.comparison.sides import Side
 from nsightpy.analysis.comparison.thresholds import MATERIAL, SAME_LAUNCHES
-from nsightpy.names import brief_kernel
 from nsightpy.results.comparison import (
     LAUNCH_SPREAD,
     CircumstanceDifference,
@@ -115,19 +113,6 @@ def differences(
     if unit == "step" and not alike(median_low(few), median_low(many), MATERIAL):
         texts = (_text(list(map(str, counts))) for counts in (few, many))
         yield CircumstanceDifference("steps a run", *texts)
-
-
-def shape_differences(
-    kernels: Iterable[ComparedQuantity], first: Side, second: Side
-) -> Iterator[CircumstanceDifference]:
-    """The kernels of both sides that were launched with other grids or blocks."""
-    below, above = first.works("kernel"), second.works("kernel")
-    for kernel in kernels:
-        if kernel.before_name in below and kernel.name in above:
-            shapes = below[kernel.before_name].shapes, above[kernel.name].shapes
-            if all(shapes) and shapes[0] != shapes[1]:
-                name = f"grid x block of {brief_kernel(kernel.name)}"
-                yield CircumstanceDifference(name, *map(_text, shapes))
 
 
 def _text(values: Sequence[str]) -> str:

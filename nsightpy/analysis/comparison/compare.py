@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.comparison.advice import (
-    MOST_VALUES,
-    differences,
-    launches_of,
-    next_steps,
-    notes_on,
-    shape_differences,
-)
+from nsightpy.analysis.comparison.advice import differences, launches_of, next_steps, notes_on
 from nsightpy.analysis.comparison.matching import Match, alike, match
 from nsightpy.analysis.comparison.sides import Side, Work
 from nsightpy.analysis.comparison.thresholds import SAME_LAUNCHES
@@ -67,7 +60,7 @@ def compare_sides(
         Side(tuple(run.units[unit] for run in side.runs), within) for side in (before, after)
     )
     name = "all launches" if unit == "launch" else unit
-    step = with_p_value(_quantity(name, "step", first.time(0), second.time(0), limits), limits)
+    step = _quantity(name, "step", first.time(0), second.time(0), limits)
     least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
     whole = covers_runs(len(first.units), len(second.units))
@@ -86,10 +79,7 @@ def compare_sides(
         collectives=collectives,
         ranges=ranges,
         categories=_works(first, second, CATEGORY, inner),
-        circumstances=(
-            *differences(before, after, unit),
-            *shape_differences(kernels, first, second),
-        ),
+        circumstances=tuple(differences(before, after, unit)),
         limits=limits,
         spread="runs" if whole else "steps" if has_units else "nothing",
     )
@@ -99,15 +89,6 @@ def compare_sides(
         notes=notes_on(comparison),
         next_steps=next_steps(comparison),
     )
-
-
-def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity:
-    """A quantity that is tested by itself, as the step is; nothing changes below four runs."""
-    before, after = Sample(quantity.before_runs), Sample(quantity.after_runs)
-    p_value = mann_whitney(before.runs, after.runs)
-    if p_value is None or quantity.before_ns is None or quantity.after_ns is None:
-        return quantity
-    return _judged(replace(quantity, p_value=p_value), before, after, limits)
 
 
 def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
@@ -129,25 +110,24 @@ def _quantity(
     limits: Limits,
     times: tuple[int, int] | None = None,
 ) -> ComparedQuantity:
-    """A time of both sides; `times` are what is said of it in ns, medians of runs unless given."""
-    times = times or (round(before.median), round(after.median))
-    quantity = ComparedQuantity(name, section, *times, before.runs, after.runs)
-    return _judged(quantity, before, after, limits)
+    """A time of both sides with its interval, which holds what is said of it, and the verdict.
 
-
-def _judged(
-    quantity: ComparedQuantity, before: Sample, after: Sample, limits: Limits
-) -> ComparedQuantity:
-    """The same with its interval, which holds what is said of it, and the verdict on that."""
-    interval, ratio = change_interval(before, after), quantity.ratio
-    first, low, high, needed = quantity.before_ns or 0, None, None, None
-    verdict = verdict_of(first, interval, limits, quantity.p_value)
+    `times` are what is said of it in ns, medians of runs unless given. The step alone is tested.
+    """
+    first, last = times or (round(before.median), round(after.median))
+    bare = ComparedQuantity(name, section, first, last, before.runs, after.runs)
+    p_value = mann_whitney(before.runs, after.runs) if section == "step" else None
+    interval, ratio = change_interval(before, after), bare.ratio
+    low = high = needed = None
+    verdict = verdict_of(first, interval, limits, p_value)
     if ratio is not None and interval is not None and interval.ratios is not None:
         low, high = min(interval.ratios[0], ratio), max(interval.ratios[1], ratio)
     if verdict == CANNOT_TELL:
         fewest = min(len(before.runs), len(after.runs))
-        needed = runs_needed(first, quantity.delta_ns, interval, fewest, limits)
-    return replace(quantity, verdict=verdict, ratio_low=low, ratio_high=high, runs_needed=needed)
+        needed = runs_needed(first, bare.delta_ns, interval, fewest, limits)
+    return replace(
+        bare, p_value=p_value, verdict=verdict, ratio_low=low, ratio_high=high, runs_needed=needed
+    )
 
 
 def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:
@@ -221,32 +201,19 @@ def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) 
     It fails where that is slower; where one cannot tell only with `strict`. Raises UsageError for a
     name that nothing has.
     """
-    if on is None:
-        return replace(comparison, gate=_outcome(comparison.step, limits, strict))
-    quantity = _called(comparison, on)
-    tested = with_p_value(quantity, limits)
-    changed = {
-        section: tuple(
-            tested if each is quantity else each for each in getattr(comparison, section)
-        )
-        for section in ("parts", "kernels", "collectives", "ranges", "categories")
-    }
-    gate = _outcome(tested, limits, strict)
-    return replace(comparison, gate=gate, **changed).cut(None)  # type: ignore[arg-type]
+    quantity = comparison.step if on is None else _called(comparison, on)
+    return replace(comparison, gate=_outcome(quantity, limits, strict))
 
 
 def _called(comparison: Comparison, name: str) -> ComparedQuantity:
     """What has a name: the whole name, else the only one whose name holds it."""
     every = [quantity for quantity in comparison.quantities if quantity.section != "step"]
-    for quantity in every:
-        if name in (quantity.name, quantity.before_name):
-            return quantity
+    whole = [quantity for quantity in every if name in (quantity.name, quantity.before_name)]
     holding = [quantity for quantity in every if name.lower() in quantity.name.lower()]
-    if len(holding) == 1:
-        return holding[0]
-    which = "more than one kernel, range or collective is" if holding else "nothing is"
-    among = ", ".join(quantity.name for quantity in (holding or every)[:MOST_VALUES])
-    raise UsageError(f"--gate-on {name!r}: {which} called so; there are {among}, ...")
+    if not whole and len(holding) != 1:
+        names = "kernels, ranges or collectives"
+        raise UsageError(f"--gate-on {name!r}: {len(holding)} {names} are called so; give one")
+    return (whole or holding)[0]
 
 
 def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOutcome:

@@ -86,11 +86,6 @@ class Work:
         return float(np.median([run.count for run in self.runs]))
 
     @property
-    def shapes(self) -> list[str]:
-        """The grids and blocks that it was launched with, as far as they are known."""
-        return sorted({shape for run in self.runs for shape in run.shapes})
-
-    @property
     def figures(self) -> Mapping[str, float]:
         """What ncu measured of it, medians over runs."""
         measured: dict[str, list[float]] = {}

@@ -23,11 +23,6 @@ _STALLS = {
     "math pipe throttle": "a math pipe is full: shift work to another one, or do less of it",
     "wait": "fixed instruction latencies: more independent instructions per thread",
     "no instruction": "instructions are not there in time: shorter code, longer runs",
-    "imc miss": "constants are not there in time: fewer different constants",
-    "drain": "waiting for stores at the end: coalesce the last writes",
-    "tex throttle": "the texture queue is full: fewer texture fetches at once",
-    "sleeping": "warps sleep: fewer nanosleep calls",
-    "membar": "waiting at memory fences: fewer or narrower ones",
 }
 _PIPE_ADVICE = {
     sol.LOAD_STORE: "Try wider loads and stores, and more reuse in registers.",
@@ -65,13 +60,9 @@ def _limit(speed: SpeedOfLight) -> str:
         if kind == sol.MEMORY or (kind == sol.HIGH and _mostly_memory(speed)):
             unit = f"memory, {speed.busiest}" if speed.busiest else "memory"
             return f"{most} {unit} ({memory}; compute {compute})."
-        issue = "" if speed.busiest_pipe == sol.ISSUE else " pipe"
-        pipe = f"compute, {speed.busiest_pipe}{issue}" if speed.busiest_pipe else "compute"
+        pipe = f"compute, {speed.busiest_pipe}" if speed.busiest_pipe else "compute"
         return f"{most} {pipe} ({compute}; memory {memory})."
     if kind == sol.BALANCED:
-        if speed.busiest_pipe == sol.LOAD_STORE:
-            where = speed.busiest or "memory"
-            return f"Busy with loads and stores (their pipe {compute}; {where} {memory})."
         return f"Compute ({compute}) and memory ({memory}) are used about alike."
     if kind == sol.LATENCY:
         return f"Limited by latency: neither compute ({compute}) nor memory ({memory}) is busy."
@@ -79,8 +70,6 @@ def _limit(speed: SpeedOfLight) -> str:
         waves = significant(speed.waves or 0.0, 2)
         used = f"compute {compute}, memory {memory}"
         return f"The grid is too small for this GPU ({waves} waves; {used})."
-    if speed.compute_pct is not None:
-        return f"Compute is busy to {compute}; memory was not measured."
     return "What limits it was not measured."
 
 
@@ -95,7 +84,10 @@ def _distance(launch: RooflineLaunch) -> str:
         return f"The tensor pipe is {busy} busy, its FLOPs are not in this report."
     point = launch.judged
     if point is None or point.roof_fraction is None:
-        return _no_roof(launch)
+        if not launch.work:
+            return "It did no floating point work that was counted." if launch.points else ""
+        first = launch.work[0]
+        return f"{first.precision} does {format_rate(first.flops_per_s, 'FLOP/s')}."
     intensity = significant(point.arithmetic_intensity or 0.0, 2)
     if point.roof_flops_per_s != point.peak_flops_per_s:
         roof = f"its {point.level.upper()} roof (memory side, {intensity} FLOP/B)."
@@ -110,20 +102,6 @@ def _distance(launch: RooflineLaunch) -> str:
     return f"{point.precision} does {achieved} of {most}, {share}{hardly}"
 
 
-def _no_roof(launch: RooflineLaunch) -> str:
-    """What is known of the work of a launch without a roof."""
-    if not launch.points:
-        return ""
-    if launch.work:
-        point = launch.work[0]
-        peak, achieved = point.peak_flops_per_s, format_rate(point.flops_per_s, "FLOP/s")
-        share = f", {100 * point.flops_per_s / peak:.3g} % of the peak" if peak else ""
-        return f"{point.precision} does {achieved}{share}."
-    moved = next((point.traffic_share for point in launch.points if point.level == "dram"), None)
-    traffic = f"; it moves {100 * moved:.0f} % of the DRAM peak" if moved is not None else ""
-    return f"It did no floating point work that was counted{traffic}."
-
-
 def _advice(launch: RooflineLaunch) -> str:
     """What to try first."""
     speed = launch.speed
@@ -133,34 +111,21 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
-        return _latency_advice(speed)
+        if speed.leading_stall is None:
+            return "Try more work in flight: independent instructions, more warps."
+        reason, share = speed.leading_stall
+        why = f" ({_STALLS[reason]})" if reason in _STALLS else ""
+        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
     near_memory = kind == sol.HIGH and _mostly_memory(speed)
     if kind == sol.MEMORY or (near_memory and speed.busiest in ("L1", "L2")):
         return _MEMORY_ADVICE.get(speed.busiest, _LESS_TRAFFIC)
     if near_memory:
         return "Only moving less data helps: fuse kernels, reuse, smaller types."
-    if kind in (sol.HIGH, sol.COMPUTE, sol.BALANCED) and pipe == sol.LOAD_STORE:
-        return _PIPE_ADVICE[pipe]
-    if kind == sol.HIGH:
-        other = "" if pipe == sol.TENSOR else "tensor cores, "
-        return f"Only doing less work helps: other algorithm, {other}cheaper types."
-    if kind == sol.COMPUTE:
+    if kind == sol.HIGH and pipe != sol.LOAD_STORE:
+        return "Only doing less work helps: another algorithm, cheaper types."
+    if kind in (sol.HIGH, sol.COMPUTE):
         return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
     return "Gains need both less work and less traffic." if kind == sol.BALANCED else ""
-
-
-def _latency_advice(speed: SpeedOfLight) -> str:
-    if stall := speed.leading_stall:
-        reason, share = stall
-        hint = _STALLS.get(reason)
-        why = f" ({hint})" if hint else ""
-        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
-    theoretical, achieved = speed.theoretical_occupancy_pct, speed.achieved_occupancy_pct
-    if theoretical is not None and theoretical < 50 and speed.limiters:
-        return f"Occupancy is capped at {theoretical:.0f} % by {' and '.join(speed.limiters)}."
-    if theoretical is not None and achieved is not None and theoretical - achieved > 10:
-        return f"Occupancy is {achieved:.0f} % of possible {theoretical:.0f} %: balance the blocks."
-    return "Try more work in flight: independent instructions, more warps."
 
 
 def _percent(value: float | None) -> str:

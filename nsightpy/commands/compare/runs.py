@@ -79,7 +79,6 @@ def _work(name: str, launches: Sequence[RooflineLaunch]) -> WorkSummary:
         float(len(launches)),
         sum(launch.duration_ns or 0 for launch in launches),
         figures=medians,
-        shapes=tuple(sorted({f"{one.grid} x {one.block}" for one in launches if one.grid})),
     )
 
 

@@ -34,7 +34,7 @@ from nsightpy.query.work_reading import Recorded, recorded
 from nsightpy.report_sets.opening import NcuPaths, Paths
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineVariant
-from nsightpy.units import counted, format_time
+from nsightpy.units import counted, format_time, listed
 
 _NAME_WIDTH = 60
 
@@ -64,7 +64,6 @@ def headroom(
         ),
     ],
     communication: Communication = (),
-    whole: Annotated[bool, Option("Count warm-up, too, not the steady state only.")] = False,
     top: Top = None,
     **common: Unpack[Common],
 ) -> Headroom:
@@ -77,7 +76,7 @@ def headroom(
     profiled = ncu if isinstance(ncu, Roofline) else roofline(ncu, **running_options(common))
     request = Request.of(reports, **common)
     about: dict[str, Any] = {"measured": profiled.variants, "communication": tuple(communication)}
-    work = partial(_part_of, whole=whole, **about)
+    work = partial(_part_of, **about)
     return answer(request, Question(work, partial(_combined, **about), ranked=True, top=top))
 
 
@@ -133,10 +132,9 @@ def _part_of(
     *,
     measured: Sequence[RooflineVariant],
     communication: tuple[str, ...],
-    whole: bool,
 ) -> Part:
-    """What one report adds to the step; `whole`: warm-up counts, too."""
-    states = {} if whole or scope.nvtx is not None else scope.steady_states(report)
+    """What one report adds to the step."""
+    states = {} if scope.nvtx is not None else scope.steady_states(report)
     kernels = scope.read(report, "kernels", (*COLUMNS, "device"))
     kernels = kernels.take(is_steady(kernels, states))
     kernels = kernels.take(~is_communication(kernels.labels("name"), communication))
@@ -152,7 +150,7 @@ def _part_of(
     budgets = rank_budgets(report, scope, read_work(report, scope))
     windows = {row.place: steady.get(row.pid, row.budget.window) for row in budgets}
     parts = step_parts(kernels, windows, distance)
-    work = recorded(report, scope, is_steady=False if whole else None)
+    work = recorded(report, scope)
     return Part(parts, int(clocks.max(initial=0)), list(states.values()), work)
 
 
@@ -168,64 +166,52 @@ def headroom_notes(table: Headroom) -> Iterator[str]:
         yield from _gains(table)
     if roofless := [kernel for kernel in matched if kernel.roof is None]:
         why = dict.fromkeys(str(text) for k in roofless if k.typical for text in k.typical.missing)
-        have = "has" if len(roofless) == 1 else "have"
+        kernels = counted(len(roofless), "kernel")
+        yield f"Measured, but without a roof, and so no ceiling: {kernels}: {' '.join(why)}"
+    if apart := [kernel.reason for kernel in matched if kernel.reason]:
         yield (
-            f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
-            f"{' '.join(text[:1].upper() + text[1:] for text in why)}"
-        )
-    if apart := [kernel for kernel in matched if kernel.reason]:
-        yield (
-            f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
-            f"the other: {_first(kernel.reason for kernel in apart)}. "
+            f"More than {APART} x as long in one tool as in the other: "
+            f"{counted(len(apart), 'kernel')}: {listed(dict.fromkeys(apart), 3)}. "
             "`--clock-control none --cache-control none` brings ncu nearer to nsys."
         )
     if loose := [kernel for kernel in matched if kernel.match and kernel.match.way == LOOSE]:
-        is_matched = "is matched loosely" if len(loose) == 1 else "are matched loosely"
         yield (
-            f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
-            "ceilings are guesses, and no part of the sum."
+            f"Matched loosely (same function, other geometry): {counted(len(loose), 'kernel')}. "
+            "Such ceilings are guesses, and no part of the sum."
         )
     if alone := [kernel for kernel in table.kernels if kernel.match is None]:
-        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(table.step_ns, 1)
-        names = _first(_brief(kernel.variant.base or kernel.variant.name) for kernel in alone)
+        lost = sum(kernel.covered_ns for kernel in alone) / max(table.step_ns, 1)
+        names = _first(kernel.variant.base or kernel.variant.name for kernel in alone)
         yield (
-            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
+            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {100 * lost:.1f} % of the "
             f"{table.unit} ({names}); `nsightpy select` prints the commands for them."
         )
     if table.unmatched:
-        launches = [kernel.first for kernel in table.unmatched]
-        names = _first(f"{_brief(k.base_name or k.name)} {k.grid} {k.block}" for k in launches)
-        seen = counted(len(launches), "kernel")
+        names = _first(kernel.first.base_name or kernel.first.name for kernel in table.unmatched)
+        seen = counted(len(table.unmatched), "kernel")
         yield f"Measured, but not seen by nsys: {seen} ({names})."
 
 
 def _gains(table: Headroom) -> Iterator[str]:
-    """The measured kernel with the highest ceiling, what shares are of, and the ceiling of all."""
+    """The measured kernel with the highest ceiling, and the ceiling of all."""
     step, together = table.step_ns, table.ceiling_share
     top = next(iter(table.measured), None)
     if top is not None and top.roof is not None and top.gain_ns is not None:
         replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
         yield (
-            f"{_brief(top.name)} is {100 * top.covered_ns / step:.1f} % of the {table.unit} and "
-            f"runs at {100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
-            f"{100 * top.gain_ns / step:.1f} % to gain{replayed}."
+            f"{brief(top.name, _NAME_WIDTH)} is {100 * top.covered_ns / step:.1f} % of the "
+            f"{table.unit} and runs at {100 * top.roof.fraction:.0f} % of its roof "
+            f"({top.roof.name}): at most {100 * top.gain_ns / step:.1f} % to gain{replayed}."
         )
     yield f"share is of the {table.unit}: {format_time(step)} over the windows of all devices."
     if together is not None and len(table.measured) > 1:
-        covered = sum(kernel.disjoint_ns for kernel in table.measured) / step
         replayed = "" if table.gain_share is None else f"; a replay gains {table.gain_share:.1%}"
         yield (
-            f"Together {len(table.measured)} measured kernels take {100 * covered:.1f} % of the "
-            f"{table.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
-            f"which several ran counts once{replayed})."
+            f"Together at most {100 * together:.1f} % of the {table.unit} are to be gained (time "
+            f"in which several ran counts once{replayed})."
         )
-
-
-def _brief(name: str) -> str:
-    return brief(name, _NAME_WIDTH)
 
 
 def _first(names: Iterable[str]) -> str:
     """The first three of some names, each once."""
-    unique = list(dict.fromkeys(names))
-    return "; ".join(unique[:3]) + ("; ..." if len(unique) > 3 else "")
+    return listed(dict.fromkeys(brief(name, _NAME_WIDTH) for name in names), 3)

@@ -1,12 +1,11 @@
 """roofline: kernels against the machine's limits, from Nsight Compute reports of any version."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias, Unpack
+from typing import Annotated, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from nsightpy.commands.roofline.table import (
 )
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
-from nsightpy.names import brief
 from nsightpy.query import Common, NameStyle, Option, Top
 from nsightpy.query.command import command
 from nsightpy.query.request import reading_options
@@ -35,21 +33,6 @@ from nsightpy.reports.one_file import NcuReport
 from nsightpy.results import Note, Said, with_notes
 from nsightpy.results.keys import VARIANT, row_keys
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
-
-KernelName: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "Only launches of this kernel, as ncu takes names; * stands for anything.",
-        "NAME|regex:RE",
-        typed="--kernel-name -k",
-    ),
-]
-LaunchId: TypeAlias = Annotated[
-    str | int | None, Option("Only launches with these ids: 3,7-9.", "SPEC", typed="--id")
-]
-REGEX = "regex:"
-_MOST, _WIDTH = 12, 60
-_MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 
 
 @command(
@@ -72,8 +55,6 @@ def roofline(
             choices=("launch", "variant"),
         ),
     ] = None,
-    kernel_name: KernelName = None,
-    launch_id: LaunchId = None,
     clock: Annotated[
         str | float, Option("SM clock at which the peaks are meant.", "profiled|max|MHZ")
     ] = PROFILED,
@@ -95,9 +76,9 @@ def roofline(
     devices = numbers(common.get("device"), "device")
     work = partial(_read, clock=parse_clock(clock), devices=devices, nvtx=common.get("nvtx"))
     parts = opened.map(work).values
-    every = of_kernels([launch for part, _ in parts for launch in part], kernel_name, launch_id)
-    all_groups = variants(every)
+    every = [launch for part, _ in parts for launch in part]
     if by == "variant":
+        all_groups = variants(every)
         groups, counted = all_groups[:top], [each.typical for each in all_groups]
         kept = every if top is None else [each for group in groups for each in group.launches]
         extra, rows = SPREAD, variant_rows(groups, name)
@@ -112,49 +93,13 @@ def roofline(
         total_rows=sum(max(len(launch.points), 1) for launch in counted),
         launches=tuple(kept),
         variants=groups,
-        ceilings=read_ceilings(ceilings) if ceilings is not None else (),
+        ceilings=read_ceilings(ceilings) if ceilings is not None else {},
         naming=name,
         by=by or "",
         all_launches=tuple(every),
-        all_variants=len(all_groups),
     )
     notes = _notes(opened, [note for _, notes in parts for note in notes], kept)
     return with_notes(table, opened.inputs, notes)
-
-
-def of_kernels(
-    launches: Sequence[RooflineLaunch], pattern: str | None, spec: str | int | None
-) -> list[RooflineLaunch]:
-    """The launches of kernels of that name whose id is on the list; None for all.
-
-    A name is the kernel's function, demangled or mangled name in full, with * for anything;
-    regex:EXPRESSION is searched in them. Raises UsageError, and ReportError where none is left.
-    """
-    ids = numbers(spec, "id")
-    if pattern is None and ids is None:
-        return list(launches)
-    fits = wildcard("*") if pattern is None else _expression(pattern)
-    kept = []
-    for launch in launches:
-        names = filter(None, (launch.base_name, launch.name, launch.mangled_name))
-        if (ids is None or launch.launch in ids) and any(map(fits.search, names)):
-            kept.append(launch)
-    if launches and not kept:
-        which = f"of name {pattern!r}" if ids is None else f"with id {spec}"
-        held = dict.fromkeys(brief(launch.base_name or launch.name, _WIDTH) for launch in launches)
-        more = f", and {len(held) - _MOST} more" if len(held) > _MOST else ""
-        advice = f"it has {', '.join(list(held)[:_MOST])}{more}; ids are in the table."
-        raise ReportError(launches[0].report, f"holds no kernel {which}", advice)
-    return kept
-
-
-def _expression(pattern: str) -> re.Pattern[str]:
-    if not pattern.startswith(REGEX):
-        return wildcard(pattern)
-    try:
-        return re.compile(pattern.removeprefix(REGEX))
-    except re.error as error:
-        raise UsageError(f"{pattern!r} is no regular expression: {error}") from error
 
 
 def refuse_times(common: Common, *more: str) -> None:
@@ -169,14 +114,15 @@ def refuse_times(common: Common, *more: str) -> None:
 
 def parse_clock(clock: str | float) -> str | float:
     """ "profiled", "max", or Hz of a clock in MHz. Raises UsageError."""
-    if isinstance(clock, str):
-        if clock in (PROFILED, MAXIMUM):
-            return clock
-        match = _MHZ.fullmatch(clock.strip())
-        clock = float(match[1]) if match else 0.0
-    if not 0 < clock < 100_000:
+    if clock in (PROFILED, MAXIMUM):
+        return clock
+    try:
+        megahertz = float(clock)
+    except (ValueError, OverflowError):
+        megahertz = 0.0
+    if not 0 < megahertz < 100_000:
         raise UsageError("clock must be profiled, max, or the SM clock in MHz, as 1755")
-    return clock * 1e6
+    return megahertz * 1e6
 
 
 def _read(
@@ -238,26 +184,16 @@ def _notes(
     about = [note for each in launches for note in each.missing]
     about += [Note(remark) for each in launches for remark in each.remarks]
     for note, count in Counter(about).items():
-        few = f"{count} of {len(launches)}: {note.reason}"
-        text = few if count < len(launches) else f"{note.reason[0].upper()}{note.reason[1:]}"
-        notes.append(replace(note, reason=text))
+        notes.append(replace(note, reason=f"{count} of {len(launches)}: {note.reason}"))
     return [*notes, *_clock_notes(launches)]
 
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """At which clocks the peaks are meant, when there are any."""
     machines = [launch.machine for launch in launches if launch.points]
-    clocks = [machine.clock_hz for machine in machines if machine.clock_hz]
+    clocks = {machine.clock_hz: machine.clock for machine in machines if machine.clock_hz}
     if not clocks:
         return []
-    low, high = min(clocks) / 1e6, max(clocks) / 1e6
-    shown = f"{low:.0f} MHz" if round(low) == round(high) else f"{low:.0f} to {high:.0f} MHz"
-    kinds = {launch.machine.clock for launch in launches if launch.machine.clock_hz}
-    if kinds == {PROFILED}:
-        return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
-    which = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
-    note = (
-        f"Peaks of the SMs and L1 are at {which} of {shown}, those of L2 and DRAM at the profile's "
-        "clocks; what was achieved is as profiled."
-    )
-    return [note]
+    ends = (f"{hz / 1e6:.0f}" for hz in (min(clocks), max(clocks)))
+    shown, clock = " to ".join(dict.fromkeys(ends)), clocks[max(clocks)]
+    return [f"Peaks are at an SM clock of {shown} MHz ({clock}); --clock asks for another."]

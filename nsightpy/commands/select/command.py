@@ -8,7 +8,7 @@ from typing import Annotated
 
 from nsightpy.analysis.selection.coverage import Selection, choose_kernels
 from nsightpy.commands.select.offers import Offers, offers_of
-from nsightpy.commands.select.plan import FIELDS, Plan, plan_notes, rows_of, starts, starts_a_job
+from nsightpy.commands.select.plan import FIELDS, Plan, plan_notes, rows_of, starts
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.query import Communication, Option, Parts, Question
@@ -16,6 +16,13 @@ from nsightpy.query.command import command
 from nsightpy.readers.nsys.capture import CUDA_PROFILER_API
 from nsightpy.results import Note
 from nsightpy.results.keys import VARIANT, row_keys
+
+LAUNCHERS = ("srun", "mpirun", "mpiexec", "torchrun", "aprun", "jsrun", "flux", "prun")
+_NOTHING = Note(
+    "There are no kernels to choose from.",
+    "Those of communication need --with-communication, those of CUDA graphs `nsys profile "
+    "--cuda-graph-trace=node`; `nsightpy kernels` shows what ran.",
+)
 
 
 @command(
@@ -37,14 +44,9 @@ def select(
     ] = None,
     communication: Communication = (),
     with_communication: Annotated[bool, Option("Choose communication kernels, too.")] = False,
-    whole: Annotated[bool, Option("Weigh warm-up, too, not the steady state only.")] = False,
     metric_set: Annotated[
-        str, Option("Set of sections.  [roofline, unless others are given]", "NAME", typed="--set")
-    ] = "",
-    sections: Annotated[
-        Sequence[str], Option("More sections.", "NAME", typed="--section", several=True)
-    ] = (),
-    metrics: Annotated[str, Option("Metrics, as ncu takes them.", "LIST")] = "",
+        str, Option("Set of sections; '' for none.", "NAME", typed="--set")
+    ] = "roofline",
     extra: Annotated[
         Sequence[str], Option("More words for ncu.", "WORD", typed="--ncu-option", several=True)
     ] = (),
@@ -64,31 +66,20 @@ def select(
     """
     if coverage is not None and not 0 < coverage <= 1:
         raise UsageError(f"coverage is a share above 0 and up to 1, not {coverage}")
-    _check_names(set=metric_set, section="".join(sections), metrics=metrics)
+    if not (metric_set.isascii() and metric_set.isprintable()):
+        raise UsageError(f"--set takes a name of ncu, in printable ASCII, not {metric_set!a}")
     words = shlex.split(application) if isinstance(application, str) else application
-    options = Options(
-        metric_set or ("" if sections or metrics else "roofline"),
-        tuple(sections),
-        metrics,
-        tuple(words) or APPLICATION,
-        extra=tuple(extra),
-    )
+    if words and words[0].rpartition("/")[2] in LAUNCHERS:
+        raise UsageError(f"after -- stands what each rank runs, without {words[0]}")
+    options = Options(metric_set, tuple(words) or APPLICATION, extra=tuple(extra))
     work = partial(
         offers_of,
         communication=tuple(communication),
         with_communication=with_communication,
-        whole=whole,
     )
     return Question(
         work, partial(_plan, coverage=coverage, top=top, options=options), identified=True
     )
-
-
-def _check_names(**given: str) -> None:
-    """Raise UsageError for what ncu calls nothing: it stands in the commands as it was typed."""
-    for name, text in given.items():
-        if not (text.isascii() and text.isprintable()):
-            raise UsageError(f"--{name} takes names of ncu, in printable ASCII, not {text!a}")
 
 
 def _plan(
@@ -101,14 +92,13 @@ def _plan(
             rank, source = report.rank_of(portion.pid)
             offered.append(replace(portion, report=str(report.path), rank=rank, rank_source=source))
     if not offered:
-        nothing = Note("There are no kernels to choose from.", _way_out(parts.values))
-        return Plan("select", FIELDS, (), notes=(nothing,), options=options)
+        return Plan("select", FIELDS, (), notes=(_NOTHING,), options=options)
     selection = choose_kernels(offered, coverage=coverage, top=top)
     options = replace(
         options,
         nvtx=tuple(dict.fromkeys(value for part in parts.values for value in part.nvtx)),
         graph="node" if any(choice.from_graph for choice in selection.choices) else "",
-        rank_variable=_rank_variable(selection, parts.values, options.application),
+        rank_variable=_rank_variable(selection, parts.values),
         from_start=all(start.trigger != CUDA_PROFILER_API for start in starts(selection, parts)),
     )
     runs, rows = zip(*rows_of(selection, options), strict=True) if selection.choices else ((), ())
@@ -130,27 +120,8 @@ def _plan(
     return replace(plan, notes=tuple(plan_notes(plan, selection, parts)))
 
 
-def _way_out(offers: Sequence[Offers]) -> str:
-    """What to do where there is nothing to choose from."""
-    if any(part.communication_ns for part in offers):
-        return "All of them are communication kernels: --with-communication chooses them, too."
-    if any(part.opaque_ns for part in offers):
-        return (
-            "Its CUDA graphs were traced as a whole: `nsys profile --cuda-graph-trace=node` shows "
-            "their kernels."
-        )
-    return "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`."
-
-
-def _rank_variable(
-    selection: Selection, offers: Sequence[Offers], application: Sequence[str]
-) -> str:
-    """The variable that distinguishes ranks in the names of reports.
-
-    Empty for a single process, and where ncu runs outside of the ranks, around their launcher.
-    """
-    if starts_a_job(application):
-        return ""
+def _rank_variable(selection: Selection, offers: Sequence[Offers]) -> str:
+    """The variable that distinguishes ranks in the names of reports; empty for one process."""
     sources = {choice.home.rank_source for choice in selection.choices}
     for kind, _, variable in (source.partition(" ") for source in sorted(sources)):
         if kind == "environment":

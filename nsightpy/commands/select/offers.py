@@ -47,10 +47,9 @@ def offers_of(
     *,
     communication: tuple[str, ...],
     with_communication: bool,
-    whole: bool,
 ) -> Offers:
     """The variants of one report, each process's with the launch that represents them."""
-    states = {} if whole else scope.steady_states(report)
+    states = scope.steady_states(report)
     frame = report.frame("kernels", tuple(dict.fromkeys((*PLACED, *COLUMNS))))
     include, visible = range_filter(report, frame, scope.nvtx)
     inside = replace(scope, nvtx=None).mask(report, frame)

@@ -1,6 +1,5 @@
 """The plan that `select` makes: a table of kernels, the ncu runs that measure them, and notes."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -50,7 +49,6 @@ FIELDS = (
 )
 _TITLE_WIDTH = 100
 SCRIPT_KINDS = tuple(SCRIPTS)
-LAUNCHERS = ("srun", "mpirun", "mpiexec", "torchrun", "aprun", "jsrun", "flux", "prun")
 _NOT_FOR_NCU = (
     "ncu measures GPUs of NVIDIA only, and these kernels ran on another maker's: the table says "
     "which are worth measuring, with its own profiler (rocprof-compute for AMD)."
@@ -59,11 +57,14 @@ _COUNTED_FROM_THERE = (
     "The capture began when the program called cudaProfilerStart. Skips count from there, and so "
     "does ncu: --profile-from-start off."
 )
+_LATE = (
+    "The capture began after the program did. ncu also counts the launches before that, which the "
+    "report does not hold: if there were any, the skips are too small. --nvtx with a range that "
+    "opened during the capture makes both count the same launches."
+)
 _TORCH = (
     "A PyTorch trace has no launches from before its profiler began, which ncu counts, too: if "
-    "there were any, the skips are too small. Capture with nsys, or let the program call "
-    "torch.cuda.profiler.start() where its profiler begins and give ncu --profile-from-start off "
-    "(--ncu-option)."
+    "there were any, the skips are too small. Capture with nsys."
 )
 _GRAPH = (
     "Some kernels come from CUDA graphs: ncu may count the nodes of a graph in another order than "
@@ -79,24 +80,18 @@ class Plan(Table):
     options: Options = field(default_factory=Options)
     job: Job = field(default_factory=Job)
 
-    def script(self, kind: str, launcher: str = "") -> str:
+    def script(self, kind: str) -> str:
         """A batch script (slurm, mpi, torchrun, plain) in which only the chosen ranks run ncu.
 
-        `launcher` replaces how the job is started, "srun -n 8". Raises UsageError, and ReportError
-        where nothing was chosen.
+        Raises UsageError, and ReportError where nothing was chosen.
         """
         require_choice("script", kind, SCRIPT_KINDS)
         if not self.runs:
             reasons = " ".join(map(str, self.notes))
             raise ReportError(self.inputs[0], "has nothing to measure", reasons)
-        application, runs = self.options.application, self.runs
+        runs = self.runs
         if kind == "plain":
-            return script(kind, runs, replace(self.options, rank_variable=""), self.job, ())
-        if starts_a_job(application):
-            raise UsageError(
-                f"the script starts the job itself: give what each rank runs after --, and "
-                f"--launcher {application[0]!r} with its options"
-            )
+            return script(kind, runs, replace(self.options, rank_variable=""), self.job)
         if any(run.rank is None for run in runs):
             if self.job.ranks > 1:
                 raise UsageError(
@@ -105,12 +100,7 @@ class Plan(Table):
                 )
             runs = tuple(replace(run, rank=0) for run in runs)
         options = replace(self.options, rank_variable=OWN_RANK)
-        return script(kind, runs, options, self.job, shlex.split(launcher))
-
-
-def starts_a_job(application: Sequence[str]) -> bool:
-    """Whether the application's own command is a launcher of ranks."""
-    return application[0].rpartition("/")[2] in LAUNCHERS
+        return script(kind, runs, options, self.job)
 
 
 def rows_of(selection: Selection, options: Options) -> Iterator[tuple[Run, Row]]:
@@ -157,21 +147,9 @@ def plan_notes(plan: Plan, selection: Selection, parts: Parts[Offers]) -> Iterat
     yield from _weight(selection, offers)
     yield from steady_notes(state for part in offers for state in part.steady)
     yield from _start(plan, starts(selection, parts))
-    application = plan.options.application
-    if starts_a_job(application):
-        yield (
-            f"{application[0].rpartition('/')[2]} starts the job: ncu then measures every process "
-            "that it starts, each by its own count. --script with what each rank runs after -- "
-            "measures the chosen ranks only."
-        )
-    elif plan.job.ranks > 1:
-        yield (
-            f"Of {counted(plan.job.ranks, 'rank')} --script slurm, mpi or torchrun runs ncu in "
-            "that of each row only."
-        )
     if plan.options.graph:
         yield _GRAPH
-    if application == APPLICATION:
+    if plan.options.application == APPLICATION:
         yield "Give the application's own command after --; APPLICATION stands for it now."
 
 
@@ -182,11 +160,7 @@ def starts(selection: Selection, parts: Parts[Offers]) -> list[CaptureStart]:
 
 
 def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
-    """What shares are of, and what is left out."""
-    yield (
-        f"share is of {format_time(selection.whole_ns)} of GPU time in "
-        f"{counted(selection.variants, 'variant')}."
-    )
+    """What is left out."""
     if selection.not_wanted:
         yield (
             f"{counted(selection.not_wanted, 'more variant')} would be needed for the usual 80 %: "
@@ -194,8 +168,8 @@ def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
         )
     if sized := sum(choice.variant.size >= 0 for choice in selection.choices):
         yield (
-            f"{counted(sized, 'row stands', 'rows stand')} for launches of one size, by powers of "
-            f"two of their threads: their kernel ran under more than {MOST_SHAPES} grids."
+            f"Launches of one size, by powers of two of their threads: {counted(sized, 'row')}. "
+            f"Their kernel ran under more than {MOST_SHAPES} grids."
         )
     talking = sum(part.communication_ns for part in offers)
     kernels = sum(part.kernels_ns for part in offers)
@@ -213,23 +187,16 @@ def _weight(selection: Selection, offers: Sequence[Offers]) -> Iterator[str]:
             "`nsys profile --cuda-graph-trace=node` shows them."
         )
     if selection.unreachable:
-        names = "; ".join(brief(variant.name, 80) for variant in selection.unreachable[:3])
-        yield f"No launch in the range: {counted(len(selection.unreachable), 'variant')}: {names}."
+        yield f"{counted(len(selection.unreachable), 'variant')} without a launch in the range."
 
 
 def _start(plan: Plan, captures: Sequence[CaptureStart]) -> Iterator[str]:
     """Where the count of launches begins, when the capture began later than the program."""
     triggers = {start.trigger for start in captures}
-    late = max((start.late_ns for start in captures), default=0)
+    late = any(start.late_ns for start in captures)
     if CUDA_PROFILER_API in triggers:
         yield _COUNTED_FROM_THERE
     elif TORCH_PROFILER in triggers:
         yield _TORCH
     elif (late or NVTX_RANGE in triggers) and not plan.options.nvtx:
-        how = " at an NVTX range" if NVTX_RANGE in triggers else ""
-        when = f" {format_time(late)} after the program was launched" if late else ""
-        yield (
-            f"The capture began{how}{when}. ncu also counts the launches before that, which the "
-            "report does not hold: if there were any, the skips are too small. --nvtx with a range "
-            "that opened during the capture makes both count the same launches."
-        )
+        yield _LATE

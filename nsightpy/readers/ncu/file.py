@@ -6,17 +6,15 @@ the process of each result are read.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import beginning, file_errors, has_suffix, size_of_regular
 
 MAGIC = b"NVR\x00"
-PACKED_SUFFIX = ".ncu-repz"
 # The last is that of the first releases, before 2020.
-NCU_SUFFIXES = (".ncu-rep", PACKED_SUFFIX, ".nsight-cuprof-report")
+NCU_SUFFIXES = (".ncu-rep", ".nsight-cuprof-report")
 TARGET_VERSION = "Nsight Compute Target"
 # Fields of a BlockHeader.
 SOURCE_COUNT, SESSION, PAYLOAD_SIZE, PROCESS = 1, 3, 5, 6
@@ -27,20 +25,11 @@ _COPY = "copy it again, and let ncu finish writing it."
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A profiled process: its id and the name of its executable."""
+class FileFacts(NamedTuple):
+    """ncu's version ("" in the oldest), and of each result the process: id, name of executable."""
 
-    pid: int
-    name: str
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What the blocks tell: ncu's version ("" in the oldest) and the process of each result."""
-
-    tool_version: str = ""
-    processes: tuple[Process, ...] = ()
+    tool_version: str
+    processes: list[tuple[int, str]]
 
 
 def is_ncu_rep(path: Path) -> bool:
@@ -64,11 +53,9 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
     if not start:
         raise ReportError(path, "is empty", "ncu writes it when the program has ended; " + _COPY)
     if start != MAGIC:
-        if has_suffix(path, (PACKED_SUFFIX,)):
-            return FileFacts()
         advice = "give a .ncu-rep file, or what `ncu --import REPORT --csv --page raw` prints."
         raise ReportError(path, "is no Nsight Compute report", advice)
-    version, processes = "", []
+    version, processes = "", list[tuple[int, str]]()
     try:
         _sized(file, size)
         while file.tell() < size:
@@ -84,7 +71,7 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
     except (EOFError, ValueError):
         problem = f"is cut short or damaged: {size:,} bytes are there, and its blocks want more"
         raise ReportError(path, problem, _COPY) from None
-    return FileFacts(version, tuple(processes))
+    return FileFacts(version, processes)
 
 
 def _announced(file: BinaryIO) -> int:
@@ -117,11 +104,11 @@ def _version(header: _Message) -> str:
     return ""
 
 
-def _process(header: _Message) -> Process:
+def _process(header: _Message) -> tuple[int, str]:
     for process in _messages(header, PROCESS):
         path = _text(process, 3).replace("\\", "/")
-        return Process(_number(process, 1), path.rpartition("/")[2])
-    return Process(0, "")
+        return _number(process, 1), path.rpartition("/")[2]
+    return 0, ""
 
 
 def _number(message: _Message, field: int) -> int:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from pathlib import Path
+from typing import TypeAlias
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import METRICS, RULES, Frame
@@ -25,6 +26,8 @@ from nsightpy.readers.ncu.tables import (
 )
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 
+# The header of a page, and its rows.
+_Page: TypeAlias = tuple[list[str], list[list[str]]]
 HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
 SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
 _ROW = re.compile(r'"?\d{1,9}"?,')
@@ -69,29 +72,24 @@ def read(path: Path) -> NcuTables:
 def parse(path: Path, text: str) -> NcuTables:
     """The frames of the text of a page; `path` is for the messages."""
     try:
-        pages = list(_pages(text))
+        pages = _pages(text)
     except csv.Error as error:
         raise ReportError(path, f"has a line that is no CSV: {error}", _RAW) from error
     if not any(rows for _, rows in pages):
-        raise _nothing(path, text, has_header=bool(pages))
+        raise _nothing(path, text)
     # a row begins with a result's number, or with nothing, as that of the units does
-    whole = [(header, [row for row in rows if _NUMBERED(row[0])]) for header, rows in pages]
-    damaged = sum(len(rows) for _, rows in pages) - sum(len(rows) for _, rows in whole)
-    if not any(rows for _, rows in whole):
-        raise ReportError(path, "is damaged: no row begins with a number", _RAW)
-    reader = _Reader(is_german(_commas(whole)))
-    for header, rows in whole:
+    if not all(_NUMBERED(row[0]) for _, rows in pages for row in rows):
+        raise ReportError(path, "is damaged: a quote is missing", _RAW)
+    reader = _Reader(is_german(_commas(pages)))
+    for header, rows in pages:
         reader.read(header, rows)
-    notes = [_TWO_DECIMALS] if reader.rounded == {True} else []
-    if damaged:
-        notes.append(f"{damaged:,} damaged lines are left out (a quote is missing there)")
     launches = [reader.launches[number] for number in sorted(reader.launches)]
     metrics = list(reader.metrics.values())
     return NcuTables(
         launches_frame(launches, metrics),
         Frame.of_rows(METRICS, metrics),
         Frame.of_rows(RULES, reader.rules),
-        notes=tuple(notes),
+        notes=(_TWO_DECIMALS,) if reader.rounded == {True} else (),
     )
 
 
@@ -101,22 +99,16 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
-def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+def _pages(text: str) -> list[_Page]:
     """Each header with the rows after it, the units row of a wide page first."""
     lines = iter(text.splitlines())
-    header: list[str] | None = None
-    rows: list[list[str]] = []
+    pages: list[_Page] = []
     for line in lines:
         if HEADER.match(line):
-            if header is not None:
-                yield header, rows
-            header, rows = next(csv.reader([line])), []
-        elif header is not None and (
-            _ROW.match(line) or (not rows and line.startswith(('"",', ",")))
-        ):
-            rows.append(next(csv.reader([_completed(line, lines)])))
-    if header is not None:
-        yield header, rows
+            pages.append((next(csv.reader([line])), []))
+        elif pages and (_ROW.match(line) or (not pages[-1][1] and line.startswith(('"",', ",")))):
+            pages[-1][1].append(next(csv.reader([_completed(line, lines)])))
+    return pages
 
 
 def _completed(line: str, lines: Iterator[str]) -> str:
@@ -128,28 +120,21 @@ def _completed(line: str, lines: Iterator[str]) -> str:
     return line
 
 
-def _commas(pages: Iterable[tuple[list[str], list[list[str]]]]) -> Iterator[str]:
+def _commas(pages: Iterable[_Page]) -> Iterator[str]:
     """The cells whose commas or points could be either decimals or grouping."""
     for header, rows in pages:
-        long = "Metric Value" in header
-        first = header.index("Metric Value") if long else 0
-        names = [False if long else name not in _ABOUT for name in header]
         for row in rows:
-            cells = row[first : first + 1] if long else [c for c, m in zip(row, names) if m]  # noqa: B905
-            yield from (cell for cell in cells if "," in cell or cell.count(".") > 1)
+            for name, cell in zip(header, row):  # noqa: B905
+                if name not in _ABOUT and ("," in cell or cell.count(".") > 1):
+                    yield cell
 
 
-def _nothing(path: Path, text: str, *, has_header: bool) -> ReportError:
+def _nothing(path: Path, text: str) -> ReportError:
     """Why a file has no results."""
-    advice = _PERMISSION if "ERR_NVGPUCTRPERM" in text else _RAW
-    if has_header:
-        if advice == _RAW and "No kernels were profiled" in text:
-            advice = "ncu says that no kernel matched; check its -k and --nvtx-include."
-        return ReportError(path, "has a header but no results", advice)
-    if any(SUMMARY.match(line) for line in text.splitlines()):
-        return ReportError(path, "is a summary page of ncu, without single launches", _RAW)
-    problem = 'holds no `ncu --csv` page: no line begins with "ID","Process ID"'
-    return ReportError(path, problem, advice)
+    if "ERR_NVGPUCTRPERM" in text:
+        return ReportError(path, "has no results", _PERMISSION)
+    problem = 'holds no `ncu --csv` page of launches: no row after "ID","Process ID",...'
+    return ReportError(path, problem, _RAW)
 
 
 class _Reader:

@@ -18,7 +18,7 @@ from typing import Any
 from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.frames import METRICS, RULES, Frame
 from nsightpy.readers.ncu import tables
-from nsightpy.readers.ncu.file import FileFacts, Process, file_facts
+from nsightpy.readers.ncu.file import FileFacts, file_facts
 from nsightpy.readers.tools.file_check import file_errors
 
 MODULE = "ncu_report"
@@ -120,7 +120,7 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
     rules: list[tables.Rule] = []
     kinds: dict[str, tuple[int, str]] = {}
     for number, action in enumerate(actions):
-        process = facts.processes[number] if number < len(facts.processes) else Process(0, "")
+        process = facts.processes[number] if number < len(facts.processes) else (0, "")
         launches.append(_launch(number, action, process))
         metrics += _metrics(number, action, kinds)
         rules += _rules(number, action)
@@ -154,7 +154,7 @@ def _metrics(
             yield tables.Metric(number, name, nan, text=metric.as_string())
 
 
-def _launch(number: int, action: Any, process: Process) -> tables.Launch:
+def _launch(number: int, action: Any, process: tuple[int, str]) -> tables.Launch:
     bases = (action.NameBase_DEMANGLED, action.NameBase_FUNCTION, action.NameBase_MANGLED)
     demangled, function, mangled = (action.name(base) or "" for base in bases)
     state = action.nvtx_state()
@@ -164,8 +164,8 @@ def _launch(number: int, action: Any, process: Process) -> tables.Launch:
         demangled or function or mangled or "(unnamed)",
         base_name=function,
         mangled_name=mangled,
-        pid=process.pid,
-        process=process.name,
+        pid=process[0],
+        process=process[1],
         nvtx=tables.nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains}),
     )
 

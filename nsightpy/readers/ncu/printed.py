@@ -1,15 +1,14 @@
 """What ncu prints: labels in place of metrics' names, numbers of any locale, units with any prefix.
 
-Labels changed over the years; a label that stands for different metrics in different sections is
-looked up by both. `--print-metric-name name` (ncu 2024 on) makes their table unnecessary. Numbers
-go back to base units: ns, byte, hz, and rates and counts of these. Prefixes are powers of 1000.
+Labels changed over the years; those are known that rooflines rest on. `--print-metric-name name`
+(ncu 2024 on) makes their table unnecessary. Numbers go back to base units: ns, byte, hz, and rates
+and counts of these. Prefixes are powers of 1000.
 """
 
 import re
 from collections.abc import Iterable
 from math import isfinite
 
-_SPEED = "gpu speed of light throughput"
 _LABELS = {
     "compute (sm) throughput": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
     "compute (sm) [%]": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -28,55 +27,23 @@ _LABELS = {
     "elapsed cycles": "gpc__cycles_elapsed.max",
     "sm frequency": "gpc__cycles_elapsed.avg.per_second",
     "dram frequency": "dram__cycles_elapsed.avg.per_second",
-    "sm active cycles": "sm__cycles_active.avg",
-    "executed ipc active": "sm__inst_executed.avg.per_cycle_active",
-    "executed ipc elapsed": "sm__inst_executed.avg.per_cycle_elapsed",
-    "issued ipc active": "sm__inst_issued.avg.per_cycle_active",
-    "mem busy": "gpu__compute_memory_access_throughput.avg.pct_of_peak_sustained_elapsed",
-    "max bandwidth": "gpu__compute_memory_request_throughput.avg.pct_of_peak_sustained_elapsed",
-    "mem pipes busy": "sm__memory_throughput.avg.pct_of_peak_sustained_elapsed",
-    "l1/tex hit rate": "l1tex__t_sector_hit_rate.pct",
-    "l2 hit rate": "lts__t_sector_hit_rate.pct",
-    "one or more eligible": "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "issued warp per scheduler": "smsp__issue_active.avg.per_cycle_active",
-    "no eligible": "smsp__issue_inst0.avg.pct_of_peak_sustained_active",
-    "active warps per scheduler": "smsp__warps_active.avg.per_cycle_active",
-    "eligible warps per scheduler": "smsp__warps_eligible.avg.per_cycle_active",
     "warp cycles per issued instruction": "smsp__average_warp_latency_per_inst_issued.ratio",
-    "warp cycles per executed instruction": "smsp__average_warps_active_per_inst_executed.ratio",
-    "avg. active threads per warp": "smsp__thread_inst_executed_per_inst_executed.ratio",
-    "avg. not predicated off threads per warp": (
-        "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
-    ),
-    "executed instructions": "smsp__inst_executed.sum",
-    "issued instructions": "smsp__inst_issued.sum",
     "block size": "launch__block_size",
     "grid size": "launch__grid_size",
-    "registers per thread": "launch__registers_per_thread",
-    "shared memory configuration size": "launch__shared_mem_config_size",
-    "driver shared memory per block": "launch__shared_mem_per_block_driver",
-    "dynamic shared memory per block": "launch__shared_mem_per_block_dynamic",
-    "static shared memory per block": "launch__shared_mem_per_block_static",
     "# sms": "launch__sm_count",
-    "threads": "launch__thread_count",
     "waves per sm": "launch__waves_per_multiprocessor",
-    "stack size": "launch__stack_size",
-    "cluster size": "launch__cluster_size",
     "block limit sm": "launch__occupancy_limit_blocks",
     "block limit registers": "launch__occupancy_limit_registers",
     "block limit shared mem": "launch__occupancy_limit_shared_mem",
     "block limit warps": "launch__occupancy_limit_warps",
     "block limit barriers": "launch__occupancy_limit_barriers",
-    "theoretical active warps per sm": "sm__maximum_warps_avg_per_active_cycle",
     "theoretical occupancy": "sm__maximum_warps_per_active_cycle_pct",
     "achieved occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "achieved active warps per sm": "sm__warps_active.avg.per_cycle_active",
 }
-_BY_SECTION = {
-    (_SPEED, "memory throughput"): (
-        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
-    ),
-    ("memory workload analysis", "memory throughput"): "dram__bytes.sum.per_second",
+_MEMORY_THROUGHPUT = {
+    "GPU Speed Of Light": _LABELS["memory [%]"],
+    "GPU Speed Of Light Throughput": _LABELS["memory [%]"],
+    "Memory Workload Analysis": "dram__bytes.sum.per_second",
 }
 
 
@@ -84,10 +51,9 @@ def metric_of(section: str, label: str) -> str:
     """The metric that a details row is about; "Section: Label" where no table knows it."""
     if "__" in label:
         return label
-    heading = section.strip().lower()
-    heading = _SPEED if heading == "gpu speed of light" else heading
-    key = label.strip().lower()
-    return _BY_SECTION.get((heading, key)) or _LABELS.get(key) or f"{section.strip()}: {label}"
+    key, heading = label.strip().lower(), section.strip()
+    known = _MEMORY_THROUGHPUT.get(heading) if key == "memory throughput" else _LABELS.get(key)
+    return known or f"{heading}: {label}"
 
 
 _TIMES = {
@@ -97,7 +63,7 @@ _TIMES = {
     **dict.fromkeys(("second", "s"), 1e9),
 }
 _PREFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_COUNTED = ("byte", "hz", "inst", "sector", "cycle", "request", "warp", "thread", "block", "op")
+_PREFIXED = re.compile("([KkMGTP])(byte|[Hh]z|inst|sector|cycle|request|warp|thread|block|op)")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GERMAN = re.compile(
     r"-?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}\b)\d+|0,\d+|\d{1,3}(?:\.\d{3}){2,})"
@@ -122,11 +88,8 @@ def base_unit(unit: str) -> tuple[str, float]:
 
 
 def _counted(word: str) -> tuple[str, float]:
-    if word.lower() in ("hz", "khz", "mhz", "ghz") and word != "hz":
-        return "hz", _PREFIXES.get(word[0], 1.0) if len(word) == 3 else 1.0
-    if word[:1] in _PREFIXES and word[1:] in _COUNTED:
-        return word[1:], _PREFIXES[word[0]]
-    return word, 1.0
+    match = _PREFIXED.fullmatch(word)
+    return (match[2].lower(), _PREFIXES[match[1]]) if match else (word, 1.0)
 
 
 def is_german(cells: Iterable[str]) -> bool:

@@ -5,7 +5,6 @@ mention, a link or emphasis, on GitHub as on GitLab. Of what XML 1.0 cannot hold
 everything else is escaped by the standard library.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
@@ -13,12 +12,11 @@ from xml.etree import ElementTree as ET
 from nsightpy.names import readable
 from nsightpy.output import sentences
 from nsightpy.output.escape import markdown_text, printable
-from nsightpy.render.comparison.text import Section, print_comparison, sections
+from nsightpy.render.comparison.text import Section, sections
 from nsightpy.render.text.layout import short_names
-from nsightpy.render.text.terminal import console
 from nsightpy.results.comparison import CANNOT_TELL, Comparison
 
-NAME_WIDTH, SCREEN_WIDTH = 90, 120
+NAME_WIDTH = 90
 _SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -88,19 +86,16 @@ def comparison_junit(result: Comparison) -> bytes:
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "nsightpy compare", **counts})
     name = gate.on if gate is not None else result.step.name
-    on = next((each for each in result.quantities if each.name == name), result.step)
     about = {"classname": "nsightpy.compare", "name": xml_text(name)}
-    case = ET.SubElement(suite, "testcase", {**about, "time": f"{(on.after_ns or 0) / 1e9:.9f}"})
+    case = ET.SubElement(suite, "testcase", about)
     message = sentences.gate_line(gate) if gate is not None else "no gate was asked for (--gate)"
-    if failed:
-        failure = ET.SubElement(case, "failure", {"message": xml_text(message), "type": on.verdict})
+    if gate is not None and gate.failed:
+        about = {"message": xml_text(message), "type": gate.verdict}
+        failure = ET.SubElement(case, "failure", about)
         texts = (sentences.answer(result), sentences.confidence(result), message)
         failure.text = xml_text("\n".join(texts))
     elif skipped:
         ET.SubElement(case, "skipped", {"message": xml_text(message)})
-    screen = io.StringIO()
-    print_comparison(result, console(screen, SCREEN_WIDTH))  # as a terminal without colours
-    ET.SubElement(case, "system-out").text = xml_text(screen.getvalue())
     ET.indent(suites)
     data: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
     return data + b"\n"

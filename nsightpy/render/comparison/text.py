@@ -35,8 +35,8 @@ PIPED_WIDTH = 140
 LABEL = 9
 COLOURS = {SLOWER: "red", FASTER: "green"}
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
-# Rows of changes, of ranges or categories, and of other names.
-MOST_ROWS, MOST_RANGES, MOST_RENAMED = 10, 5, 8
+# Rows of changes and of other names; of ranges or categories.
+MOST_ROWS, MOST_RANGES = 10, 5
 # The most telling first: a narrow terminal leaves out from the end.
 IMPORTANCE = (
     *("name", "delta_ns", "verdict", "after_ns", "before_ns", "interval"),
@@ -55,7 +55,7 @@ _TIME, _CHANGE = Field("before_ns", "time"), Field("delta_ns", "time")
 def print_comparison(result: Comparison, out: Console, _: int | None = None) -> None:
     """Print the comparison in the console's width."""
     width = out.width if out.width < UNLIMITED else PIPED_WIDTH
-    for line in _head(result, width, out.width):
+    for line in _head(result, width, out.width - LABEL):
         out.print(line)
     tables = [] if result.noise is not None else [*_tables(result, out.width)]
     # names are cut on a terminal only
@@ -68,7 +68,7 @@ def print_comparison(result: Comparison, out: Console, _: int | None = None) -> 
 
 
 def _head(result: Comparison, width: int, widest: int) -> Iterator[Text]:
-    """What is compared, what differs, and the answer on the fifth line or above."""
+    """What is compared, what differs, and the answer."""
     space = width - LABEL
     if result.noise is not None:
         yield from _labelled("Runs", [shorten(sentences.noise_runs(result), space)])
@@ -79,7 +79,8 @@ def _head(result: Comparison, width: int, widest: int) -> Iterator[Text]:
         name = shorten(sentences.side_name(side), space - len(size) - 2)
         yield from _labelled(label, [shorten(f"{name}, {size}", space)])
     for label, text in sentences.circumstances(result):
-        yield from _labelled(label, [shorten(text, widest - LABEL)])
+        whole = label == "Differs"
+        yield from _labelled(label, wrapped(text, space) if whole else [shorten(text, widest)])
     style = STYLES.get(result.step.verdict, "bold")
     yield from _labelled("Answer", wrapped(sentences.answer(result), space), style)
     yield from _labelled("", wrapped(sentences.confidence(result), space))
@@ -104,12 +105,6 @@ def _tables(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:
             line.stylize("bold" if row is result.step else COLOURS.get(row.verdict, ""))
         rest = [styled(f"  {section.rest}", "dim")] if section.rest else []
         yield section.title, [*table * bool(kept), *rest]
-    different = sentences.differences(result)
-    if display_width("; ".join(different)) > width - LABEL:
-        yield (
-            "What differs between the sides",
-            [styled(f"  {shorten(each, width - 2)}", "") for each in different],
-        )
 
 
 def _next(result: Comparison, width: int) -> list[Text]:
@@ -163,21 +158,13 @@ def sections(result: Comparison) -> Iterator[Section]:
         if quantities:
             yield _most_changed(title, quantities, result.top or most, result.step)
     if renamed := [row for row in changed if row.change and row.verdict not in (NEW, GONE)]:
-        shown = renamed[:MOST_RENAMED]
-        rows = [
-            text
-            for row in shown
-            for text in (
-                (row.change, cell(_CHANGE, row.delta_ns), printable(row.before_name)),
-                ("", "", f"-> {printable(row.name)}"),
-            )
+        shown = renamed[:MOST_ROWS]
+        columns = [
+            Shown("", tuple(row.change for row in shown), True, own=True),
+            Shown("before", tuple(printable(row.before_name) for row in shown), True, is_name=True),
+            Shown("after", tuple(printable(row.name) for row in shown), True, is_name=True),
         ]
-        why, changes, both = zip(*rows, strict=True)
-        columns = [Shown("", why, True, own=True), Shown("change", changes, False)]
-        more = len(renamed) - len(shown)
-        rest = f"and {counted(more, 'more row')}" if more else ""
-        columns.append(Shown("name", both, True, is_name=True))
-        yield Section("Under another name", (), columns, rest)
+        yield Section("Under another name", (), columns)
 
 
 def _most_changed(

@@ -28,7 +28,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.roofline.text import machine_lines
 from nsightpy.render.text.layout import distinct_names, short_name
-from nsightpy.results.rooflines import LEVELS, Ceiling, Point, Roofline, RooflineVariant
+from nsightpy.results.rooflines import LEVELS, Point, Roofline, RooflineVariant
 from nsightpy.units import format_rate, prefix_for
 
 WIDTH, PLANE, BAR = 12.0, 5.0, 0.3
@@ -90,20 +90,17 @@ def _key(
     whole = sum(variant.total_ns or 0 for variant in variants) or 1
     named = variants[:MOST_NAMED]
     names = distinct_names([variant.first.name for variant in named], NAME_WIDTH)
-    texts = [("    launches  time  kernel", QUIET)]
+    texts = ["", "    launches  time  kernel"]
     for variant, name in zip(named, names, strict=True):
         share = 100 * (variant.total_ns or 0) / whole
-        drawn = any(point.arithmetic_intensity for point in variant.typical.work)
-        text = f"{numbers[id(variant)]:>3} {len(variant.launches):>8} {share:>3.0f} %  {name}"
-        texts.append((text, INK if drawn else QUIET))
-    if any(not variant.typical.work for variant in named):
-        texts.append(("grey: no work was counted, no point", QUIET))
+        drawn = "" if variant.typical.work else " (no work counted)"
+        about_one = f"{numbers[id(variant)]:>3} {len(variant.launches):>8} {share:>3.0f} %"
+        texts.append(f"{about_one}  {name}{drawn}")
     if more := len(variants) - len(named):
-        texts.append((f"and {more} more, drawn without a number", QUIET))
+        texts.append(f"and {more} more, drawn without a number")
     title = about.replace(", ", "\n", 1)
-    rows = [*signs, *(Line2D([], [], linestyle="none", label=t) for t, _ in [("", INK), *texts])]
-    colors = [*[INK] * (len(signs) + 1), *(color for _, color in texts)]
-    key_beside(axes, written=True, handles=rows, title=title, labelcolor=colors)
+    rows = [*signs, *(Line2D([], [], linestyle="none", label=text) for text in texts)]
+    key_beside(axes, written=True, handles=rows, title=title)
 
 
 def _draw_speed(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]]) -> None:
@@ -169,7 +166,7 @@ def draw_plane(
     axes: Axes,
     variants: Sequence[RooflineVariant],
     spots: Sequence[Spot],
-    ceilings: Sequence[Ceiling],
+    ceilings: Mapping[str, float],
 ) -> list[Line2D]:
     """Draw roofs, measured ceilings, ridges and points; what a legend shows of them."""
     points = [p for variant in variants for launch in variant.launches for p in launch.points]
@@ -183,7 +180,7 @@ def draw_plane(
     pairs = product(traffic.items(), work.items())
     ridges = [(level, name, peak / rate) for (level, rate), (name, peak) in pairs if name in looks]
     measured = [
-        {c.name: c.value for c in ceilings if (c.name in LEVELS) is m} for m in (False, True)
+        {n: value for n, value in ceilings.items() if (n in LEVELS) is m} for m in (False, True)
     ]
     xs = [*(spot.x for spot in spots), *(at for *_, at in ridges), 0.1, 10.0]
     ys = [*(spot.y for spot in spots), *work.values(), *measured[0].values()] or [1e9, 1e12]

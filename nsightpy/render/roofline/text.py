@@ -27,12 +27,9 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
         for text in wrapped(machine, out.width, rest="  "):
             out.print(styled(text, "bold"))
     print_table(result, out, rows)
-    of_launches = result.by == "launch"
-    every = len(result.all_launches) if of_launches else result.all_variants
-    left = every - len(result.launches if of_launches else result.variants)
-    words = ("launch", "launches") if of_launches else ("kernel", "kernels")
-    if left:
-        out.print(f"and {left} more {words[left > 1]}: --top 0 shows them", style="dim")
+    if left := len(result.all_launches) - len(result.launches):
+        more = counted(left, "more launch", "more launches")
+        out.print(f"and {more}: --top 0 shows them", style="dim")
     width = min(out.width, WIDEST_TEXT)
     variants = result.variants[:MOST_VERDICTS]
     if not any(variant.typical.figures for variant in variants):
