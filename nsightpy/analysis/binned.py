@@ -37,9 +37,9 @@ def sample_means(times: Ints, values: Floats, edges: Ints) -> Floats:
     if len(times) < 2:
         return np.full(len(edges) - 1, np.nan)
     interval = np.diff(times)
-    longest = int(MOST_INTERVALS * float(np.median(interval)))
-    first = np.append(times[:1] - int(np.median(interval)), times[:-1])
-    starts = np.maximum(first, times - max(longest, 1))
+    usual = float(np.median(interval))
+    first = np.append(times[:1] - int(usual), times[:-1])
+    starts = np.maximum(first, times - max(int(MOST_INTERVALS * usual), 1))
     index = np.searchsorted(starts, edges, side="right")
     last = np.maximum(index - 1, 0)
     whole = np.append(0.0, np.cumsum(values * (times - starts)))

@@ -52,6 +52,12 @@ def named_by(frame: Frame, columns: Sequence[str], name: Callable[..., str]) -> 
     return Labels(groups.codes, tuple(name(*key) for key in groups.keys))
 
 
+def labelled(labels: Labels, rows: NDArray[np.integer]) -> Labels:
+    """The names of some rows; empty for no row (-1)."""
+    codes = np.append(labels.codes, np.int32(len(labels.values)))[rows]
+    return Labels(codes, (*labels.values, "")).used()
+
+
 def rows_by_group(codes: NDArray[np.int32] | Ints) -> Ints:
     """The rows by their code (0 and up), those of one code in their order."""
     # numpy sorts 16-bit integers by radix, ten times as fast as others

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Frame, Ints, distinct, is_constant
+from nsightpy.frames import Frame, Ints, distinct
 
 LAUNCH_CLASSES = (0, 1)
 CALL_CLASSES = (*LAUNCH_CLASSES, 13)
@@ -42,14 +42,8 @@ def api_calls(calls: Frame) -> Frame:
 
 def of_calls(values: NDArray[Number], rows: NDArray[np.int32], missing: int) -> NDArray[Number]:
     """A column of calls for each operation, from `launch_rows`; `missing` without one."""
-    unknown = rows == NO_LAUNCH
-    lost = bool(unknown.any())
-    if is_constant(values) and not lost:
-        return np.broadcast_to(values[0], len(rows))
-    found = values[rows] if len(values) else np.full(len(rows), missing)
-    if lost:
-        found[unknown] = missing
-    return found
+    # the last is that of no call (-1)
+    return np.append(values, values.dtype.type(missing))[rows]
 
 
 def launch_starts(work: Frame, calls: Frame) -> Ints:

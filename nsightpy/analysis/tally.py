@@ -17,7 +17,6 @@ from nsightpy.frames import Ints
 
 _VALUE_BITS = 44
 _COUNTS = (np.uint8, np.uint16, np.uint32)
-AT_ONCE = 4
 
 Key: TypeAlias = tuple[int | str | None, ...]
 
@@ -152,10 +151,6 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     """One tally of all values of several; groups with equal keys become one."""
     if len(tallies) == 1 and len(set(tallies[0].keys)) == len(tallies[0].keys):
         return tallies[0]
-    if len(tallies) > AT_ONCE:
-        # a few at a time, so that what many have in common is never held for each of them
-        parts = range(0, len(tallies), AT_ONCE)
-        return merge([merge(tallies[part : part + AT_ONCE]) for part in parts])
     places: dict[Key, int] = {}
     none = np.empty(0, dtype=np.int64)
     codes = [

@@ -56,29 +56,7 @@ class TimeBudget:
     exposed_communication_ns: int
     copy_only_ns: int
     opaque_graph_ns: int
-    all_three_ns: int = 0
     parts: intervals.Spans | None = None
-
-    @property
-    def communication_memory_ns(self) -> int:
-        """Communication and copies beside each other, with nothing that computes."""
-        return self.busy_ns - self.compute_ns - self.exposed_communication_ns - self.copy_only_ns
-
-    @property
-    def compute_communication_ns(self) -> int:
-        """Compute beside communication, without copies."""
-        return self.overlap_ns - self.all_three_ns
-
-    @property
-    def compute_memory_ns(self) -> int:
-        """Compute beside copies, without communication."""
-        beside = self.memory_ns - self.copy_only_ns - self.communication_memory_ns
-        return beside - self.all_three_ns
-
-    @property
-    def compute_only_ns(self) -> int:
-        """Compute with nothing beside it."""
-        return self.compute_ns - self.overlap_ns - self.compute_memory_ns
 
     @property
     def window(self) -> intervals.Spans:
@@ -133,8 +111,8 @@ def time_budget(
     compute, communication, memory, graphs = inside.sets
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = intervals.overlap_total(communication, compute)
-    all_three_ns = intervals.overlap_total(both := communication & memory, compute)
-    hidden_ns = both.total - all_three_ns
+    both = communication & memory
+    hidden_ns = both.total - intervals.overlap_total(both, compute)
     alone_ns = communication.total - overlap_ns - hidden_ns
     copy_only_ns = memory.total - intervals.overlap_total(memory, compute) - hidden_ns
     return TimeBudget(
@@ -148,7 +126,6 @@ def time_budget(
         exposed_communication_ns=alone_ns,
         copy_only_ns=copy_only_ns,
         opaque_graph_ns=graphs.total,
-        all_three_ns=all_three_ns,
         parts=parts,
     )
 

@@ -3,21 +3,21 @@
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import group_by, labelled
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
 from nsightpy.analysis.nvtx.nesting import innermost
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.operators.device_time import NONE, range_calls
+from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.analysis.work_graph.host_activity import activity, kinds_of
-from nsightpy.analysis.work_graph.host_chain import Rows
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, NO_ROW, IdleIntervals
-from nsightpy.frames import Frame, Ints, Labels, constant
+from nsightpy.frames import Frame, Labels, constant
 from nsightpy.names import function_name
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport, Top
 from nsightpy.query.command import command
@@ -26,7 +26,6 @@ from nsightpy.query.request import without_calls
 from nsightpy.query.splits import parse_splits
 from nsightpy.results import Field, Said, Table, Value, rank_order
 from nsightpy.results.keys import API, row_keys
-from nsightpy.units import format_time
 
 INTERVALS = (
     Field("rank", "id", importance=4),
@@ -66,9 +65,8 @@ GROUPED = (
 )
 MOST_INTERVALS = 20
 NEVER_IDLE = "The capture holds no stretch in which a device was idle."
-# Rows in the report's own time by process, how many there are in all, all idle time; whether the
-# capture holds calls.
-_Longest: TypeAlias = tuple[list[tuple[int, tuple[Value, ...]]], int, int, bool]
+# Rows in the report's own time by process, how many there are in all; whether there are calls.
+_Longest: TypeAlias = tuple[list[tuple[int, tuple[Value, ...]]], int, bool]
 
 
 @command(
@@ -121,7 +119,6 @@ def _longest(
     idle = idle_report(report, scope, communication)
     launched, names = idle.launched, idle.launched.names.renamed(function_name)
     rows: list[tuple[int, tuple[Value, ...]]] = []
-    every = 0, 0
     for device, gaps in idle.devices():
         window, events = device.budget.window, idle.events[device.pid]
         for row in np.argsort(-gaps.length, kind="stable")[:count].tolist():
@@ -133,8 +130,7 @@ def _longest(
                 *("" if at == NO_ROW else names[at] for at in around),
             )
             rows.append((device.pid, cells))
-        every = every[0] + len(gaps), every[1] + int(gaps.length.sum())
-    return rows, *every, report.calls.recorded
+    return rows, sum(len(gaps) for _, gaps in idle.devices()), report.calls.recorded
 
 
 def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
@@ -145,18 +141,14 @@ def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
     ]
     rows.sort(key=lambda row: (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0)))
     every = sum(part[1] for part in parts.values)
-    notes: list[Said] = [
-        NOT_ATTRIBUTED for own, *_, recorded in parts.values if own and not recorded
-    ]
-    notes += [] if rows else [NEVER_IDLE]
-    if every > len(rows[:count]):
-        shown = sum(int(row[3] or 0) for row in rows[:count])
-        idle = sum(part[2] for part in parts.values)
-        notes.append(
-            f"The longest {len(rows[:count]):,} of {every:,} idle intervals: {format_time(shown)} "
-            f"of {format_time(idle)} idle."
-        )
-    return Table("gaps", INTERVALS, tuple(rows[:count]), notes=tuple(notes), total_rows=every)
+    silent = any(own and not recorded for own, _, recorded in parts.values)
+    notes = _notes(rows, silent=silent)
+    return Table("gaps", INTERVALS, tuple(rows[:count]), notes=notes, total_rows=every)
+
+
+def _notes(rows: Sequence[object], *, silent: bool) -> tuple[Said, ...]:
+    """What is said of idle time where there is none, or of reports without calls."""
+    return (NOT_ATTRIBUTED,) if silent else () if rows else (NEVER_IDLE,)
 
 
 def _grouped(
@@ -182,11 +174,11 @@ def _named(
     """What each interval of a device is called, by split."""
     launched, named = idle.launched, {}
     if "before" in splits:
-        named["before"] = _labelled(launched.names.renamed(function_name), gaps.before)
+        named["before"] = labelled(launched.names.renamed(function_name), gaps.before)
     if "stream" in splits:
         numbers = tuple(str(stream[-1]) for stream in launched.streams)
         streams = Labels(launched.stream.astype(np.int32), numbers).merged()
-        named["stream"] = _labelled(streams, gaps.after)
+        named["stream"] = labelled(streams, gaps.after)
     if {"range", "place"} & set(splits):
         # the innermost one open on the launching thread midway between idling and launching
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
@@ -195,24 +187,18 @@ def _named(
         tid = launched.chain.tid(gaps.thread)
         holder = innermost(ranges, Frame({**moments, "tid": tid}))
         rows = np.where(holder == NONE, NO_ROW, holder)
-        named["range"] = _labelled(ranges.labels("name"), rows)
+        named["range"] = labelled(ranges.labels("name"), rows)
     if {"call", "place"} & set(splits):
         chain = launched.chain
         last = chain.last_begun(chain.notable, gaps.thread, gaps.closed)
         reaches = (last != NO_ROW) & (chain.end[last] > gaps.opened) if len(chain) else last >= 0
-        named["call"] = _labelled(chain.labels, np.where(reaches, last, NO_ROW))
+        named["call"] = labelled(chain.labels, np.where(reaches, last, NO_ROW))
     if "place" in splits:
         inner, calls = named["range"], named["call"]
         beyond, outside = len(inner.values), inner.equals([""])
         codes = np.where(outside, calls.codes + beyond, inner.codes).astype(np.int32)
         named["place"] = Labels(codes, (*inner.values, *calls.values)).merged()
     return named
-
-
-def _labelled(labels: Labels, rows: Ints | Rows) -> Labels:
-    """The names of some rows; empty for no row."""
-    codes = np.append(labels.codes, np.int32(len(labels.values)))[rows]
-    return Labels(codes, (*labels.values, "")).used()
 
 
 def _group_table(
@@ -225,17 +211,17 @@ def _group_table(
         (*(value or None for value in key), count, total, longest, total / whole)
         for *key, count, total, longest in statistics.rows("instances", "total", "maximum")
     ]
-    silent = sum(not recorded for _, recorded in parts.values)
-    notes = () if rows and not silent else (NOT_ATTRIBUTED,) if rows else (NEVER_IDLE,)
+    silent = bool(rows) and not all(recorded for _, recorded in parts.values)
+    notes = _notes(rows, silent=silent)
     return Table("gaps", fields, tuple(rows), notes=notes).first(top)
 
 
-def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Value, ...]] | None:
+def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Any, ...]] | None:
     """What waiting calls cost each device; None where the capture has no API calls."""
     if not report.calls.recorded:
         return None
     calls = report.calls.synchronising()
-    rows: list[tuple[Value, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for budget, device_gaps in idle_report(report, scope, ()).devices():
         window = budget.budget.window
         idle = Spans(device_gaps.opened, device_gaps.closed)
@@ -244,9 +230,7 @@ def _call_costs(report: SystemReport, scope: Scope) -> list[tuple[Value, ...]] |
     return rows
 
 
-def sync_costs(
-    calls: Frame, window: Spans, idle: Spans
-) -> list[tuple[str, int, int, float, int, int]]:
+def sync_costs(calls: Frame, window: Spans, idle: Spans) -> list[tuple[Any, ...]]:
     """What the calls of each function that touch a window cost: how many, their lengths in all, the
     median and the longest, and the idle time in them, in ns.
 
@@ -256,26 +240,17 @@ def sync_costs(
         return []
     after, before = (calls.ints(name) for name in ("end_ns", "start_ns"))
     calls = calls.take((after > window.starts[0]) & (before < window.ends[-1]))
-    costs = []
-    for api in sorted(set(calls.labels("name"))):
-        own_calls = calls.take(calls.labels("name").equals([api]))
-        length = own_calls.ints("end_ns") - own_calls.ints("start_ns")
-        lengths = (int(length.sum()), float(np.median(length)), int(length.max()))
-        costs.append(
-            (api, len(length), *lengths, overlap_total(spans_of(own_calls), idle & window))
-        )
-    return costs
+    names, inside = calls.labels("name"), idle & window
+    spent = tally_durations(calls, ("name",)).statistics()
+    return [
+        (api, count, *lengths, overlap_total(spans_of(calls.take(names.equals([api]))), inside))
+        for api, count, *lengths in spent.rows("instances", "total", "median", "maximum")
+    ]
 
 
-def _call_table(parts: Parts[list[tuple[Value, ...]] | None], *, top: int | None) -> Table:
+def _call_table(parts: Parts[list[tuple[Any, ...]] | None], *, top: int | None) -> Table:
     rows = [row for part in parts.values for row in part or ()]
-    rows.sort(
-        key=lambda row: (
-            *(-int(row[at] or 0) for at in (7, 4)),
-            *map(rank_order, row[:2]),
-            row[2],
-        )
-    )
+    rows.sort(key=lambda row: (-row[7], -row[4], *map(rank_order, row[:2]), row[2]))
     silent = sum(part is None for part in parts.values)
     notes: tuple[Said, ...] = ()
     if silent:

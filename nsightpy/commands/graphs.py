@@ -1,10 +1,7 @@
 """graphs: CUDA graphs by replay and by node, and what their launches cost."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypeAlias
-
-import numpy as np
 
 from nsightpy.analysis.graphs.replays import (
     CALL_COLUMNS,
@@ -13,20 +10,18 @@ from nsightpy.analysis.graphs.replays import (
     by_node,
     by_replay,
     created_in,
-    launch_ns,
     replays_as_a_whole,
     replays_of_nodes,
 )
-from nsightpy.analysis.launches import GRAPH_LAUNCH, launch_rows, of_calls
+from nsightpy.analysis.launches import GRAPH_LAUNCH
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import range_calls
-from nsightpy.analysis.ranking import durations
 from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.results import Field, Note, Row, Said, Table
+from nsightpy.results import Field, Note, Row, Table
 from nsightpy.results.keys import KERNEL, row_keys
-from nsightpy.units import counted, format_time
+from nsightpy.units import counted
 
 _PLACED = (
     Field("rank", "id", importance=16),
@@ -78,9 +73,8 @@ FIELDS = {
 _WORK = {"kernels": "name", "memory_operations": "operation"}
 
 
-# Rows by process; ns of calls that launched graphs, and the operations in these; the median call
-# that launched one operation alone; launches of graphs traced as a whole.
-_Part: TypeAlias = tuple[list[tuple[int, Row]], tuple[int, int], float | None, int]
+# Rows by process; launches of graphs traced as a whole.
+_Part: TypeAlias = tuple[list[tuple[int, Row]], int]
 
 
 @command(layouts=tuple(FIELDS.values()), keys=row_keys(KERNEL, "name"))
@@ -99,7 +93,7 @@ def graphs(
 
     def made(parts: Parts[_Part]) -> Table:
         rows: list[Row] = []
-        for report, (own, *_) in parts.results:
+        for report, (own, _) in parts.results:
             for pid, figures in own:
                 row = (report.rank_of(pid)[0], *figures)
                 if by == "replay":
@@ -111,7 +105,12 @@ def graphs(
         else:
             total = [field.name for field in FIELDS[by]].index("total_ns")
             rows.sort(key=lambda row: (-int(row[total] or 0), tuple(map(str, row))))
-        return Table("graphs", FIELDS[by], tuple(rows), notes=_notes(parts.values, by))
+        whole = sum(launches for _, launches in parts.values)
+        notes: tuple[Note, ...] = ()
+        if whole and by == "node":
+            reason = f"{counted(whole, 'replay')} traced as a whole are in no row."
+            notes = (Note(reason, "`nsys profile --cuda-graph-trace=node` shows their nodes."),)
+        return Table("graphs", FIELDS[by], tuple(rows), notes=notes)
 
     work = partial(_graphs, by=by)
     return Question(work, made, identified=True, clock=by == "replay")
@@ -122,24 +121,17 @@ def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
     launching = calls.take(calls.labels("name").where(lambda name: GRAPH_LAUNCH in name))
     narrowed = {name: _narrowed(report, scope, name) for name in (*_WORK, "graph_launches")}
     work = Frame.concatenate([narrowed[name] for name in _WORK])
-    nodes, operations = replays_of_nodes(work, launching)
-    whole = replays_as_a_whole(narrowed["graph_launches"], launching)
     ranges = range_calls(report.frame("nvtx_ranges", RANGE_COLUMNS))
+    nodes, operations, replay = replays_of_nodes(work, launching, ranges)
+    whole = replays_as_a_whole(narrowed["graph_launches"], launching, ranges)
     if by == "node":
-        created = created_in(work, report.frame("graph_nodes"), ranges)
-        rows = by_node(work, nodes, operations, created)
+        ran = work.take(operations)
+        created = created_in(ran, report.frame("graph_nodes"), ranges)
+        rows = [*by_node(ran, replay, nodes, created)]
     else:
         shown = by_graph if by == "graph" else by_replay
-        rows = [*shown(nodes, launching, ranges), *shown(whole, launching, ranges)]
-    eager = np.ones(work.rows, dtype=np.bool_)
-    eager[operations.rows] = False
-    lengths = of_calls(durations(calls), launch_rows(work.take(eager), calls), 0)
-    return (
-        list(rows),
-        (int(launch_ns(nodes, launching).sum()), len(operations.rows)),
-        float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else None,
-        len(whole),
-    )
+        rows = [*shown(nodes, "nodes"), *shown(whole, "as a whole")]
+    return rows, whole.rows
 
 
 def _narrowed(report: SystemReport, scope: Scope, name: str) -> Frame:
@@ -147,19 +139,3 @@ def _narrowed(report: SystemReport, scope: Scope, name: str) -> Frame:
         return scope.read(report, name, (*OPERATION_COLUMNS[:-1], "graph_exec_id"))
     frame = scope.read(report, name, (*OPERATION_COLUMNS, _WORK[name]))
     return Frame({**frame.select(OPERATION_COLUMNS), "name": frame[_WORK[name]]})
-
-
-def _notes(parts: Sequence[_Part], by: str) -> tuple[Said, ...]:
-    notes: list[Said] = []
-    calls, operations = (sum(part[1][place] for part in parts) for place in (0, 1))
-    eager = [part[2] for part in parts if part[2] is not None]
-    if operations:
-        text = f"A launch call takes {format_time(calls / operations)} per operation in graphs"
-        if eager:
-            text += f", {format_time(float(np.median(eager)))} (median) outside of them"
-        notes.append(f"{text}.")
-    whole = sum(part[3] for part in parts)
-    if whole and by == "node":
-        reason = f"{counted(whole, 'replay')} traced as a whole are in no row."
-        notes.append(Note(reason, "`nsys profile --cuda-graph-trace=node` shows their nodes."))
-    return tuple(notes)

@@ -1,7 +1,7 @@
 """nvtx: code ranges by host time and by the GPU time of what they launched; metrics meanwhile."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -27,11 +27,10 @@ from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.command import command
 from nsightpy.query.device_time import NO_CALLS, launching
-from nsightpy.query.request import without_launch_call
 from nsightpy.query.sampled_metrics import NO_SAMPLES, gpus_of
 from nsightpy.results import UNKNOWN, Field, Row, Said, Table, Value, View
 from nsightpy.results.keys import RANGE, row_keys
-from nsightpy.units import counted, format_time
+from nsightpy.units import format_time
 
 FIELDS = (
     Field("range", "name", importance=1),
@@ -115,29 +114,15 @@ def nvtx(
 
         # in a tree those inside one parent by host time
         ordered = list(depth_first(rows, order)) if tree else sorted(rows, key=order)
-        names = _shown_names(ordered, tallied.members, tree=tree)
-        shown = tuple((names[key[0]], *key[1:], *rows[key].values()) for key in ordered)
+        shown = tuple(
+            (str(name).replace(SEPARATOR, "/"), *key, *rows[name, *key].values())
+            for name, *key in ordered
+        )
         view = View(tree="range") if tree else None
         notes = _notes(tallied) if rows else ()
         return Table("nvtx", FIELDS, shown, notes=notes, view=view).first(top)
 
     return Question(partial(_tallies, tree=tree, fold=bool(fold)), ranked)
-
-
-def _shown_names(
-    keys: Sequence[Key], members: Mapping[str, frozenset[str]], *, tree: bool
-) -> dict[Value, str]:
-    """What ranges or paths (outer ones first) are called; what was folded says how many it is."""
-    shown: dict[Value, str] = {}
-    for name, *_ in keys:
-        above, inner, part = str(name).rpartition(SEPARATOR)
-        alone = members.get(str(name), ())
-        if len(alone) == 1:
-            part = next(iter(alone)).rpartition(SEPARATOR)[2]
-        elif alone and not tree:
-            part += f" ({len(alone):,} names)"
-        shown[name] = f"{shown.get(above, above)}/{part}" if inner else part
-    return shown
 
 
 def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> RangeTallies:
@@ -157,14 +142,15 @@ def _tallies(report: SystemReport, scope: Scope, *, tree: bool, fold: bool) -> R
     tallies = range_tallies(
         ranges, operations, launches, projection, attributed, tree=tree, fold=fold
     )
-    outside = (waiting == NO_THREAD) & ~inside(calls, ranges)
-    rows = launches.rows[np.repeat(outside[launches.call], np.diff(launches.first))]
+    within = (waiting != NO_THREAD) | inside(calls, ranges)
+    rows = launches.rows[np.repeat(within[launches.call], np.diff(launches.first))]
     length = durations(operations)
+    work_ns = int(length.sum())
     return replace(
         tallies,
         known=recorded is not None or not operations.rows,
-        outside_ns=int(length[rows].sum()),
-        work_ns=int(length.sum()),
+        outside_ns=work_ns - int(length[rows].sum()),
+        work_ns=work_ns,
     )
 
 
@@ -184,23 +170,13 @@ def _rows(tallied: RangeTallies) -> Rows:
 
 
 def _notes(tallied: RangeTallies) -> tuple[Said, ...]:
-    notes: list[Said] = []
-    if several := sum(len(names) > 1 for names in tallied.members.values()):
-        rows = counted(several, "row stands", "rows stand")
-        notes.append(f"{rows} for ranges that differ in numbers only: --unfold lists them.")
     if not tallied.known:
-        notes.append(NOT_RECORDED)
-    elif tallied.unlaunched:
-        notes.append(without_launch_call(f"{tallied.unlaunched:,} GPU operations", "in no range"))
-    if tallied.crossing:
-        notes.append(f"{tallied.crossing:,} ranges end on another thread and are not projected.")
-    if tallied.known and tallied.outside_ns:
-        share = f"{100 * tallied.outside_ns / tallied.work_ns:.3g} %"
-        notes.append(
-            f"{format_time(tallied.outside_ns)} of {format_time(tallied.work_ns)} of GPU work "
-            f"({share}) was launched inside no range and is attributed to none."
-        )
-    return tuple(notes)
+        return (NOT_RECORDED,)
+    if not tallied.outside_ns:
+        return ()
+    outside, work = format_time(tallied.outside_ns), format_time(tallied.work_ns)
+    share = f"{100 * tallied.outside_ns / tallied.work_ns:.3g} %"
+    return (f"{outside} of {work} of GPU work ({share}) was launched inside no range.",)
 
 
 def _longest(parts: Parts[dict[RangeKey, int]], *, top: int | None) -> Table | Question[Table]:

@@ -1,4 +1,4 @@
-"""Sampled hardware metrics of the GPUs of a report over stretches of time."""
+"""Sampled hardware metrics of a report over stretches of time, of each GPU."""
 
 import re
 
@@ -23,9 +23,6 @@ SHARES = {
     "nvlink_tx_share": rf"NVLink TX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
 }
 
-# A GPU as several reports know it: host, and its place there.
-GpuKey = tuple[str, str]
-
 
 def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
     """The GPU of the host behind each place (process, device) with GPU work."""
@@ -36,36 +33,14 @@ def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
     return {(pid, d): known.get((pid, d), known.get((0, d), d)) for pid, d in places}
 
 
-def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
-    """The GPU of each place (process, device) with GPU work."""
-    host, buses = _host(report), _buses(report)
-    return {place: (host, buses.get(gpu, f"GPU {gpu}")) for place, gpu in gpus_of(report).items()}
+def sampled_shares(report: SystemReport, gpu: int, edges: Ints) -> list[Floats]:
+    """The SHARES of a GPU of the host in each stretch between edges (ns); NaN where not sampled."""
+    samples = report.frame("gpu_metrics").at(gpu_id=gpu)
+    return [_summed(samples, pattern, edges) for pattern in SHARES.values()]
 
 
-def _host(report: SystemReport) -> str:
-    return report.session.host or str(report.path)
-
-
-def _buses(report: SystemReport) -> dict[int, str]:
-    """The PCI bus location of each GPU of the host, as far as it is known."""
-    return {gpu: bus for gpu, bus in report.frame("devices").tuples("gpu_id", "bus") if bus}
-
-
-def sampled(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
-    """What the report sampled of each GPU, by column, in each stretch between edges (ns of its own
-    time); NaN for none."""
-    frame = report.frame("gpu_metrics")
-    buses, shares = _buses(report), dict[GpuKey, dict[str, Floats]]()
-    for gpu in np.unique(frame.ints("gpu_id")).tolist():
-        mine = frame.take(frame.ints("gpu_id") == gpu)
-        sums = ((name, _summed(mine, pattern, edges)) for name, pattern in SHARES.items())
-        known = {name: values for name, values in sums if values is not None}
-        shares[_host(report), buses.get(gpu, f"GPU {gpu}")] = known
-    return shares
-
-
-def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
-    """The sum of the means of the metrics that match, as a share; None where there is none."""
+def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats:
+    """The sum of the means of the metrics that match, as a share."""
     names = samples.labels("metric").merged()
     parts = []
     for code, name in enumerate(names.values):
@@ -73,4 +48,4 @@ def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
             rows = np.flatnonzero(names.codes == code)
             time, value = samples.ints("time_ns")[rows], samples.ints("value")[rows]
             parts.append(sample_means(time, value / 100.0, edges))
-    return np.sum(parts, axis=0) if parts else None
+    return np.sum(parts, axis=0) if parts else np.full(len(edges) - 1, np.nan)

@@ -13,10 +13,8 @@ import nsightpy
 from nsightpy.analysis.binned import edges_of, sample_means
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.commands.breakdown.command import CAUSES
-from nsightpy.commands.breakdown.over_time import by_device
 from nsightpy.render.plots.breakdown_plot import utilization_figure
 from nsightpy.results import Table, Value, number
-from tests.support.reports import ask
 from tests.support.samples import SAMPLES, TRAINING
 
 
@@ -199,15 +197,8 @@ def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
         assert row["start_ns"] + row["duration_ns"] > window[0]  # type: ignore[operator]
 
 
-@pytest.mark.slow
-def test_a_terminal_shows_one_row_a_device() -> None:
-    found = ask("breakdown", TRAINING, "--bins", "200", "-q").stdout.decode()
-    assert len(found.splitlines()) == 6
-    assert "busy over time" in found.splitlines()[0]
-
-
 def test_devices_of_the_same_name_stay_apart(tmp_path: Path) -> None:
-    """Both are device 0 of one rank, or of none: a row of the picture and a line for each."""
+    """Both are device 0 of one rank, or of none: a row of the picture for each."""
     for name, starts in (("a", [1_000]), ("b", [1_000, 8_000])):
         export = Export(tmp_path / f"{name}.sqlite")
         for start in starts:
@@ -215,9 +206,6 @@ def test_devices_of_the_same_name_stay_apart(tmp_path: Path) -> None:
         export.write()
     table = nsightpy.breakdown(tmp_path, bins=8)
     table = replace(table, rows=tuple((None, *row[1:]) for row in table.rows))
-    shown = by_device(table)
-    assert len(shown.rows) == 2
-    assert shown.column("busy_share") == [1.0, 0.25]
     (image,) = utilization_figure(table).axes[0].get_images()
     assert image.get_array().shape == (2, 8)  # type: ignore[union-attr]
 

@@ -87,7 +87,7 @@ def test_only_waiting_in_which_the_device_did_nothing_costs() -> None:
     )
     window = union(np.asarray([0]), np.asarray([100]))
     idle = union(np.asarray([20, 90]), np.asarray([55, 140]))
-    free, wait = sync_costs(calls, window, idle)
+    wait, free = sync_costs(calls, window, idle)
     # 20 to 35 inside two calls at once, and 95 to 100: the window ends there
     assert wait == ("cudaStreamSynchronize", 3, 65, 20.0, 25, 15 + 5)
     assert free == ("cudaFree", 2, 20, 10.0, 10, 5)

@@ -6,18 +6,18 @@ interval for each launch, and what ran inside it is not known.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by, rows_of_groups
+from nsightpy.analysis.grouping import group_by, labelled, rows_of_groups
 from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
 from nsightpy.analysis.nvtx.projection import launched
 from nsightpy.analysis.operators.device_time import NONE, path_around
+from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.tally import tally
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels, constant
 from nsightpy.results import Row, Value
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "graph_node_id")
@@ -28,49 +28,31 @@ _GRAPH_OF_NODE = 32  # newer versions of CUPTI hold the graph in the upper half 
 _MOST_CLONES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Replays:
-    """One row per replay, by launch: times in ns, of the report's own clock.
+def _replays(call: Ints, calls: Frame, ranges: Frame, **columns: Ints) -> Frame:
+    """A row per replay: times in ns of the report's own clock; UNKNOWN (-1) for what is not known.
 
     `call` is the row of the launching call. From `start_ns` (first) to `end_ns` (last) operations
-    ran for `busy_ns`. `chain_ns` is the work of the critical chain: back from the last operation,
-    of those that had ended when it began the one that ended last, and so on. `graph` tells graphs
-    of a process apart. Traced as a whole (`whole`), `operations`, busy and chain are UNKNOWN.
+    ran for `busy_ns`; `gap_ns` is the rest. `chain_ns` is the work of the critical chain: back from
+    the last operation, of those that had ended when it began the one that ended last, and so on.
+    `graph` tells graphs of a process apart.
     """
-
-    call: Ints
-    pid: Ints
-    device: Ints
-    graph: Ints
-    start_ns: Ints
-    end_ns: Ints
-    busy_ns: Ints
-    chain_ns: Ints
-    operations: Ints
-    whole: bool
-
-    def __len__(self) -> int:
-        return len(self.call)
-
-    @property
-    def gap_ns(self) -> Ints:
-        """For how long nothing ran between the first operation and the last."""
-        gaps = self.end_ns - self.start_ns - self.busy_ns
-        return np.where(self.busy_ns == UNKNOWN, UNKNOWN, gaps)
+    lasted, busy = columns["end_ns"] - columns["start_ns"], columns["busy_ns"]
+    return Frame(
+        {
+            **columns,
+            "duration_ns": lasted,
+            "gap_ns": np.where(busy == UNKNOWN, UNKNOWN, lasted - busy),
+            "launch_ns": np.append(durations(calls), UNKNOWN)[call],
+            "launched_in": labelled(path_around(ranges, calls), call),
+        }
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
-    """The operations of replays, by replay and start: `rows` of the work, the `replay` of each."""
+def replays_of_nodes(work: Frame, calls: Frame, ranges: Frame) -> tuple[Frame, Ints, Ints]:
+    """The replays whose operations were recorded one by one, by launch; and these operations.
 
-    rows: NDArray[np.int32]
-    replay: Ints
-
-
-def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
-    """The replays whose operations were recorded one by one.
-
-    `work` has OPERATION_COLUMNS and name, `calls` are the graph launches, by start.
+    `work` has OPERATION_COLUMNS and name, `calls` are the graph launches, by start. Of operations,
+    by replay and start, the rows of the work and of the replays.
     """
     of_calls = launched(work, calls)
     order = np.argsort(of_calls.call_start, kind="stable")
@@ -80,46 +62,38 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
     rows, replay = of_calls.rows[by_replay], replay[by_replay]
     first = np.searchsorted(replay, np.arange(len(order)))
     start, end = work.ints("start_ns")[rows], work.ints("end_ns")[rows]
-    call = launch_rows(work.take(rows[first]), calls)
     begin, last = start[first], np.maximum.reduceat(end, first)
     # replays one after the other on one axis
     width = int((last - begin).max(initial=0)) + 2
     shift, edges = replay * width - begin[replay], np.arange(len(begin) + 1) * width
-    busy = np.diff(measure_before(union(start + shift, end + shift), edges))
-    chain = _chain(start + shift, end + shift, replay, edges[1:])
-    replays = Replays(
-        call.astype(np.int64),
-        work.ints("pid")[rows][first],
-        work.ints("device")[rows][first],
-        _graph_numbers(work.take(rows), replay, first),
-        begin,
-        last,
-        busy,
-        chain,
-        count[order],
-        whole=False,
+    replays = _replays(
+        launch_rows(work.take(rows[first]), calls).astype(np.int64),
+        calls,
+        ranges,
+        pid=work.ints("pid")[rows][first],
+        device=work.ints("device")[rows][first],
+        graph=_graph_numbers(work.take(rows), replay, first),
+        start_ns=begin,
+        end_ns=last,
+        busy_ns=np.diff(measure_before(union(start + shift, end + shift), edges)),
+        chain_ns=_chain(start + shift, end + shift, replay, edges[1:]),
+        operations=count[order],
     )
-    return replays, Operations(rows, replay)
+    return replays, rows.astype(np.int64), replay
 
 
-def replays_as_a_whole(launches: Frame, calls: Frame) -> Replays:
-    """The replays that were traced as one interval each (frame graph_launches), with their calls.
-
-    `call` is UNKNOWN where the launch call was not recorded.
-    """
+def replays_as_a_whole(launches: Frame, calls: Frame, ranges: Frame) -> Frame:
+    """The replays that were traced as one interval each (frame graph_launches)."""
     launches = launches.take(np.lexsort((launches.ints("end_ns"), launches.ints("start_ns"))))
-    unknown = np.full(launches.rows, UNKNOWN, dtype=np.int64)
-    return Replays(
+    placed = {name: launches.ints(name) for name in ("pid", "device", "start_ns", "end_ns")}
+    inside = ("busy_ns", "chain_ns", "operations")
+    return _replays(
         launch_rows(launches, calls).astype(np.int64),
-        launches.ints("pid"),
-        launches.ints("device"),
-        launches.ints("graph_exec_id"),
-        launches.ints("start_ns"),
-        launches.ints("end_ns"),
-        unknown,
-        unknown,
-        unknown,
-        whole=True,
+        calls,
+        ranges,
+        graph=launches.ints("graph_exec_id"),
+        **placed,
+        **dict.fromkeys(inside, constant(UNKNOWN, launches.rows)),
     )
 
 
@@ -159,53 +133,37 @@ def _chain(start: Ints, end: Ints, replay: Ints, edges: Ints) -> Ints:
     return total[by_end[np.searchsorted(ends[by_end], edges) - 1]]
 
 
-def launch_ns(replays: Replays, calls: Frame) -> Ints:
-    """The length of each replay's launch call; UNKNOWN where none was recorded."""
-    return np.append(calls.ints("end_ns") - calls.ints("start_ns"), UNKNOWN)[replays.call]
+def by_replay(replays: Frame, _: str) -> Iterator[tuple[int, Row]]:
+    """A row for each replay, behind its process."""
+    placed = replays.tuples("pid", "device", "graph", "start_ns", "duration_ns", "launched_in")
+    figures = replays.tuples("launch_ns", "operations", "busy_ns", "gap_ns", "chain_ns")
+    rows = zip(placed, figures, strict=True)
+    for number, ((pid, device, graph, *times, inside), about) in enumerate(rows, 1):
+        known = (None if value == UNKNOWN else value for value in about)
+        yield pid, (device, graph, number, *times, *known, inside)
 
 
-def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
-    texts = [*path_around(ranges, calls), ""]  # the last is that of no call
-    return [texts[call] for call in replays.call.tolist()]
-
-
-def by_replay(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
-    """A row for each replay."""
-    placed = (replays.device, replays.graph, np.arange(1, len(replays) + 1), replays.start_ns)
-    columns = [part.tolist() for part in (*placed, replays.end_ns - replays.start_ns)]
-    detail = (replays.operations, replays.busy_ns, replays.gap_ns, replays.chain_ns)
-    for figure in (launch_ns(replays, calls), *detail):
-        columns.append([None if value == UNKNOWN else value for value in figure.tolist()])
-    rows = zip(*columns, _launched_in(replays, calls, ranges), strict=True)
-    return list(zip(replays.pid.tolist(), rows, strict=True))
-
-
-def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, Row]]:
-    """A row for each graph of a process on a device."""
-    launch, inside = launch_ns(replays, calls), _launched_in(replays, calls, ranges)
-    placed = {"pid": replays.pid, "device": replays.device, "graph": replays.graph}
-    groups = group_by(Frame(placed), tuple(placed))
-    lasted = replays.end_ns - replays.start_ns
-    rows: list[tuple[int, Row]] = []
+def by_graph(replays: Frame, traced: str) -> Iterator[tuple[int, Row]]:
+    """A row for each graph of a process on a device, behind the process."""
+    groups = group_by(replays, ("pid", "device", "graph"))
     by_group = rows_of_groups(groups.codes, len(groups.keys))
-    for (pid, device, graph), own in zip(groups.keys, by_group, strict=True):
-        times, operations = lasted[own], _median(replays.operations[own])
+    for (pid, *placed), rows in zip(groups.keys, by_group, strict=True):
+        own = replays.take(rows)
+        lasted, operations = own.ints("duration_ns"), _median(own.ints("operations"))
         row = (
-            device,
-            graph,
-            "as a whole" if replays.whole else "nodes",
-            len(own),
+            *placed,
+            traced,
+            own.rows,
             None if operations is None else round(operations),
-            _median(launch[own]),
-            _median(times),
-            int(times.min()),
-            int(times.max()),
-            *(_median(ns[own]) for ns in (replays.busy_ns, replays.gap_ns, replays.chain_ns)),
-            int(times.sum()),
-            Counter(inside[replay] for replay in own.tolist()).most_common(1)[0][0],
+            _median(own.ints("launch_ns")),
+            _median(lasted),
+            int(lasted.min()),
+            int(lasted.max()),
+            *(_median(own.ints(name)) for name in ("busy_ns", "gap_ns", "chain_ns")),
+            int(lasted.sum()),
+            Counter(own.labels("launched_in")).most_common(1)[0][0],
         )
-        rows.append((int(pid or 0), row))
-    return rows
+        yield int(pid or 0), row
 
 
 def _median(values: Ints) -> float | None:
@@ -214,40 +172,35 @@ def _median(values: Ints) -> float | None:
     return float(np.median(known)) if len(known) else None
 
 
-def by_node(
-    work: Frame, replays: Replays, operations: Operations, created: Labels
-) -> list[tuple[int, Row]]:
+def by_node(ran: Frame, replay: Ints, replays: Frame, created: Labels) -> Iterator[tuple[int, Row]]:
     """A row for each node that ran; where nodes have no ids, for each place in the replay.
 
-    `created` says for each operation of the work where its node was created.
+    `ran` are the operations, of which `replay` is the row of each one's replay, and `created` says
+    where its node was.
     """
-    ran = work.take(operations.rows)
     ids = ran.ints("graph_node_id")
-    first = np.searchsorted(operations.replay, np.arange(len(replays)))
-    position = np.arange(len(ids)) - first[operations.replay] + 1
+    first = np.searchsorted(replay, np.arange(replays.rows))
+    position = np.arange(len(ids)) - first[replay] + 1
     by = Frame(
         {
             "pid": ran["pid"],
             "device": ran["device"],
-            "graph": replays.graph[operations.replay],
+            "graph": replays.ints("graph")[replay],
             "node": np.where(ids > 0, ids, position),
             "name": ran.labels("name").merged(),
-            "created": created.take(operations.rows),
+            "created": created,
         }
     )
     groups = group_by(by, tuple(by))
-    lengths = ran.ints("end_ns") - ran.ints("start_ns")
     figures = ("instances", "total", "mean", "median", "minimum", "maximum")
-    nodes = tally(groups.codes, lengths, groups.keys).statistics().rows(*figures)
+    nodes = tally(groups.codes, durations(ran), groups.keys).statistics().rows(*figures)
     whole: Counter[tuple[Value, ...]] = Counter()
     for *key, _, total, _, _, _, _ in nodes:
         whole[tuple(key[:3])] += total
-    rows: list[tuple[int, Row]] = []
     for pid, device, graph, node, name, made_in, *row in nodes:
         of_graph = whole[pid, device, graph]
         share = row[1] / of_graph if of_graph else None
-        rows.append((pid, (device, graph, node, name, *row, share, made_in)))
-    return rows
+        yield pid, (device, graph, node, name, *row, share, made_in)
 
 
 def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
@@ -262,10 +215,6 @@ def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
     for _ in range(_MOST_CLONES):
         original = (keys[0][origin], nodes.ints("original_node_id")[origin])
         above = matched(keys, numbers, original, NONE)
-        if (above == NONE).all():
-            break
         origin = np.where(above == NONE, origin, above)
     rows = matched(keys, numbers, (work.ints("pid"), work.ints("graph_node_id")), NONE)
-    at = path_around(ranges, nodes.take(origin))
-    codes = np.append(at.codes, NONE)[rows] + 1
-    return Labels(codes.astype(np.int32), ("", *at.values)).merged()
+    return labelled(path_around(ranges, nodes.take(origin)), rows)

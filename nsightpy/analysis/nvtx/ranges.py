@@ -1,9 +1,8 @@
 """NVTX ranges grouped by what they name: host time, projected GPU time, share of the busy time."""
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.nesting import nest, paths
 from nsightpy.analysis.nvtx.projection import Launched, Projection, busy_by_group
 from nsightpy.analysis.tally import Key, Tally, merge, summed, tally
-from nsightpy.frames import Frame, Labels, distinct
+from nsightpy.frames import Frame, Labels
 
 BY = ("name", "domain", "style")
 
@@ -49,9 +48,7 @@ class RangeTallies:
     `ranges` and `projected` tally lengths; the latter only of instances with operations. `work` by
     key: how many operations the range's own thread launched, and how many others did; for how long
     any of the latter ran, and any of both. `whole_busy_ns`: for how long anything ran.
-    `unlaunched`: operations without a recorded call; `crossing`: ranges that end on another thread.
-    `members`: where numbered ranges are folded, the names (or paths) that each folded one stands
-    for. `known`: whether calls that launch were recorded; `outside_ns` of the `work_ns` of all
+    `known`: whether calls that launch were recorded; `outside_ns` of the `work_ns` of all
     operations was launched inside no range.
     """
 
@@ -59,9 +56,6 @@ class RangeTallies:
     projected: Tally
     work: Mapping[Key, Sequence[float]]
     whole_busy_ns: int
-    unlaunched: int
-    crossing: int
-    members: dict[str, frozenset[str]] = field(default_factory=dict)
     known: bool = True
     outside_ns: int = 0
     work_ns: int = 0
@@ -89,12 +83,11 @@ def range_tallies(
     the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU; `attributed`
     the same of calls for which the ranges' threads waited.
     """
-    unfolded = names = folded(ranges.labels("name"))
+    names = folded(ranges.labels("name"))
     if fold:
-        names = unfolded.renamed(numberless)
+        names = names.renamed(numberless)
     if tree:
-        nesting = nest(ranges)
-        names, unfolded = paths(names, nesting), paths(unfolded, nesting) if fold else unfolded
+        names = paths(names, nest(ranges))
     groups = group_by(Frame({**ranges, "name": names}), BY)
     found = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
@@ -110,36 +103,16 @@ def range_tallies(
         tally(groups.codes[found], projection.length[found], groups.keys),
         dict(zip(groups.keys, np.column_stack(figures).tolist(), strict=True)),
         whole,
-        operations.rows - len(launches.rows),
-        int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
-        _members(names, unfolded) if fold else {},
     )
-
-
-def _members(names: Labels, unfolded: Labels) -> dict[str, frozenset[str]]:
-    """The names of ranges behind each folded one."""
-    wide = max(len(unfolded.values), 1)
-    pairs, _ = distinct(names.codes.astype(np.int64) * wide + unfolded.codes)
-    members: dict[str, set[str]] = defaultdict(set)
-    for pair in pairs.tolist():
-        members[names.values[pair // wide]].add(unfolded.values[pair % wide])
-    return {name: frozenset(those) for name, those in members.items()}
 
 
 def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
     """The tallies of several reports as one."""
-    members: dict[str, frozenset[str]] = defaultdict(frozenset)
-    for part in parts:
-        for name, those in part.members.items():
-            members[name] |= those
     return RangeTallies(
         merge([part.ranges for part in parts]),
         merge([part.projected for part in parts]),
         summed(part.work for part in parts),
         sum(part.whole_busy_ns for part in parts),
-        sum(part.unlaunched for part in parts),
-        sum(part.crossing for part in parts),
-        members,
         any(part.known for part in parts),
         sum(part.outside_ns for part in parts),
         sum(part.work_ns for part in parts),

@@ -30,7 +30,6 @@ from nsightpy.analysis.work_graph.host_chain import (
 from nsightpy.analysis.work_graph.idle_intervals import (
     CAUSES,
     NEVER,
-    NO_ROW,
     Cause,
     IdleIntervals,
     idle_time,
@@ -67,7 +66,7 @@ def binding(
     device.give(Cause.SYNC_DRAIN, np.arange(len(held)), held)
     device.rest(Cause.LAUNCH_BOUND, thread >= 0)
     around = opened, device.closed, device.before, device.after
-    return IdleIntervals(*around, thread, begun, device.done, held, compiles, device.times)
+    return IdleIntervals(*around, thread, begun, held, compiles, device.times)
 
 
 class _Device:
@@ -142,13 +141,8 @@ class _Device:
         return np.minimum(usual, LONG_CALL_NS)
 
     def after_launch(self) -> None:
-        """Launched, and not begun: beyond the usual latency it was not the host that held it.
-
-        So it is after all that was launched.
-        """
-        rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
-        beside = measure_inside(self.others, self.opened, self.closed)
-        self.give(Cause.IMBALANCE, last, beside[last])
+        """Launched, and not begun: beyond the usual latency it was not the host that held it."""
+        rows = np.flatnonzero(self.call >= 0)
         ended = self.launched.chain.end[self.call[rows]]
         usual = self._latency()[self.launched.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])

@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, spans_of, union
-from nsightpy.analysis.work_graph.host_chain import ALLOCATION, COPY, MODULE, MPI, OTHER, WAIT
-from nsightpy.analysis.work_graph.idle_intervals import NO_ROW, Cause, IdleIntervals
+from nsightpy.analysis.work_graph.idle_intervals import NO_ROW, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
 from nsightpy.analysis.work_graph.thresholds import (
     LEAST_CALL,
@@ -22,6 +21,11 @@ from nsightpy.analysis.work_graph.thresholds import (
 from nsightpy.frames import Floats, Frame, Ints, Labels
 from nsightpy.units import format_time
 
+# What a thread does in time of each Cause, in their order.
+_DOING = (
+    "launching; outside CUDA; in blocking calls; loading code; allocating; copying in; copying out;"
+    " launched, not begun; not known; in MPI; waiting for another device; touching pages"
+)
 _NUMBER = re.compile(r"\d+")
 ON_CPU = "thread on a CPU"
 # What waits for files, consoles, sockets or a time, by its names in the C library; the driver
@@ -71,28 +75,13 @@ def activity(
     thread = int(idle.thread[row])
     if thread < 0:
         return "not known: the next launch was not recorded"
-    opened, begun, done, closed = (
-        int(times[row]) for times in (idle.opened, idle.begun, idle.done, idle.closed)
-    )
-    chain, time = launched.chain, Spans.of(opened, closed)
-    calls = chain.within(thread, opened, begun)
-    length = np.minimum(chain.end[calls], begun) - np.maximum(chain.start[calls], opened)
-    spent = np.bincount(chain.kind[calls], length, MPI + 1).astype(np.int64).tolist()
-    waiting = spent[WAIT] + spent[COPY]
-    outside = begun - opened - waiting - spent[ALLOCATION] - spent[MODULE]
-    name, share = most_in(time, chain.frame(calls[chain.kind[calls] == OTHER]))
-    parts = (
-        (int(idle.times[row, Cause.IMBALANCE]), "waiting for another device"),
-        (outside, f"in {name}" if share > LEAST_COVERED else "outside CUDA"),
-        (waiting, "in blocking calls"),
-        (spent[ALLOCATION], "allocating"),
-        (spent[MODULE], "loading code"),
-        (done - begun, "in the launching call"),
-        (closed - done, "launched, not begun"),
-    )
-    least = LEAST_PART * (closed - opened)
-    texts = [f"{format_time(lasted)} {doing}" for lasted, doing in parts if lasted > least]
-    beside = described(time, events.of_thread(int(chain.tid(idle.thread[row]))), window)
+    time = Spans.of(int(idle.opened[row]), int(idle.closed[row]))
+    texts = [
+        f"{format_time(lasted)} {doing}"
+        for doing, lasted in zip(_DOING.split("; "), idle.times[row].tolist(), strict=True)
+        if lasted > LEAST_PART * time.total
+    ]
+    beside = described(time, events.of_thread(int(launched.chain.tid(idle.thread[row]))), window)
     return "; ".join([*texts, beside] if beside else texts)
 
 

@@ -17,8 +17,6 @@ from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 Rows: TypeAlias = NDArray[np.int32]
 LAUNCH, COPY, WAIT, ALLOCATION, MODULE, OTHER, MPI = range(7)
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
-# Frees that wait for the device.
-FREES = re.compile("^(?!.*Async).*Free")
 # First that fits. CUDA runtime (cuda*), CUDA driver (cu*) and HIP (hip*) names.
 _KINDS = (
     (MPI, re.compile("^MPI_")),
@@ -84,13 +82,6 @@ class HostChain:
         start, end, labels = self.start[rows], self.end[rows], self.labels.take(rows)
         tid = self.tid(self.thread[rows])
         return Frame({"start_ns": start, "end_ns": end, "tid": tid, "name": labels})
-
-    def within(self, thread: int, low: int, high: int) -> Ints:
-        """The calls of a thread that are under way in a stretch of time."""
-        first, last = np.searchsorted(self.thread, (thread, thread + 1)).tolist()
-        begin = np.searchsorted(self.end[first:last], low, side="right")
-        end = np.searchsorted(self.start[first:last], high)
-        return np.arange(first + begin, first + max(begin, end))
 
     def last_begun(self, rows: Ints, thread: Ints | Rows, times: Ints) -> Ints:
         """Of some calls the last that each thread (-1: none) had begun before a time; -1: none."""

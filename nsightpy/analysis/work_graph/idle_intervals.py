@@ -47,8 +47,8 @@ class IdleIntervals:
     """The idle intervals of one device in a window, in time order, and why it was idle; in ns.
 
     `before` and `after` are rows of the work (-1: none), `thread` the place in the chain's
-    threads of the one that launched `after` (-1: not known), `begun` and `done` when it came to
-    that launch and had made it. `held` is how long the blocking call took in which the interval
+    threads of the one that launched `after` (-1: not known), `begun` when it came to that launch.
+    `held` is how long the blocking call took in which the interval
     opened (0: none), `compiling` the time outside of CUDA that compiled. `times` has a row for each
     interval and a column for each of CAUSES; a row adds up to its interval exactly.
     """
@@ -59,7 +59,6 @@ class IdleIntervals:
     after: Rows
     thread: Rows
     begun: Ints
-    done: Ints
     held: Ints
     compiling: Ints
     times: Ints
@@ -106,11 +105,9 @@ def idle_time(work: LaunchedWork, place: int) -> tuple[Spans, Rows, Rows]:
     solid = end > start
     reach = np.maximum.accumulate(np.where(solid, end, NEVER))
     past = np.concatenate([[NEVER], reach[:-1]])
-    # the operations that ended last so far; of several at once the last row
+    # the operations that ended last so far; of several at once the first row
     longest = np.flatnonzero(reach > past)
     last = order[longest]
-    ties = np.flatnonzero(end == past)
-    np.maximum.at(last, np.searchsorted(longest, ties) - 1, order[ties])
     heads = np.flatnonzero(start[longest] > past[longest])
     first = longest[heads]
     idle = Spans(np.append(past[first], reach[-1]), np.append(start[first], -NEVER))

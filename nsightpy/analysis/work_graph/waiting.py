@@ -17,12 +17,11 @@ from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, launch_rows, launch_s
 from nsightpy.analysis.work_graph.host_chain import WAIT
 from nsightpy.analysis.work_graph.launched_work import (
     LaunchedWork,
-    Mask,
     WorkFrames,
     numbered_streams,
 )
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
-from nsightpy.frames import Frame, Ints, distinct_pairs, last_before, positions
+from nsightpy.frames import Frame, Ints, last_before, positions
 
 Pairs = tuple[Ints, Ints]
 WAIT_KIND = "stream wait"
@@ -91,11 +90,11 @@ class Queues:
         """
         work, chain = self.work, self.work.chain
         rest = chain.kind == WAIT
-        recorded, explained = self._synchronized()
-        whole = np.flatnonzero(rest & ~explained & chain.labels.where(_WHOLE_DEVICE.search))
+        whole = np.flatnonzero(rest & chain.labels.where(_WHOLE_DEVICE.search))
         pids = np.asarray([stream[0] for stream in work.streams], dtype=np.int64)
         own_copies = work.launched_by[work.own_copies].astype(np.int64), work.own_copies
-        named = self._seen(recorded, self._of_streams(whole, chain.pid[whole], pids), own_copies)
+        of_device = self._of_streams(whole, chain.pid[whole], pids)
+        named = self._seen(self._synchronized(), of_device, own_copies)
         # a stream waits, too, for what it was made to wait for: the call then returns with that
         call, row = named
         since = np.maximum(work.end[row], chain.start[call])
@@ -111,29 +110,18 @@ class Queues:
         pairs = np.unique(np.stack([call[waits], row[waits]]), axis=1)
         return pairs[0], pairs[1]
 
-    def _synchronized(self) -> tuple[Pairs, Mask]:
-        """What the capture says itself, and which calls it is about."""
+    def _synchronized(self) -> Pairs:
+        """What the capture says itself of calls that wait for a stream or an event."""
         chain, waits = self.work.chain, self.frames.synchronizations
         row = launch_rows(waits, self.frames.calls)
-        there = (row != NO_LAUNCH) & ~waits.labels("kind").equals([WAIT_KIND])
+        there = row != NO_LAUNCH
         waits, call = waits.take(there), chain.outermost[row[there]].astype(np.int64)
-        of_stream, of_event, of_context = (
-            np.flatnonzero(waits.labels("kind").equals([kind]))
-            for kind in ("stream", "event", "context")
+        of_stream, of_event = (
+            np.flatnonzero(waits.labels("kind").equals([kind])) for kind in ("stream", "event")
         )
-        explained = np.zeros(len(chain), dtype=np.bool_)
-        explained[call] = True
         stream, on_stream = self._streams_of(waits)[of_stream], call[of_stream]
-        owners = np.asarray([s[:2] for s in self.work.streams], dtype=np.int64).reshape(-1, 2).T
-        own = np.stack([waits.ints("pid"), waits.ints("context")])[:, of_context]
-        codes = distinct_pairs(*np.concatenate([owners, own], axis=1))[1].astype(np.int64)
-        contexts, context = np.split(codes, [owners.shape[1]])
-        pairs = (
-            (on_stream, self.enqueued(stream, chain.start[on_stream])),
-            (call[of_event], self._recorded(waits.take(of_event))),
-            self._of_streams(call[of_context], context, contexts),
-        )
-        return _joined(pairs), explained
+        of_streams = on_stream, self.enqueued(stream, chain.start[on_stream])
+        return _joined([of_streams, (call[of_event], self._recorded(waits.take(of_event)))])
 
     def _of_streams(self, calls: Ints, owner: Ints, owners: Ints) -> Pairs:
         """The last operation on each stream (`owners`) of the owner of each call."""

@@ -15,7 +15,7 @@ from nsightpy.analysis.work_graph.idle_intervals import (
     StreamWaits,
     stream_waits,
 )
-from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
+from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, over_time
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
@@ -54,15 +54,8 @@ CAUSES = tuple(
 )
 WAITS = fields_in("time", "host_wait_ns", "kernel_wait_ns", "other_wait_ns")
 EXPOSED = fields_in("time", "exposed_wait_ns", "exposed_transfer_ns")
-# What ran at the same time and nothing else did, as HTA divides busy time; exposed_communication_ns
-# and copy_only_ns are the others of its rows.
-EXCLUSIVE = fields_in(
-    "time",
-    *("compute_only_ns", "compute_communication_ns", "compute_memory_ns"),
-    *("communication_memory_ns", "all_three_ns"),
-)
 PLACE = (Field("rank", "id", importance=1), Field("device", "id", importance=2))
-FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED, *EXCLUSIVE)
+FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +70,9 @@ class _Device:
 
 
 def _for_people(table: Table) -> Table:
-    """The table without the causes that hardly matter, and without HTA's; over time one row a
-    device."""
-    if table.columns == tuple(field.name for field in OVER_TIME):
-        return by_device(table)
+    """The table without the causes that hardly matter, and without HTA's."""
+    if table.fields == OVER_TIME:
+        return table
     records = table.records()
     matter = [
         cause.name
@@ -88,7 +80,7 @@ def _for_people(table: Table) -> Table:
         if any(number(r[cause.name]) > MATERIAL * number(r["window_ns"]) for r in records)
     ]
     matter.sort(key=lambda name: -sum(number(record[name]) for record in records))
-    shown = [field for field in table.fields if field not in (*CAUSES, *WAITS, *EXCLUSIVE)]
+    shown = [field for field in table.fields if field not in (*CAUSES, *WAITS)]
     shown += [replace(c, importance=9 + matter.index(c.name)) for c in CAUSES if c.name in matter]
     rows = tuple(tuple(record[field.name] for field in shown) for record in records)
     return replace(table, fields=tuple(shown), rows=rows)
@@ -124,7 +116,7 @@ def breakdown(
 
     --bins: busy is compute, communication and copies (memory) together. sm_active, tensor_active,
     dram (read and write) and nvlink (received and sent) are means of sampled GPU metrics, 1 being
-    the peak. A terminal shows one row a device with busy over time.
+    the peak.
 
     -o FILE.png, .svg or .pdf draws the time of each device and of each iteration, or with --bins
     heat maps of rank over time.
@@ -205,5 +197,4 @@ def budget_row(
     by_cause = (None if causes is None else causes.get(cause, 0) for cause in IDLE_CAUSES)
     streams = (None if waits is None else getattr(waits, field.name) for field in WAITS)
     moved = None if waited_ns is None else budget.exposed_communication_ns - waited_ns
-    exclusive = (getattr(budget, field.name) for field in EXCLUSIVE)
-    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved, *exclusive)
+    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -16,16 +16,9 @@ from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import read_work, suspect_note
 from nsightpy.query.rank_alignment import CommonClock
-from nsightpy.query.sampled_metrics import (
-    NO_SAMPLES,
-    SHARES,
-    GpuKey,
-    gpu_keys,
-    sampled,
-)
+from nsightpy.query.sampled_metrics import NO_SAMPLES, SHARES, gpus_of, sampled_shares
 from nsightpy.readers.activity import bounds_of
-from nsightpy.results import Field, Said, Table, Value, rank_order
-from nsightpy.results.series import stretches_of
+from nsightpy.results import Field, Table, Value, rank_order
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
 OVER_TIME = (
@@ -36,8 +29,6 @@ OVER_TIME = (
     *(Field(name, "share", 4) for name in (*BUSY, *SHARES)),
 )
 MOST_BINS = 100_000
-# What a terminal shows of a device over time.
-CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
 
 # The edges of the stretches in the own time of each process, by report and process.
 Edges = Mapping[tuple[str, int], Ints]
@@ -45,19 +36,16 @@ Edges = Mapping[tuple[str, int], Ints]
 
 @dataclass(frozen=True)
 class _Device:
-    """The shares of one device in each stretch, and which GPU it is."""
+    """The shares of one device in each stretch, in the order of OVER_TIME."""
 
     rank: int | None
     pid: int
     device: int
-    gpu: GpuKey
-    shares: dict[str, Floats]
+    shares: list[Floats]
 
 
-# Figures by GPU and column.
-Sampled: TypeAlias = dict[GpuKey, dict[str, Floats]]
-# A report's devices, what was sampled, kernels that may be communication.
-_Shares: TypeAlias = tuple[list[_Device], Sampled, list[str]]
+# A report's devices, whether anything was sampled, kernels that may be communication.
+_Shares: TypeAlias = tuple[list[_Device], bool, list[str]]
 # A process, and from when to when its GPU work was.
 Extent: TypeAlias = tuple[int, int, int]
 
@@ -88,11 +76,11 @@ def over_time(bins: int, communication: tuple[str, ...]) -> Question[Table]:
 def _table(parts: Parts[_Shares], *, edges: Ints) -> Table:
     devices = [device for own, *_ in parts.values for device in own]
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
-    samples = [part for _, part, _ in parts.values]
-    rows = tuple(row for device in devices for row in _rows(device, samples, edges))
+    rows = tuple(row for device in devices for row in _rows(device, edges))
     doubtful = dict.fromkeys(name for *_, names in parts.values for name in names)
     several = parts.clock.notes if len(parts.ranks) > 1 else ()
-    notes = (*map(suspect_note, doubtful), *_missing(samples), *several)
+    unsampled = () if any(sampled for _, sampled, _ in parts.values) else (NO_SAMPLES,)
+    notes = (*map(suspect_note, doubtful), *unsampled, *several)
     return Table("breakdown", OVER_TIME, rows, notes=notes)
 
 
@@ -129,9 +117,8 @@ def _shares(
     work = read_work(report, scope)
     windows = scope.windows(report)
     captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
-    keys = gpu_keys(report)
-    first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
-    devices = []
+    own = {pid: times for (path, pid), times in edges.items() if path == str(report.path)}
+    gpus, devices = gpus_of(report), []
     for pid, device in places_of(*work):
         kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
         communicates = is_communication(kernels.labels("name"), communication)
@@ -139,73 +126,18 @@ def _shares(
         did = activity(kernels, communicates, operations, graphs).inside(window)
         sets = (did.busy, did.compute, did.communication, did.memory)
         # rows of damaged exports name processes that the report does not
-        stretches = edges.get((str(report.path), pid), first)
-        if stretches is None:
-            continue
-        device_shares = {
-            n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)
-        }
-        rank = report.rank_of(pid)[0]
-        devices.append(_Device(rank, pid, device, keys.get((pid, device), ("", "")), device_shares))
+        stretches = own.get(pid, next(iter(own.values())))
+        sampled = sampled_shares(report, gpus.get((pid, device), device), stretches)
+        figures = [*(shares(spans, window, stretches) for spans in sets), *sampled]
+        devices.append(_Device(report.rank_of(pid)[0], pid, device, figures))
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-    return devices, {} if first is None else sampled(report, first), doubtful
+    return devices, bool(report.frame("gpu_metrics").rows), doubtful
 
 
-def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
+def _rows(device: _Device, edges: Ints) -> Iterable[tuple[Value, ...]]:
     """The rows of a device, in the order of time; NaN becomes None."""
-    none = np.full(len(edges) - 1, np.nan)
-    of_gpu = [part.get(device.gpu, {}) for part in samples]
-    figures = [
-        *(device.shares[name] for name in BUSY),
-        *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
-    ]
     starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
-    values = np.stack(figures, axis=1).tolist()
+    values = np.stack(device.shares, axis=1).tolist()
     for start, length, row in zip(starts, lengths, values, strict=True):
         known = (None if math.isnan(value) else value for value in row)
         yield (device.rank, device.device, start, length, *known)
-
-
-def _first_known(series: Sequence[Floats], none: Floats) -> Floats:
-    """Of what several reports sampled, what the first of them knows of each stretch."""
-    known = none
-    for values in series:
-        known = np.where(np.isnan(known), values, known)
-    return known
-
-
-def _missing(samples: Sequence[Sampled]) -> list[Said]:
-    """What was not sampled, and what samples it."""
-    if any(samples):
-        return []
-    reason = f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES.reason}"
-    return [replace(NO_SAMPLES, reason=reason)]
-
-
-def by_device(table: Table) -> Table:
-    """The table for people: one row a device, the means of its stretches, and busy over time."""
-    shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
-    rows = []
-    count = stretches_of(table)
-    for first in range(0, len(table.rows), count):
-        of_it = table.rows[first : first + count]
-        means = (_mean([row[at] for row in of_it]) for at in range(4, len(table.fields)))
-        rows.append((*of_it[0][:2], *means, _curve([row[4] for row in of_it])))
-    if not rows:
-        shown = (*shown[: 2 + len(BUSY)], shown[-1])
-    return replace(table, fields=shown, rows=tuple(rows))
-
-
-def _mean(values: Sequence[Value]) -> float | None:
-    known = [float(value) for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _curve(shares: Sequence[Value]) -> str:
-    """Shares as the heights of one character each, means of neighbours; a blank for unknown."""
-    cells = []
-    for part in range(min(CURVE, len(shares))):
-        low, high = (len(shares) * at // min(CURVE, len(shares)) for at in (part, part + 1))
-        mean = _mean(shares[low:high])
-        cells.append(" " if mean is None else HEIGHTS[min(int(mean * len(HEIGHTS)), 7)])
-    return "".join(cells)

@@ -173,15 +173,15 @@ def utilization_figure(table: Table) -> Figure:
     heading = f"Share of time in use: {reports_name(table.inputs)}"
     figure, panels = new_panels(heading, heights, shared=True)
     for axes, (column, values) in zip(panels, maps.items(), strict=True):
-        ends = (0.0, 100.0)
-        draw_heat_map(axes, 100 * values, names, (low / scale, high / scale), "%", ends=ends)
+        reach, ends = (low / scale, high / scale), (0.0, 100.0)
+        draw_heat_map(axes, 100 * values, names, reach, "%", ends=ends)
         axes.set_title(f"{TITLES[column]}: {_means(100 * values, names)}")
     panels[-1].set_xlabel(f"time ({unit}); grey: not known")
     return figure
 
 
 def _means(shown: NDArray[np.float64], names: Sequence[str]) -> str:
-    """The mean of all, and of the devices with least and most."""
+    """The mean of all, in percent, and of the devices with least and most."""
     rows = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
     if not rows:
         return "not known"
