@@ -217,7 +217,7 @@ LIBRARY_CALLS = schema(
     "calls into cuBLAS, cuDNN and video libraries, OpenACC and OpenMP events, system calls",
     *CALL,
     _label("name", "function, without its four-digit version suffix"),
-    _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP, syscall, or NvVideo and its API"),
+    _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP or syscall"),
 )
 OS_CALLS = schema(
     "os_calls",

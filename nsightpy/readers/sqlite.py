@@ -10,6 +10,7 @@ import itertools
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,10 +22,7 @@ from urllib.parse import quote
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, joined
 from nsightpy.readers.limits import (
-    ROWS,
     STEPS_BETWEEN,
-    QueryWatch,
-    most,
     query_seconds,
     threads_in_memory,
 )
@@ -42,6 +40,7 @@ from nsightpy.readers.sql import (
     sa,
 )
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
+from nsightpy.readers.tools.signals import interruption
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 
@@ -75,8 +74,9 @@ class SqliteFile:
         self.path = path
         self.threads = threads or READING_THREADS
         self._seconds = query_seconds(file_size(path))
-        self._most_rows = most(ROWS, file_size(path))
-        self._watch = QueryWatch(self._seconds)
+        self._most_rows = file_size(path)
+        # when a query is to end, in processor time of its thread
+        self._end = [0.0]
         check_file(path)
         with self._errors():
             check_lock(path, self._uri("cache=private"))
@@ -107,7 +107,6 @@ class SqliteFile:
         numbers: Sequence[str],
         texts: Sequence[str] = (),
         where: sa.ColumnElement[bool] | None = None,
-        limit: int | None = None,
     ) -> list[tuple[Any, ...]]:
         """Whole numbers and texts of the rows of a small table; None for NULL, and in place of
         columns that it lacks.
@@ -119,7 +118,7 @@ class SqliteFile:
         if table is None or (where is not None and not {*numbers, *texts} <= {*table.c.keys()}):
             return []
         columns = [table.c[c] if c in table.c else sa.null() for c in (*numbers, *texts)]
-        query = sa.select(*columns).select_from(table).limit(limit)
+        query = sa.select(*columns).select_from(table)
         rows = self.rows(query if where is None else query.where(where))
         for row in rows:
             for column, value in zip(numbers, row, strict=False):
@@ -135,7 +134,7 @@ class SqliteFile:
     def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a query; a damaged tree, whose pages lead back to each other, has no end."""
         with self._errors():
-            self._watch.begin()
+            self._end[0] = time.thread_time() + self._seconds
             rows = list(itertools.islice(self._connection.execute(sql), self._most_rows + 1))
         if len(rows) > self._most_rows:
             raise self._too_many_rows()
@@ -226,7 +225,7 @@ class SqliteFile:
 
     def _too_many_rows(self) -> ReportError:
         problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
-        return ReportError(self.path, problem, f"{ROWS} allows more.")
+        return ReportError(self.path, problem, "export it again.")
 
     def _bounded(self, arrived: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
@@ -251,7 +250,8 @@ class SqliteFile:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.set_progress_handler(self._watch, STEPS_BETWEEN)
+        end = self._end  # the connection holds what it calls, and so not this file
+        connection.set_progress_handler(lambda: time.thread_time() > end[0], STEPS_BETWEEN)
         weakref.finalize(self, connection.close)
         return connection
 
@@ -265,9 +265,9 @@ class SqliteFile:
             yield
         except sqlite3.Error as error:
             if "interrupted" in str(error):
-                if not self._watch.exceeded:
-                    raise self._watch.was_interrupted from None
-                raise self._too_slow() from None
+                if time.thread_time() > self._end[0]:
+                    raise self._too_slow() from None
+                raise interruption() from None  # by a signal, whose exception SQLite swallows
             raise explained(self.path, error) from error
         except UnicodeDecodeError as error:
             # what SQLite says of a damaged schema quotes it

@@ -1,7 +1,5 @@
 """A run as exports: every event of every rank, its true time become that of its report."""
 
-import struct
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -167,13 +165,11 @@ class _RankEvents:
             on: dict[str, Any] = {"registered": bool(one.domain), "domain": domain}
             if job.payload == "json":
                 on["payload"] = one.payload
-            elif job.payload == "blob":
-                on["binaryData"] = _as_blob(one.text, domain, one.payload)
             start, end = self.clock.host(one.start), self.clock.host(one.end)
             export.nvtx_push_pop(start, end, one.text, one.tid, process=process, **on)
 
 
-# NCCL's payloads: their schemas, and their binary form.
+# The schemas of NCCL's payloads.
 
 FIRST = 1 << 24
 REDUCTION_ENUM = FIRST + 20
@@ -198,19 +194,6 @@ LAYOUTS: dict[str, tuple[int, tuple[Field, ...]]] = {
     "ncclRecv": (FIRST + 10, (_ID, _SIZE, _PEER)),
     "ncclCommInitRankConfig": (FIRST + 11, (_ID, *_GROUP)),
 }
-
-
-def _as_blob(text: str, domain: int, payload: Mapping[str, object] | None) -> bytes | None:
-    """The bytes of an export made with binary payloads: header, then the C structure."""
-    if payload is None:
-        return None
-    number, fields = LAYOUTS[text]
-    body = bytearray(_bytes(fields))
-    for name, kind, offset in fields:
-        value = payload[name]
-        plain = REDUCTIONS.index(str(value)) if kind == REDUCTION_ENUM else int(str(value))
-        struct.pack_into("<Q" if kind in {18, 22} else "<i", body, offset, plain)
-    return struct.pack("<4Q", domain, number, len(body), HEADER_BYTES) + body
 
 
 def _add_schemas(export: Export, domain: int) -> None:

@@ -78,7 +78,6 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "mpi": {"evidence": ("mpi_table", "mpi_thread")},
     "edges": {"orphan_kernels": 12},
     "autograd": {"autograd_thread": True},
-    "blob": {"payload": "blob"},
     "one_device": {"one_device_per_process": True},
     "no_nvtx": {"nvtx": False},
     "old": {"generation": "old", "tensor": 1, "payload": None},

@@ -50,7 +50,7 @@ EDITS: dict[str, Edit] = {
 }
 
 
-@pytest.mark.parametrize("payload", ["json", "blob", None])
+@pytest.mark.parametrize("payload", ["json", None])
 @pytest.mark.parametrize(
     ("name", "edit", "apart_ns"),
     [

@@ -33,7 +33,6 @@ EVIDENCE = {
     "mpi": "MPI_RANKS",
     "edges": "NCCL communicator",
     "autograd": "NCCL communicator",
-    "blob": "environment RANK",
     "one_device": "NCCL communicator",
     "no_nvtx": "environment RANK",
     "old": "file name",

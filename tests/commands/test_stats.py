@@ -163,10 +163,6 @@ INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamI
     (100, 1100, 0, 1, 7, 0, 16777216, 2000000, 11, 4096),
     (1100, 2100, 0, 1, 7, 0, 16777216, 1000000, 12, 4096),
     (2100, 2600, 0, 1, 7, 0, 16777216, 500000, 11, 140000000000);
-CREATE TABLE NVVIDEO_DECODER_API (start INTEGER, end INTEGER, eventClass INTEGER,
-    globalTid INTEGER, nameId INTEGER);
-INSERT INTO StringIds VALUES (900003, 'cuvidDecodePicture');
-INSERT INTO NVVIDEO_DECODER_API VALUES (10, 25, 1, 5, 900003);
 """
 
 
@@ -178,8 +174,6 @@ def test_directives_and_unified_memory(tmp_path: Path) -> None:
     assert (parallel["Count"], parallel["Total Time (ns)"], parallel["Name"]) == (2, 30, "parallel")
     (launch,) = nsightpy.stats(path, report="openacc_sum").records()
     assert (launch["Count"], launch["Total Time (ns)"]) == (1, 7)
-    (video,) = nsightpy.stats(path, report="nvvideo_api_sum").records()
-    assert (video["Event Type"], video["Name"]) == ("NvVideo Decoder", "cuvidDecodePicture")
     (total,) = nsightpy.stats(path, report="um_total_sum").rows
     assert total == (2.5, 1.0, 3, 12, "0x1000", f"0x{140_000_000_000:X}")
     pages = nsightpy.stats(path, report="um_sum").rows

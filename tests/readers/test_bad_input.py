@@ -20,7 +20,6 @@ from tests.support.reports import REPORTS, ask, needs_reports, refused, rows_of,
 
 EXPORT = "nsys export --type sqlite"
 OTHER_KIND = f"is no report of a kind that|{EXPORT}"
-NO_TRACE = f"is JSON, but does not begin as a trace|{EXPORT}"
 CUT = "is truncated|copy or export it again"
 SPECIAL = "is a pipe or a device"
 
@@ -59,12 +58,12 @@ Content = bytes | float | Callable[[Path], object]
         *((name, name, b"", "is empty|export it again") for name in ("e.sqlite", "e.db", "e")),
         ("notes.txt", "notes.txt", b"SQLite format 4? No: plain text.\n" * 99, OTHER_KIND),
         ("noname", "noname", b"x" * 99, OTHER_KIND),
-        ("t.sqlite", "t.sqlite", b'{"a": 1}' * 99, f"is not an SQLite file, whatever its|{EXPORT}"),
-        ("n.json", "n.json", '\ufeff {"name": "x"}'.encode() * 99, NO_TRACE),
-        ("list.json", "list.json", b"[1, 2]" * 99, NO_TRACE),
+        ("t.sqlite", "t.sqlite", b'{"a": 1}' * 99, OTHER_KIND),
+        ("n.json", "n.json", '\ufeff {"name": "x"}'.encode() * 99, OTHER_KIND),
+        ("list.json", "list.json", b"[1, 2]" * 99, OTHER_KIND),
         ("k.ncu-rep", "k.ncu-rep", b"NVR\0", "Nsight Compute|Nsight Systems"),
         *(("cut.sqlite", "cut.sqlite", share, CUT) for share in (0.01, 0.5, 0.999)),
-        *(("cut.sqlite", "cut.sqlite", size, "is not an SQLite file") for size in (1, 15)),
+        *(("cut.sqlite", "cut.sqlite", size, "is no report") for size in (1, 15)),
         *(("cut.sqlite", "cut.sqlite", size, "is truncated") for size in (16, 99, 100, 4096)),
         ("places.sqlite", "places.sqlite", lambda path: database(path, "CREATE TABLE kernels (n)"),
          f"no Nsight Systems export|{EXPORT}"),

@@ -56,21 +56,19 @@ def notes(report: NsysReport) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("table", "change", "lack"),
+    ("table", "change"),
     [
-        (KERNEL, "start = NULL", "no start"),
-        (KERNEL, '"end" = start - 1', "an end before their start"),
-        (KERNEL, "start = (1 << 61) + 1", "no possible start"),
-        (KERNEL, f'"end" = {NOWHERE}', "no possible end"),
-        (KERNEL, 'start = 0, "end" = 1 << 60', "no possible length"),
-        *((table, '"end" = NULL', "no end") for table in (GRAPH, SET, CALL, RANGE)),
-        (COPY, "bytes = -1", "a size below 0"),
-        (COPY, "bytes = 1 << 62", "no possible bytes"),
-        (COPY, "bytes = 1 << 60", "no possible size"),
+        (KERNEL, "start = NULL"),
+        (KERNEL, '"end" = start - 1'),
+        (KERNEL, "start = (1 << 61) + 1"),
+        (KERNEL, f'"end" = {NOWHERE}'),
+        (KERNEL, 'start = 0, "end" = 1 << 60'),
+        *((table, '"end" = NULL') for table in (GRAPH, SET, CALL, RANGE)),
+        *((COPY, f"bytes = {size}") for size in ("-1", "1 << 62", "1 << 60")),
     ],
 )
 def test_rows_that_cannot_be_counted_are_as_if_not_there(
-    tmp_path: Path, table: str, change: str, lack: str
+    tmp_path: Path, table: str, change: str
 ) -> None:
     events = " WHERE eventType = 59" * (table == RANGE)
     first = f"rowid = (SELECT min(rowid) FROM {table}{events})"
@@ -80,24 +78,24 @@ def test_rows_that_cannot_be_counted_are_as_if_not_there(
     report = NsysReport(path)
     expected = NsysReport(without).frame(FRAMES[table])
     assert rows(report.frame(FRAMES[table])) == rows(expected)
-    assert f"1 rows of {table} have {lack} and are left out." in notes(report)
+    lack = "have no start, end or size that can be, and are left out."
+    assert f"1 rows of {table} {lack}" in notes(report)
 
 
 @pytest.mark.parametrize(
     ("table", "change", "lost", "lack", "column", "instead"),
     [
-        (CALL, f"nameId = {NOWHERE}", 1, "a name that the export does not hold", "name", NOT_THERE),
-        (RANGE, f"text = NULL, textId = {NOWHERE}", 3, "a name that the export does not hold",
-         "name", NOT_THERE),
-        (CALL, "globalTid = NULL", 2, "no process", "pid", 0),
-        (RANGE, "globalTid = NULL", 3, "no process", "pid", 0),
+        (CALL, f"nameId = {NOWHERE}", 1, "", "name", NOT_THERE),
+        (RANGE, f"text = NULL, textId = {NOWHERE}", 3, "", "name", NOT_THERE),
+        (CALL, "globalTid = NULL", 2, "", "pid", 0),
+        (RANGE, "globalTid = NULL", 3, "", "pid", 0),
         *((KERNEL, f"globalPid = {pid}", 2, "no process", "pid", 0) for pid in ("NULL", "-5")),
-        (CALL, "correlationId = NULL", 2, "no correlation id", "correlation_id", 0),
+        (CALL, "correlationId = NULL", 2, "", "correlation_id", 0),
         (KERNEL, "contextId = NULL", 1, "no context", "context", -1),
         (KERNEL, "streamId = NULL", 1, "no stream", "stream", -1),
         (KERNEL, "deviceId = NULL", 1, "no device", "device", -1),
-        (KERNEL, "gridX = NULL", 2, "no grid x", "grid_x", 0),
-        (KERNEL, NO_NAMES, 2, "no name", "name", "[no name]"),
+        (KERNEL, "gridX = NULL", 2, "", "grid_x", 0),
+        (KERNEL, NO_NAMES, 2, "", "name", "[no name]"),
         (COPY, "srcKind = NULL", 1, "", "source_memory", "Unknown (-1)"),
         (COPY, f"copyKind = {NOWHERE}", 1, "", "operation", f"Unknown ({NOWHERE})"),
         (KERNEL, "graphNodeId = NULL", KERNELS, "", "graph_node_id", 0),
@@ -153,7 +151,7 @@ def test_work_of_no_process_or_correlation(tmp_path: Path) -> None:
     [([2**57] * 8, 0), ([2**55] * 8, 8), ([2**61, 5], 1), ([2**58, 2**20], 1), ([2**58], 1)],
 )
 def test_no_sum_overflows(sizes: list[int], kept: int) -> None:
-    fine, _ = limits.countable_rows(Frame({"bytes": np.asarray(sizes)}))
+    fine = limits.countable_rows(Frame({"bytes": np.asarray(sizes)}))
     left = np.asarray(sizes)[fine]
     assert (len(left), sum(left.tolist()) <= 2**58) == (kept, True)
 
@@ -195,7 +193,6 @@ NEEDED = {
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": ("synchronizations", (*SPAN, "streamId", "eventId")),
     "TARGET_INFO_GPU": ("devices", ("id", "smCount", "totalMemory")),
     "DIAGNOSTIC_EVENT": ("diagnostics", ("timestamp", "severity", "source")),
-    "StringIds": ("kernels", ("id",)),
 }
 # 7, but as something else; a text that is a number would become one where a column has a type.
 VALUES = {"text": "'seven'", "real": "7.5", "blob": "x'07'"}
@@ -251,7 +248,7 @@ def test_every_generation_answers_alike(generation: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (KERNEL, "no kernels"),
+        (KERNEL, ""),
         (CALL, "No CUDA API calls were recorded"),
         ("StringIds", "no StringIds table"),
         ("TARGET_INFO_GPU", "does not describe its GPUs"),
@@ -349,9 +346,7 @@ def test_mig_slices_share_a_gpu(tmp_path: Path) -> None:
     assert sorted(NsysReport(path).devices["uuid"]) == ["MIG-0", "MIG-1"]
     assert NsysReport(path).devices["sm_count"].tolist() == [14, 14]
     lost = changed(path, tmp_path / "b.sqlite", ["UPDATE TARGET_INFO_CUDA_DEVICE SET gpuId = 7"])
-    report = NsysReport(lost)
-    assert report.devices["name"].tolist() == ["", ""]
-    assert "2 devices in TARGET_INFO_CUDA_DEVICE name no GPU." in notes(report)
+    assert NsysReport(lost).devices["name"].tolist() == ["", ""]
 
 
 @pytest.mark.parametrize(

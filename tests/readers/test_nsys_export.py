@@ -111,8 +111,7 @@ def test_fresh_export_beside_the_report(bench: Bench) -> None:
     beside = make_sqlite(bench.report.with_suffix(".sqlite"))
     for use_cache in (True, False):
         found = sqlite_of(bench.report, use_cache=use_cache)
-        assert found.path == beside
-        assert beside.name in found.notes[0]
+        assert (found.path, found.notes) == (beside, ())
     assert bench.runs() == []
     assert not bench.cache.exists()
 
@@ -123,12 +122,12 @@ def test_broken_exports_beside_the_report(bench: Bench) -> None:
     whole = make_sqlite(bench.root / "whole").read_bytes()
     other = make_sqlite(bench.root / "other", "Alien").read_bytes()
     for content, why in [
-        (b"", "it is empty"),
-        (b"plain text, no database", "it is no SQLite file"),
+        (b"", "is empty"),
+        (b"plain text, no database", "is no report of a kind"),
         (other, "no such table: StringIds"),
-        (whole[: len(whole) // 2], "it is no complete export"),
-        (whole, "it was not written to its end"),
-        (whole, "it is older than the report"),
+        (whole[: len(whole) // 2], "is truncated"),
+        (whole, "was not written to its end"),
+        (whole, "is older than the report"),
     ]:
         beside.write_bytes(content)
         if why.endswith("end"):
@@ -140,7 +139,7 @@ def test_broken_exports_beside_the_report(bench: Bench) -> None:
         assert why in note
     beside.unlink()
     beside.mkdir()
-    assert "it cannot be read" in sqlite_of(bench.report).notes[0]
+    assert "is a directory" in sqlite_of(bench.report).notes[0]
 
 
 def test_without_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,12 +160,6 @@ def test_without_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         f"nsys export --type sqlite {bench.report.name}",
     ):
         assert words in message
-    assert "nonetheless" not in message
-    stale = make_sqlite(bench.report.with_suffix(".sqlite"))
-    age(stale, 60)
-    with pytest.raises(ToolNotFoundError, match=f"use {stale} nonetheless"):
-        sqlite_of(bench.report, use_cache=False)
-    assert sqlite_of(stale).path == stale
 
 
 @pytest.mark.parametrize(
@@ -225,10 +218,8 @@ def test_progress_and_silence(bench: Bench, capfd: pytest.CaptureFixture[str]) -
 
 
 def test_last_words() -> None:
-    bars = "".join(f"\rExporting 9 events: [{'=' * n}{n}%   ]" for n in range(100))
-    said = bars + "\n\x1b[31mNo\x07 luck\x1b[0m [1/2]\r\n\n" + "x" * 999
-    assert last_words(said) == ["Exporting 9 events:", "No  luck [1/2]", "x" * 300]
-    assert last_words("[==5%   ]failed [E12]") == ["failed [E12]"]
+    said = "Exporting\n\nNo\x07 luck [1/2]\r\n\n" + "x" * 999
+    assert last_words(said) == ["Exporting", "No  luck [1/2]", "x" * 300]
     assert len(last_words("\n".join(map(str, range(99))))) == 15
 
 

@@ -69,7 +69,7 @@ def test_damaged_reports(bench: Bench, content: bytes, words: str) -> None:
     [
         ("partial", "| Something went wrong  midway", "by hand"),
         ("killed", "was killed by signal 9", "by hand"),
-        ("empty", "ended well, but of its export: it is empty", "by hand"),
+        ("empty", "ended well, but of its export: is empty", "by hand"),
         ("no-strings", "no such table: StringIds", "by hand"),
         ("no-importer", "Importer binary", "complete Nsight Systems"),
         ("disk-full", "database or disk is full", "free some space there, or set NSIGHTPY_CACHE"),

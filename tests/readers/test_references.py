@@ -77,16 +77,19 @@ def step(*path: Any, value: Any) -> bytes:
 WRITTEN = baseline_bytes(RUNS)
 COUNT = b'"count":2.5'
 BAD: dict[str, tuple[bytes, str]] = {
-    "another version": (changed("schema", value="nsightpy.baseline/2"), "another version"),
-    "other parts": (changed("parts", value=["compute"]), "another version"),
-    "another document": (changed("schema", value="nsightpy.compare/1"), "no baseline"),
+    "another version": (
+        changed("schema", value="nsightpy.baseline/2"),
+        "of this version",
+    ),
+    "other parts": (changed("parts", value=["compute"]), "of this version"),
+    "another document": (changed("schema", value="nsightpy.compare/1"), "of this version"),
     "no JSON": (b"\x00\xff", "no baseline, or a damaged one"),
     "cut": (WRITTEN[:-40], "damaged"),
-    "no runs": (changed("runs", value=[]), "no runs"),
+    "no runs": (changed("runs", value=[]), "damaged"),
     "text for a time": (step("duration_ns", value="1"), "Expected `int`"),
-    "a part too much": (step("duration_ns", value=101), "add up"),
+    "a part too much": (step("duration_ns", value=101), "contradict"),
     "before time": (step("samples", value=[[-1] * 9]), "Expected `int` >= 0"),
-    "samples of other parts": (step("samples", value=[[1]]), "samples that are none"),
+    "samples of other parts": (step("samples", value=[[1]]), "contradict"),
     "an endless time": (step("parts", value=[10**300]), "Expected `int` <="),
     "a time beyond all": (step("works", 0, "total_ns", value=2**61), "Expected `int` <="),
     "less than none": (step("works", 0, "count", value=-1), "Expected `float` >= 0"),
@@ -94,11 +97,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     "not a number": (WRITTEN.replace(COUNT, b'"count":NaN'), "damaged"),
     "nested without end": (WRITTEN.replace(b"[\n", b"[" * 200_000, 1), "damaged"),
     "nested unread": (b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "recursion"),
-    "another section": (step("works", 0, "section", value="<script>"), "no kernel"),
-    "another tool": (changed("runs", 0, "kind", value="<script>"), "no kind"),
+    "another section": (step("works", 0, "section", value="<script>"), "contradict"),
+    "another tool": (changed("runs", 0, "kind", value="<script>"), "contradict"),
     "another unit": (changed("runs", 0, "units", value={"epoch": WHOLE}), "damaged"),
-    "no units": (changed("runs", 0, "units", value={}), "no step"),
-    "launches of nothing": (step("order", value=[3]), "order"),
+    "no units": (changed("runs", 0, "units", value={}), "contradict"),
+    "launches of nothing": (step("order", value=[3]), "contradict"),
 }
 
 

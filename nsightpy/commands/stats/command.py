@@ -31,7 +31,7 @@ def stats(
     NAME, of sums: cuda_gpu_kern_sum, cuda_api_sum, cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum,
     cuda_gpu_sum, cuda_api_gpu_sum, cuda_kern_exec_sum, nvtx_sum, nvtx_pushpop_sum,
     nvtx_startend_sum, nvtx_kern_sum, nvtx_gpu_proj_sum, osrt_sum, mpi_event_sum, mpi_msg_size_sum,
-    openacc_sum, openmp_sum, syscall_sum, nvvideo_api_sum, um_sum, um_total_sum,
+    openacc_sum, openmp_sum, syscall_sum, um_sum, um_total_sum,
     um_cpu_page_faults_sum.
 
     Of lists in time order, whose rows are written while the reports are read: cuda_gpu_trace,

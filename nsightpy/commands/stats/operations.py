@@ -248,9 +248,6 @@ REPORTS: Reports = {
     "openacc_sum": _calls("openacc", library="OpenACC", count="Count"),
     "openmp_sum": _calls("openmp", library="OpenMP", count="Count"),
     "syscall_sum": _calls("syscall", library="syscall"),
-    "nvvideo_api_sum": _calls(
-        "nvvideo", library="NvVideo", keys={"library": "Event Type", "name": "Name"}
-    ),
     "cuda_gpu_trace": Listing(
         _operations,
         "Start (ns)=start_ns, Duration (ns)=duration, CorrId=correlation_id, GrdX=grid_x>0, "

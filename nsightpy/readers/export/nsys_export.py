@@ -14,7 +14,13 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.readers.nsys.identity import RANK_KEYS, rank_variables
-from nsightpy.readers.tools.file_check import MAGIC, file_errors, size_of_regular
+from nsightpy.readers.tools.file_check import (
+    MAGIC,
+    check_file,
+    file_errors,
+    file_size,
+    size_of_regular,
+)
 from nsightpy.readers.tools.nvidia_tools import Tool, ToolRun, find_tool, run_tool
 from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.store import cache
@@ -25,8 +31,7 @@ Progress = Callable[[float | None, str], None]
 OPTIONS = ("--lazy=true", "--include-json=true")
 _KEPT_LINES = 15
 _KEPT_CHARACTERS = 300
-_BAR = re.compile(r"\[(?=[^\]\r\n]*[=%])[=#>. -]*\d{0,3} ?%?[=#>. -]*(?:\]|(?=[\r\n])|\Z)")
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_STYLE = re.compile(r"\x1b\[[\d;]*m")
 _REJECTED = re.compile(r"unrecogni[sz]ed option '?(--[\w-]+)")
 _NEWER = (
     "The report needs nsys {0} or later, and {nsys} is {version}: update Nsight Systems, or "
@@ -83,14 +88,14 @@ def sqlite_of(
     beside = report.with_suffix(".sqlite")
     fault = _fault_beside(report, beside)
     if fault is None:
-        return ExportedReport(beside, (f"read from the export beside the report, {beside.name}",))
-    notes = (f"{beside.name} beside the report was not used: {fault}",) if fault else ()
+        return ExportedReport(beside)
+    notes = (f"{beside.name} beside the report was not used: it {fault}.",) if fault else ()
     name = _entry_name(report)
     entry = (cache.cache_folder() if use_cache else cache.session_folder()) / name
     if export_fault(entry) is not None:
         if use_cache:
             cache.cache_limit()
-        _export(report, entry, _nsys(report, beside if fault else None), progress)
+        _export(report, entry, _nsys(report), progress)
         if use_cache:
             cache.trim_cache(keep=entry)
     return ExportedReport(cache.mark_used(entry), notes)
@@ -98,22 +103,18 @@ def sqlite_of(
 
 def export_fault(path: Path) -> str | None:
     """What keeps a file from being a usable export; None if nothing does."""
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(MAGIC))
-        journal = path.with_name(f"{path.name}-journal")
-        if journal.exists() and journal.stat().st_size:
-            return f"it was not written to its end ({journal.name} is left)"
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    if magic != MAGIC:
-        return "it is no SQLite file" if magic else "it is empty"
+    journal = path.with_name(f"{path.name}-journal")
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
+        check_file(path)
+        if file_size(journal):
+            return f"was not written to its end ({journal.name} is left)"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.execute("SELECT count(*) FROM (SELECT 1 FROM StringIds LIMIT 1)").fetchone()
+    except ReportError as error:
+        return error.problem
     except sqlite3.Error as error:
-        return f"it is no complete export ({error})"
+        return f"is no complete export ({error})"
     return None
 
 
@@ -135,7 +136,7 @@ def _fault_beside(report: Path, beside: Path) -> str | None:
         stale = beside.stat().st_mtime_ns < report.stat().st_mtime_ns
     except OSError:
         return ""
-    return "it is older than the report" if stale else export_fault(beside)
+    return "is older than the report" if stale else export_fault(beside)
 
 
 def _entry_name(report: Path) -> str:
@@ -143,7 +144,7 @@ def _entry_name(report: Path) -> str:
         return cache.entry_name(report, " ".join(OPTIONS))
 
 
-def _nsys(report: Path, unused: Path | None) -> Tool:
+def _nsys(report: Path) -> Tool:
     """The nsys to export with; the error without one says all that can be done."""
     try:
         return find_tool("nsys")
@@ -152,8 +153,6 @@ def _nsys(report: Path, unused: Path | None) -> Tool:
             f"{missing.advice} Or run `nsys export --type sqlite {report.name}` where nsys is, "
             "and give the .sqlite instead."
         )
-        if unused is not None:
-            advice += f" To use {unused} nonetheless, give that file itself."
         raise ToolNotFoundError(report, missing.problem, advice) from None
 
 
@@ -183,14 +182,9 @@ def _run(nsys: Tool, report: Path, exported: Path) -> None:
     """Make an SQLite export with nsys, again without each option that it is too old for."""
     options = list(OPTIONS)
     while True:
-        command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]
+        command: list[str | Path] = [nsys.path, "export", "--type=sqlite", "--quiet=true"]
         command += ["--force-overwrite=true", f"--output={exported}", *options, report]
-        try:
-            run = run_tool(command)
-        except (FileNotFoundError, PermissionError) as error:
-            problem = f"cannot be exported: {nsys.path} cannot be run ({error.strerror})"
-            advice = "Set NSIGHTPY_NSYS to the nsys of an Nsight Systems installation."
-            raise ToolFailedError(report, problem, advice) from error
+        run = run_tool(command)
         match = _REJECTED.search(run.output) if run.returncode else None
         kept = [each for each in options if match is None or each.split("=")[0] != match[1]]
         if len(kept) == len(options):
@@ -206,9 +200,9 @@ def _run(nsys: Tool, report: Path, exported: Path) -> None:
 
 
 def last_words(output: str) -> list[str]:
-    """The last lines that a tool said, without its progress bar and control characters."""
+    """The last lines that a tool said, without control characters."""
     lines: list[str] = []
-    for raw in re.split(r"[\r\n]+", _BAR.sub("\n", _ESCAPE.sub("", output))):
+    for raw in _STYLE.sub("", output).splitlines():
         text = "".join(c if c.isprintable() else " " for c in raw).strip()
         if text and text != (lines[-1] if lines else ""):
             lines.append(text[:_KEPT_CHARACTERS])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
 from nsightpy.readers.nccl.names import (
     API_GROUP,
     CALLS,
@@ -21,7 +21,6 @@ from nsightpy.readers.nccl.names import (
     NO_PAYLOAD,
     RANGE_TEXTS,
     UNKNOWN,
-    BlobLayouts,
     Payload,
     call_of,
     json_fields,
@@ -31,7 +30,6 @@ from nsightpy.readers.nsys.tables import (
     NO_END,
     UNNAMED,
     NsysExport,
-    no_bytes,
     number,
     process_part,
     text,
@@ -171,7 +169,10 @@ def nccl_calls(export: NsysExport) -> Calls:
         empty = np.empty(0, dtype=np.int64)
         blank = dict.fromkeys(("start_ns", "end_ns", "pid", "tid", "payload"), empty)
         return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
-    names, (code, payloads) = _names(export, raw), _payloads(export, raw)
+    names, jsons = _names(export, raw), raw.labels("jsonText")
+    # decoded once each, as captures repeat them; None for GPU work
+    payloads = [_payload(json) for json in jsons.values]
+    code = jsons.codes.astype(np.int64)
     creates = names.where(lambda name: name.startswith(_INIT))
     on_host = np.asarray([payload is not None for payload in payloads], dtype=np.bool_)[code]
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
@@ -201,10 +202,6 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         named += [table.c.text.in_(RANGE_TEXTS), table.c.text.startswith("ncclComm")]
     if not named:
         return None
-    raw_bytes = no_bytes()
-    if "binaryData" in table.c:  # as hexadecimal digits, which no decoding can damage
-        digits = sa.func.hex(sa.cast(table.c.binaryData, sa.LargeBinary))
-        raw_bytes = sa.cast(digits, sa.LargeBinary)
     query = sa.select(
         number(table, "start").label("start_ns"),
         number(table, "end", NO_END).label("end_ns"),
@@ -214,7 +211,6 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         number(table, "eventType").label("kind"),
         text(table, "text"),
         text(table, "jsonText"),
-        raw_bytes.label("binaryData"),
     ).where(table.c.eventType.in_((*_PUSH_POP, _MARK)), sa.or_(*named))
     raw = Frame(export.file.arrays(query, split=table))
     thread = raw.ints("thread")
@@ -236,18 +232,7 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     return Labels(codes.astype(np.int32), inside.values + outside.values).merged()
 
 
-def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None]]:
-    """The payload of each range, decoded once each, as captures repeat them; None for GPU work."""
-    jsons, blobs = raw.labels("jsonText"), raw.labels("binaryData")
-    pairs, codes = distinct(jsons.codes * np.int64(len(blobs.values)) + blobs.codes)
-    layouts: BlobLayouts | None = None
-    payloads = []
-    for pair in pairs.tolist():
-        blob = blobs.values[pair % len(blobs.values)]
-        fields = json_fields(jsons.values[pair // len(blobs.values)])
-        if not fields and blob:
-            layouts = layouts or BlobLayouts(export)
-            fields = layouts.fields(bytes.fromhex(blob))
-        on_gpu = "operationId" in fields or "channelId" in fields
-        payloads.append(None if on_gpu else Payload.of(fields))
-    return codes.astype(np.int64), payloads
+def _payload(json: str) -> Payload | None:
+    """The payload of a range; None for GPU work."""
+    fields = json_fields(json)
+    return None if "operationId" in fields or "channelId" in fields else Payload.of(fields)

@@ -35,9 +35,7 @@ LAUNCH_CLASSES = (0, 1)
 _PLACE = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _LAUNCH = ("pid", "correlation_id")
 _CALL = ("pid", "correlation_id", "tid", "start_ns", "event_class")
-_ROW = (
-    *("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent"),
-)
+_ROW = ("kernel", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent")
 
 
 def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
@@ -95,8 +93,7 @@ def _operations(
     kernels: Frame, calls: Calls, serving: Ints, key: Ints
 ) -> tuple[Frame, tuple[Payload, ...]]:
     """One row per operation: kernels by name alone, and those of one range put together. `kernel`
-    is its first one, `payload` a place in what is returned beside, `order` that of rows of one
-    time."""
+    is its first one, `payload` a place in what is returned beside."""
     alone, served = np.flatnonzero(serving == NONE), np.flatnonzero(serving != NONE)
     _, first, group, count = np.unique(
         key[served], return_index=True, return_inverse=True, return_counts=True
@@ -115,23 +112,23 @@ def _operations(
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
     parts = [
         _part(
-            *(alone, alone, start[alone], end[alone], kernels.labels("operation").take(alone)),
+            *(alone, start[alone], end[alone], kernels.labels("operation").take(alone)),
             *(constant(len(calls.payloads), len(alone)), constant(0, len(alone))),
             *(Labels.constant(BY_NAME, len(alone)), Labels.constant("", len(alone))),
         ),
         _part(
-            *(single, single + kernels.rows, start[single], end[single], plain.take(call)),
+            *(single, start[single], end[single], plain.take(call)),
             *(passed, constant(1, len(single))),
             Labels(by_group.astype(np.int32), (BY_RANGE, BY_GROUP)),
             Labels(np.where(sends, passed, len(sent) - 1).astype(np.int32), sent).merged(),
         ),
     ]
     if rows:
-        numbers = ((row.kernel, row.first + kernels.rows, row.start, row.end) for row in rows)
-        kernel, order, begin, finish = np.asarray(list(numbers), dtype=np.int64).T
+        numbers = ((row.kernel, row.start, row.end) for row in rows)
+        kernel, begin, finish = np.asarray(list(numbers), dtype=np.int64).T
         parts += [
             _part(
-                *(kernel, order, begin, finish, Labels.of(row.operation for row in rows)),
+                *(kernel, begin, finish, Labels.of(row.operation for row in rows)),
                 len(calls.payloads) + 1 + np.arange(len(rows)),
                 np.asarray([row.calls for row in rows], dtype=np.int64),
                 Labels.of(row.evidence for row in rows),
@@ -149,7 +146,7 @@ def _part(*columns: ColumnData) -> Frame:
 def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Calls) -> Frame:
     """The frame of operations, by start."""
     of_kernels = kernels.take(rows.ints("kernel"))
-    last = (rows.ints("order"), rows.ints("end_ns"))
+    last = (rows.ints("kernel"), rows.ints("end_ns"))
     order = np.lexsort(
         (*last, of_kernels.ints("device"), of_kernels.ints("pid"), rows.ints("start_ns"))
     )

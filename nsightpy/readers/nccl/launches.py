@@ -1,8 +1,8 @@
 """The operations of launches that hold several: which of a group's calls each kernel served."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from nsightpy.frames import Frame, Ints
 from nsightpy.readers.nccl.calls import Calls
@@ -18,7 +18,7 @@ from nsightpy.readers.nccl.names import (
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 POINT_TO_POINT_CALLS = ("Send", "Recv")
-_KERNEL = ("start_ns", "end_ns", "pid", "device", "stream")
+_KERNEL = ("start_ns", "end_ns", "device", "stream")
 
 
 def plain_name(call: str) -> str:
@@ -33,7 +33,6 @@ class _Kernel(NamedTuple):
     row: int
     start: int
     end: int
-    pid: int
     device: int
     stream: int
 
@@ -43,14 +42,9 @@ class _Call(NamedTuple):
     payload: Payload
 
 
-# What the creation of each (pid, communicator) was given.
-_Created: TypeAlias = Mapping[tuple[int, str], Payload]
-
-
 class Row(NamedTuple):
-    """One operation of such a launch; `first` is the launch's first kernel."""
+    """One operation of such a launch, and the first kernel of it."""
 
-    first: int
     kernel: int
     start: int
     end: int
@@ -86,38 +80,24 @@ def rows_of_launches(
         ]
         grouped = len(member_calls) > 1 or names[row] == GROUP_END
         evidence = BY_GROUP if grouped else BY_RANGE
-        yield from _of_launch(member_calls, of_launch, calls.communicators, evidence)
+        yield from _of_launch(member_calls, of_launch, evidence)
 
 
-def _of_launch(
-    calls: Sequence[_Call], kernels: Sequence[_Kernel], created: _Created, evidence: str
-) -> Iterator[Row]:
+def _of_launch(calls: Sequence[_Call], kernels: Sequence[_Kernel], evidence: str) -> Iterator[Row]:
     """The operations of one launch: its kernels by device, stream and operation."""
     parts: dict[tuple[int, int, str], list[_Kernel]] = {}
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in calls))
+    one_each = len(parts) == len(ordered) and len({kernel.device for kernel in kernels}) == 1
     for index, part in enumerate(parts.values()):
-        chosen = _calls_of(calls, part[0], created)
-        if len(ordered) > 1 and not chosen and len(parts) == len(ordered):
-            chosen = [c for c in calls if c.payload.communicator == ordered[index]]
+        chosen = [call for call in calls if serves(part[0].operation, call.name)] or calls
+        if len({call.payload.communicator for call in chosen}) > 1:
+            # each has a kernel on the one device, in the order of calls; else nothing tells
+            chosen = [c for c in calls if one_each and c.payload.communicator == ordered[index]]
         extent = (min(call.start for call in part), max(call.end for call in part))
-        row = Row(kernels[0].row, part[0].row, *extent, part[0].operation)
+        row = Row(part[0].row, *extent, part[0].operation)
         yield _with_calls(row, chosen, evidence) if chosen else row
-
-
-def _calls_of(grouped: Sequence[_Call], kernel: _Kernel, created: _Created) -> Sequence[_Call]:
-    """The calls that a kernel can have served; none where several groups could be."""
-    calls = [call for call in grouped if serves(kernel.operation, call.name)] or grouped
-    communicators = {call.payload.communicator for call in calls}
-    if len(communicators) <= 1:
-        return calls
-    on_device = {
-        name
-        for name in communicators
-        if created.get((kernel.pid, name), NO_PAYLOAD).device == kernel.device
-    }
-    return [c for c in calls if len(on_device) == 1 and c.payload.communicator in on_device]
 
 
 def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:

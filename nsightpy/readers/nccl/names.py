@@ -1,5 +1,5 @@
 """What NCCL itself says: names of kernels of all generations, of the NVTX ranges of its calls, and
-the payloads of these, as JSON or as the bytes of a C structure.
+the payloads of these, as JSON (`nsys export --include-json=true`).
 
 Of a kernel's name only the collective and the data type are used: from 2.19 on algorithm,
 protocol and reduction in the name are those of the compiled variant, not of what ran.
@@ -9,13 +9,11 @@ Communicator ids need all 64 bits: they are kept as decimal text, never as a flo
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from nsightpy.readers.nsys.nvtx import json_object
-from nsightpy.readers.nsys.tables import NsysExport
 
 SEND_RECV = "SendRecv"
 GENERIC = "Generic"
@@ -108,19 +106,11 @@ RANGE_TEXTS = tuple(
 UNKNOWN = -1
 # More than this in one call is damage.
 MOST_SENT = 1 << 50
-_HEADER = struct.Struct("<4Q")
-_FIRST_SCHEMA = 1 << 24
-# Codes of NVTX's integer entry types (nvToolsExtPayload.h), as formats of struct on 64-bit Linux.
-_FORMATS = {
-    1: "<b", 2: "<B", 3: "<h", 4: "<H", 5: "<i", 6: "<I", 7: "<q", 8: "<Q", 9: "<q", 10: "<Q",
-    11: "<b", 12: "<B", 13: "<h", 14: "<H", 15: "<i", 16: "<I", 17: "<q", 18: "<Q", 22: "<Q",
-}  # fmt: skip
 _SIZES = {
     "int8": 1, "uint8": 1, "char": 1, "float8e4m3": 1, "float8e5m2": 1, "float16": 2, "half": 2,
     "bfloat16": 2, "int32": 4, "uint32": 4, "int": 4, "float32": 4, "float": 4, "int64": 8,
     "uint64": 8, "float64": 8, "double": 8,
 }  # fmt: skip
-_TYPE_CODES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -176,51 +166,6 @@ def json_fields(payload: str) -> Fields:
     return fields
 
 
-class BlobLayouts:
-    """How the bytes of payloads are read: by the names of the entries of their schema."""
-
-    def __init__(self, export: NsysExport) -> None:
-        self._entries = _entries(export)
-        # names of values by domain, schema and value
-        self._enums = dict(_rows(export, "ENUM", ("domainId", "schemaId", "value")))
-
-    def fields(self, blob: bytes) -> Fields:
-        """The fields of one payload; empty when its schema is not in the export."""
-        if len(blob) < _HEADER.size:
-            return {}
-        domain, schema, size, _ = _HEADER.unpack_from(blob)
-        body = blob[_HEADER.size : _HEADER.size + size]
-        fields: dict[str, Any] = {}
-        for name, kind, offset in self._entries.get((domain, schema), ()):
-            form = _FORMATS.get(kind, "<i" if kind >= _FIRST_SCHEMA else None)
-            if form is not None and offset + struct.calcsize(form) <= len(body):
-                value = struct.unpack_from(form, body, offset)[0]
-                fields[name] = self._enums.get((domain, kind, value), value)
-        return fields
-
-
-def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, int], ...]]:
-    """(name, type, offset) of the entries of each (domain, schema), which come once per process;
-    those that differ are left out."""
-    layouts: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
-    torn: set[tuple[int, int]] = set()
-    columns = ("domainId", "schemaId", "type", "offset")
-    for (domain, schema, kind, offset), name in _rows(export, "SCHEMA", columns):
-        key, entry = (domain, schema), (name, kind, offset)
-        if layouts.setdefault(key, {}).setdefault(entry[0], entry) != entry:
-            torn.add(key)
-    return {key: tuple(entries.values()) for key, entries in layouts.items() if key not in torn}
-
-
-def _rows(
-    export: NsysExport, kind: str, columns: Sequence[str]
-) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Numbers and name of the entries of schemas or enumerations."""
-    rows = export.file.values(f"NVTX_PAYLOAD_{kind}_ENTRIES", columns, ("name",))
-    for *numbers, name in rows:
-        yield tuple(number or 0 for number in numbers), name or ""
-
-
 def _first(fields: Fields, *names: str) -> Any:
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
@@ -245,9 +190,5 @@ def _bytes(fields: Fields) -> int:
     if size is not None:
         return size
     count, kind = _number(fields.get("count")), _first(fields, "dataType", "datatype")
-    code = _number(kind)
-    if code is None:
-        size = _SIZES.get(str(kind).removeprefix("nccl").lower())
-    elif 0 <= code < len(_TYPE_CODES):
-        size = _TYPE_CODES[code]
+    size = _SIZES.get(str(kind).removeprefix("nccl").lower())
     return UNKNOWN if count is None or size is None else count * size

@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
+from nsightpy.readers.nsys.events import GRAPH_TRACE, RUNTIME
 from nsightpy.readers.nsys.identity import (
     Evidence,
     environment_evidence,
@@ -106,8 +106,6 @@ def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -
     notes: list[Note] = []
     if not any(export.has(table) for table in GPU_TABLES):
         notes.append(NOT_TRACED if export.holds_rows(RUNTIME) else NO_WORK)
-    elif not export.holds_rows(KERNEL):
-        notes.append(Note("The capture holds no kernels of their own."))
     if launches := export.count(GRAPH_TRACE):
         reason = f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
         reason += "recorded one by one."

@@ -31,7 +31,6 @@ LIBRARY_TABLES = {
     **{f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}": "OpenACC" for kind in ("DATA", "LAUNCH", "OTHER")},
     **{f"OPENMP_EVENT_KIND_{kind}": "OpenMP" for kind in _OPENMP},
     "SYSCALL": "syscall",
-    **{f"NVVIDEO_{kind.upper()}_API": f"NvVideo {kind}" for kind in ("Encoder", "Decoder", "JPEG")},
 }
 # Rows that only say when the tracing of a process began and finished.
 _NO_CALLS = (31, 32)

@@ -53,8 +53,6 @@ _MPI_THREAD = re.compile(r"MPI Rank (\d{1,6})")
 _RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
 # a lone letter says little: six digits behind it may be a date
 _RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,5})(?=[-_.]|$)", re.IGNORECASE)
-# as vLLM and others number what ranks write: model-3-of-8
-_RANK_OF_WORLD = re.compile(r"(?:^|[-_.])(\d{1,6})-of-(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +95,10 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
     evidence, leaving out sources that give several processes the same rank. What no evidence tells
     apart is numbered by the order of the files or processes, and called a guess.
     """
-    by_user = {
-        process: item
+    evidence = {
+        process: [item for item in items if item.source == BY_REGEX] or items
         for process, items in evidence.items()
-        for item in items
-        if item.source == BY_REGEX
     }
-    if by_user:
-        rest = {process: items for process, items in evidence.items() if process not in by_user}
-        ruled = {process: (item.rank, BY_REGEX) for process, item in by_user.items()}
-        return {process: (ruled | decide_ranks(rest))[process] for process in evidence}
     for source in dict.fromkeys(item.source for items in evidence.values() for item in items):
         ranks = [
             next((item.rank for item in items if item.source == source), None)
@@ -119,6 +111,7 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
         given.setdefault(item.source, []).append(item.rank)
     # what gives every one of several processes the same rank
     useless = {source for source, ranks in given.items() if len(ranks) > 1 == len(set(ranks))}
+    useless -= {BY_REGEX}
     decided: dict[Process, Decision] = {}
     for process, items in evidence.items():
         best = next((item for item in items if item.source not in useless), None)
@@ -145,16 +138,14 @@ def rank_expression(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        shown = pattern if len(pattern) < 80 else f"{pattern[:80]}..."
-        raise UsageError(f"--rank-regex {shown!r} is no regular expression: {error}") from None
+        problem = f"--rank-regex {pattern[:80]!r} is no regular expression: {error}"
+        raise UsageError(problem) from None
 
 
 def rank_in_name(name: str) -> list[Evidence]:
-    """The rank in a file name: rank_3, rank3, _r3, 3-of-8; a bare number could be anything."""
+    """The rank in a file name: rank_3, rank3, _r3; a bare number could be anything."""
     stem = Path(name).name
     match = _RANK_WORD.search(stem) or _RANK_LETTER.search(stem.rsplit(".", 1)[0])
-    if match is None and (of_world := _RANK_OF_WORLD.search(stem)):
-        match = of_world if int(of_world[1]) < int(of_world[2]) else None
     return [Evidence(int(match[1]), "file name")] if match else []
 
 

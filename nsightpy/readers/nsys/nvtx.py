@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
-from nsightpy.readers.nsys.table_frames import Derived, Source, note_absent, reader
+from nsightpy.readers.nsys.table_frames import Derived, Source, reader
 from nsightpy.readers.nsys.tables import (
     UNNAMED,
     NsysExport,
@@ -43,7 +43,7 @@ def range_names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _name(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:
-    return {"name": note_absent(export, NVTX, "name", range_names(export, raw))}
+    return {"name": range_names(export, raw)}
 
 
 def _domain(export: NsysExport, raw: Frame) -> dict[str, ColumnData]:

@@ -102,8 +102,6 @@ def devices(export: NsysExport) -> Frame:
     mapped = _gpus(export, "TARGET_INFO_CUDA_DEVICE")
     if mapped:
         rows = [(m["pid"], m["cudaId"], by_id.get(m["gpuId"], {}), m) for m in mapped]
-        if gpus and (lost := sum(not gpu for _, _, gpu, _ in rows)):
-            export.note(f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU.")
     elif cuda := _gpus(export, "TARGET_INFO_CUDA_GPU"):
         rows = [(c["pid"], c["deviceId"], by_id.get(c["deviceId"], {}), c) for c in cuda]
     else:

@@ -12,7 +12,6 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Labels, Schema, constant, distinct
 from nsightpy.readers.limits import CHECKED, check_places, countable_rows
 from nsightpy.readers.nsys.tables import (
-    ABSENT,
     GPU_TABLES,
     NAMELESS,
     NO_END,
@@ -33,10 +32,7 @@ UNKNOWN = -1
 # The process in a global id below 0.
 NO_PROCESS = 0xFFFFFF
 _ZERO_IF_UNKNOWN = ("pid", "correlation_id")
-_NAMES = ("name", "base_name")
 _WORDS = {"pid": "process", "bytes": "size"}
-_SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
-
 _PARTS = {"pid": process_part, "tid": thread_part}
 
 # A column of the table, or a number for all rows; of several the first that is not NULL.
@@ -113,9 +109,10 @@ def _read(export: NsysExport, schema: Schema, source: Source, wanted: Sequence[s
         columns |= each.make(export, frame)
     if COUNTED in wanted:
         held = [name for name in names if name in CHECKED and source.stored(table, name)]
-        rows, lacks = countable_rows(frame.select(held))
-        for lack, lost in lacks.items():
-            export.note(f"{lost:,} rows of {source.table} have {lack} and are left out.")
+        rows = countable_rows(frame.select(held))
+        if lost := int(np.count_nonzero(~rows)):
+            why = "have no start, end or size that can be"
+            export.note(f"{lost:,} rows of {source.table} {why}, and are left out.")
         columns[COUNTED] = constant(1, frame.rows) if rows.all() else rows.astype(np.int64)
     return Frame({name: columns[name] for name in wanted})
 
@@ -158,53 +155,32 @@ def _column(
     elif name in source.codes or (name in PLACES and source.table in GPU_TABLES):
         null = UNKNOWN
     elif name in source.names:
-        null = NAMELESS if name in _NAMES else UNNAMED
+        null = NAMELESS if name in ("name", "base_name") else UNNAMED
     return sa.func.coalesce(*held, literal(null)) if held else literal(null)
 
 
 def _named_frame(export: NsysExport, source: Source, raw: Frame) -> Frame:
     """The columns of a table as its frame has them: ids named, and what must be said of them."""
     columns = dict(raw)
-    for name in filter(raw.__contains__, (*PLACES, *_NAMES, *_SHAPE, "bytes")):
-        if lost := int(np.count_nonzero(_missing(source.table, name, raw[name]))):
-            word = _WORDS.get(name, name.replace("_", " "))
-            export.note(f"{lost:,} rows of {source.table} have no {word}.", name)
     if source.table in GPU_TABLES:
-        for name in filter(raw.__contains__, _ZERO_IF_UNKNOWN):
+        for name in filter(raw.__contains__, (*PLACES, "bytes")):
             values = raw.ints(name)
-            columns[name] = np.where(_missing(source.table, name, values), 0, values)
+            unknown = values == UNKNOWN
+            if name in _ZERO_IF_UNKNOWN:
+                unknown = (values < 0) | (values == NO_PROCESS if name == "pid" else False)
+                columns[name] = np.where(unknown, 0, values)
+            if lost := int(np.count_nonzero(unknown)):
+                word = _WORDS.get(name, name.replace("_", " "))
+                export.note(f"{lost:,} rows of {source.table} have no {word}.", name)
         check_places(export.file.path, Frame(columns))
     for name in raw:
         if name in source.names:
-            names = export.strings.labels(raw.ints(name))
-            columns[name] = note_absent(export, source.table, name, names)
+            columns[name] = export.strings.labels(raw.ints(name))
         elif name in source.codes:
             codes, rows = distinct(raw.ints(name))
             texts = (source.codes[name][1].get(c, f"Unknown ({c})") for c in codes.tolist())
             columns[name] = Labels(rows, tuple(texts))
     return Frame(columns)
-
-
-def _missing(table: str, name: str, values: ColumnData) -> Any:
-    """Which rows do not have what a column should name: a mask, or False for none."""
-    if isinstance(values, Labels):
-        return False
-    if name in _NAMES:
-        return values == NAMELESS
-    if table not in GPU_TABLES:
-        return values <= 0 if name in _ZERO_IF_UNKNOWN else False
-    if name in _SHAPE:
-        return values == 0
-    if name in _ZERO_IF_UNKNOWN:
-        return (values < 0) | (values == NO_PROCESS if name == "pid" else False)
-    return values == UNKNOWN
-
-
-def note_absent(export: NsysExport, table: str, column: str, names: Labels) -> Labels:
-    """The same names, with a note on the rows of a table whose name the export does not hold."""
-    if lost := int(np.count_nonzero(names.where(ABSENT.fullmatch))):
-        export.note(f"{lost:,} rows of {table} have a name that the export does not hold.", column)
-    return names
 
 
 def readable_table(export: NsysExport, source: Source) -> sa.TableClause | None:

@@ -6,28 +6,24 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable
-from functools import cached_property
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
-from nsightpy.readers.limits import NAMES, NO_TIME, check_count
+from nsightpy.readers.limits import NO_TIME, check_count
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 
 NO_END = NO_TIME
 _CHUNK = 500
-_FEW = 10_000
 # In place of NULL: the id of what must have a name, and of what may have none. An id 0 is neither:
 # it names what the export says, and where that says nothing, it is none.
 NAMELESS = -(2**62)
 UNNAMED = NAMELESS + 1
 _NO_IDS = {NAMELESS: NO_NAME, UNNAMED: "", 0: ""}
-ABSENT = re.compile(r"\[name -?\d+ is not in the export\]")
 
 
 class Strings:
@@ -39,13 +35,11 @@ class Strings:
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels."""
         unique, codes = distinct(ids)
-        check_count(self._file.path, NAMES, len(unique))
+        check_count(self._file.path, "names in one column", len(unique))
         asked = unique.tolist()
-        texts = self._few
-        if texts is None:
-            texts = {}
-            for start in range(0, len(asked), _CHUNK):
-                texts |= _texts(self._rows(sa.column("id").in_(asked[start : start + _CHUNK])))
+        texts: dict[int, str] = {}
+        for start in range(0, len(asked), _CHUNK):
+            texts |= self._texts(sa.column("id").in_(asked[start : start + _CHUNK]))
         names = (
             texts[i] if i in texts else _NO_IDS.get(i, f"[name {i} is not in the export]")
             for i in asked
@@ -56,28 +50,16 @@ class Strings:
         """The strings that begin with one of these prefixes in any case, by id."""
         patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
         begins = (sa.column("value").like(pattern, escape="\\") for pattern in patterns)
-        return _texts(self._rows(sa.or_(sa.false(), *begins)))
+        return self._texts(sa.or_(sa.false(), *begins))
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
-        return _texts(self._rows(sa.column("value").in_(sorted(texts))))
+        return self._texts(sa.column("value").in_(sorted(texts)))
 
-    @cached_property
-    def _few(self) -> dict[int, str] | None:
-        """All strings, where they are few enough to be read at once."""
-        rows = self._rows(sa.true(), _FEW + 1)
-        return None if len(rows) > _FEW else _texts(rows)
-
-    def _rows(
-        self, where: sa.ColumnElement[bool], limit: int | None = None
-    ) -> list[tuple[Any, ...]]:
-        """Ids and strings; none where the export has no table of them."""
-        return self._file.values("StringIds", ("id",), ("value",), where, limit)
-
-
-def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
-    """Strings by id."""
-    return {i: text for i, text in rows if i is not None and text is not None}
+    def _texts(self, where: sa.ColumnElement[bool]) -> dict[int, str]:
+        """Strings by id; none where the export has no table of them."""
+        rows = self._file.values("StringIds", ("id",), ("value",), where)
+        return {i: text for i, text in rows if i is not None and text is not None}
 
 
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.
@@ -150,11 +132,6 @@ class NsysExport:
         return {column: tuple(texts) for column, texts in notes.items()}
 
 
-def no_bytes() -> sa.ColumnElement[bytes]:
-    """The empty text as SQL; its type says so where a query finds no row."""
-    return sa.literal_column("x''", sa.LargeBinary)
-
-
 def number(table: sa.TableClause, name: str, null: int = 0) -> sa.ColumnElement[Any]:
     """A column as the table has it; `null` in place of NULL, and where there is no such column."""
     return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
@@ -177,7 +154,8 @@ def literal(value: int) -> sa.ColumnElement[Any]:
 
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
-    if name not in table.c:
-        return no_bytes().label(name)
-    blob = sa.cast(table.c[name], sa.LargeBinary)
-    return sa.func.coalesce(blob, no_bytes()).label(name)
+    # its type says so where a query finds no row
+    empty: sa.ColumnElement[Any] = sa.literal_column("x''", sa.LargeBinary)
+    if name in table.c:
+        empty = sa.func.coalesce(sa.cast(table.c[name], sa.LargeBinary), empty)
+    return empty.label(name)

@@ -36,26 +36,16 @@ def check_file(path: Path) -> None:
     if size == 0:
         raise ReportError(path, "is empty", "the export may have failed: export it again.")
     if not header.startswith(MAGIC):
-        raise ReportError(path, _other_kind(path, header), f"{KINDS}.")
+        raise ReportError(path, "is no report of a kind that nsightpy reads", f"{KINDS}.")
     declared = 0
     if len(header) == 100 and header[24:28] == header[92:96]:
         page = int.from_bytes(header[16:18], "big")
         declared = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
     if len(header) < 100 or size < declared:
-        there = f": {size:,} of {declared:,} bytes are there" if len(header) == 100 else ""
         advice = "copy or export it again; the disk may have been full."
-        raise ReportError(path, f"is truncated{there}", advice)
+        raise ReportError(path, "is truncated", advice)
     if int.from_bytes(header[56:60], "big") in _UTF16:
         raise ReportError(path, "holds texts in UTF-16: nsys writes UTF-8", "export it again.")
-
-
-def _other_kind(path: Path, header: bytes) -> str:
-    """What is wrong with a file that is none of the kinds that are read."""
-    if has_suffix(path, SQLITE_SUFFIXES):
-        return "is not an SQLite file, whatever its name says"
-    if header.removeprefix(UTF8_MARK).lstrip()[:1] in (b"{", b"["):
-        return "is JSON, but does not begin as a trace of PyTorch's profiler"
-    return "is no report of a kind that nsightpy reads"
 
 
 @contextmanager

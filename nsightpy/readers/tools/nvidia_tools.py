@@ -3,23 +3,20 @@ to their end, with nothing of them left behind when interrupted."""
 
 import functools
 import glob
-import math
 import os
 import re
 import signal
 import subprocess
-import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 
 from nsightpy.errors import ToolNotFoundError
 
 VERSION_TIMEOUT_S = 20.0
-_TICK_S = 0.5
 _TERMINATE_S = 2.0
 _VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)(?:\.(\d+))?", re.IGNORECASE)
 
@@ -34,31 +31,20 @@ class ToolKind:
     installs: tuple[str, ...]
 
 
-_LINUX = {
-    "nsys": (
-        "/usr/local/bin/nsys",
-        "/usr/bin/nsys",
-        "/usr/local/cuda*/bin/nsys",
-        "/opt/nvidia/nsight-systems/*/bin/nsys",
-        "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
-        "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
-    ),
-    "ncu": (
-        "/usr/local/bin/ncu",
-        "/usr/bin/ncu",
-        "/usr/local/cuda*/bin/ncu",
-        "/opt/nvidia/nsight-compute/*/ncu",
-        "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
-    ),
-}
-_WINDOWS = {
-    "nsys": (r"C:\Program Files\NVIDIA Corporation\Nsight Systems *\target-windows-x64\nsys.exe",),
-    "ncu": (r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\target\windows-*\ncu.exe",),
-}
-_INSTALLS = _WINDOWS if os.name == "nt" else _LINUX
+_USUAL = ("/usr/local/bin/", "/usr/bin/", "/usr/local/cuda*/bin/")
+_NSYS = (
+    *(f"{folder}nsys" for folder in _USUAL),
+    *(f"/opt/nvidia/nsight-systems{kind}/*/bin/nsys" for kind in ("", "-cli")),
+    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
+)
+_NCU = (
+    *(f"{folder}ncu" for folder in _USUAL),
+    "/opt/nvidia/nsight-compute/*/ncu",
+    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
+)
 KINDS = {
-    "nsys": ToolKind("nsys", "Nsight Systems", "NSIGHTPY_NSYS", _INSTALLS["nsys"]),
-    "ncu": ToolKind("ncu", "Nsight Compute", "NSIGHTPY_NCU", _INSTALLS["ncu"]),
+    "nsys": ToolKind("nsys", "Nsight Systems", "NSIGHTPY_NSYS", _NSYS),
+    "ncu": ToolKind("ncu", "Nsight Compute", "NSIGHTPY_NCU", _NCU),
 }
 
 
@@ -103,9 +89,8 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
 
 def _candidates(spec: ToolKind, search_path: str, globs: tuple[str, ...]) -> list[Path]:
     """Executables, each once: PATH in its order, then the install folders; never a relative one."""
-    name = spec.name + (".exe" if os.name == "nt" else "")
     folders = [Path(folder) for folder in search_path.split(os.pathsep) if folder]
-    paths = [folder / name for folder in folders if folder.is_absolute()]
+    paths = [folder / spec.name for folder in folders if folder.is_absolute()]
     paths += [Path(hit) for pattern in globs for hit in sorted(glob.glob(pattern))]  # noqa: PTH207
     unique: dict[str, Path] = {}
     for path in filter(_runnable, paths):
@@ -123,7 +108,7 @@ def _probe(spec: ToolKind, path: Path) -> Tool | str:
         return "is not an executable file" if path.exists() else "does not exist"
     try:
         run = run_tool([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
-    except TimeoutError:
+    except subprocess.TimeoutExpired:
         return "does not answer --version"
     except OSError as error:
         return f"cannot be run: {error.strerror}"
@@ -141,44 +126,29 @@ class ToolRun:
     output: str
 
 
-def run_tool(command: Sequence[str | Path], timeout_s: float = math.inf) -> ToolRun:
-    """Run a tool to its end.
+def run_tool(command: Sequence[str | Path], timeout_s: float | None = None) -> ToolRun:
+    """Run a tool to its end; what it starts may go on and hold on to its output.
 
-    Raises OSError if it cannot start, and TimeoutError; any exception kills its process group.
+    Raises OSError if it cannot start, and TimeoutExpired; any exception kills its process group.
     """
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
-            output = _output_of(process, monotonic() + timeout_s)
+            process.wait(timeout_s)
         except BaseException:
             _kill_group(process)
             raise
-    return ToolRun(process.returncode, output.decode("utf-8", "replace"))
-
-
-def _output_of(process: subprocess.Popen[bytes], end: float) -> bytes:
-    """What a process prints until it ends: a child of it may hold the pipe longer."""
-    while True:
-        has_ended = process.poll() is not None
-        try:
-            return process.communicate(timeout=min(_TICK_S, max(end - monotonic(), 0)))[0]
-        except subprocess.TimeoutExpired as waiting:
-            if has_ended:
-                return waiting.output or b""
-        if not has_ended and monotonic() > end:
-            raise TimeoutError("no answer in time")
+        printed.seek(0)
+        return ToolRun(process.returncode, printed.read().decode("utf-8", "replace"))
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform == "win32":
-        process.kill()
-        process.wait()
-        return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):

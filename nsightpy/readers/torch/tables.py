@@ -107,8 +107,8 @@ class TraceTables:
 
     def _add(self, kind: str, events: list[Event]) -> None:
         start, end = _times(kind, events)
-        timed, lacks = countable_rows(Frame({"start_ns": start, "end_ns": end}))
-        if lacks:
+        timed = countable_rows(Frame({"start_ns": start, "end_ns": end}))
+        if not timed.all():
             self.left_out += int(np.count_nonzero(~timed))
             events = list(itertools.compress(events, timed.tolist()))
         part = Frame(
