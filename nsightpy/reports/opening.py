@@ -2,7 +2,6 @@
 
 import glob
 import re
-import zlib
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
@@ -52,7 +51,7 @@ def is_torch_trace(path: Path) -> bool:
     try:
         start = BytesIO(beginning(path, _TRACE_BYTES))
         return is_trace(next(texts(start, _TRACE_BYTES), b"")[:_TRACE_BYTES])
-    except (EOFError, zlib.error):
+    except EOFError:
         return False
 
 

@@ -19,11 +19,10 @@ class MemorySeries:
 
     times_ns: Sequence[int]
     live: Sequence[int]
+    reserved: Sequence[int] = ()
     rank: int | None = None
     device: int = 0
     memory: str = "Device"
-    peak_by: str = ""
-    reserved: Sequence[int] = ()
     layers: Sequence[tuple[str, Sequence[int]]] = ()
     iterations_ns: Sequence[int] = ()
     failures_ns: Sequence[int] = ()

@@ -79,7 +79,6 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
         ("memory R --by grid", "rank, device, process, stream, memory"),
         *((f"gaps R --by {by}", "there are cause, place, range") for by in ("colour", "call,gap")),
         ("operators R --by colour", "shape"),
-        ("operators R --depth 2", "--by module"),
         ("breakdown R --rank-regex rank(", "'rank(' is no regular expression"),
         (f"breakdown {SINGLE} --rank-regex single", "'single'"),
     ],

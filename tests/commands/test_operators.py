@@ -121,8 +121,6 @@ def a_training_step() -> list[Event]:
 def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:
     path = written(a_training_step(), tmp_path)
     table = nsightpy.operators(path, by="module", use_cache=False)
-    (net,) = nsightpy.operators(path, depth=1, by="module", use_cache=False).records()
-    assert net == table.records()[0]
     threads = nsightpy.operators(path, by="thread", use_cache=False).column("thread")
     assert set(threads) == {FORWARD, AUTOGRAD}
     shown = {

@@ -74,7 +74,7 @@ def test_iterations_and_what_they_leave(tmp_path: Path) -> None:
     left = {(one.left_bytes, one.grown_at, one.grown_bytes) for one in table.iterations}
     assert (len(table.iterations), left) == (5, {(LEAK, "trainer/log.py:9 keep", LEAK)})
     assert max(one.peak_bytes for one in table.iterations) == table.records()[0]["peak_bytes"]
-    assert any("5 iterations" in note and "3.00 MB behind" in note for note in table.notes)
+    assert any("5 iterations" in note and "3.00 MB are left behind" in note for note in table.notes)
 
 
 def test_steps_of_the_profiler_come_before_those_of_the_optimizer(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_devices_out_of_memory_and_what_was_reserved(tmp_path: Path) -> None:
         rows = by_place(table, device)
         assert held(rows, "at_peak_bytes") == truth(memory)["at_peak"]
         assert {row["rank"] for row in rows.values()} == {3}
-    assert "Device 0 ran out of memory at 1.58 ms: 68.7 GB were asked for" in notes
+    assert "Device 0 ran out of memory 1 time, first at 1.58 ms: 68.7 GB were asked for" in notes
     assert "the device had 12.3 MB free" in notes
     blocks = [block for held_blocks in memories[1].segments for block in held_blocks]
     free = [block.size for block in blocks if block.place is None]

@@ -150,7 +150,6 @@ def test_what_is_not_written_is_not_known(tmp_path: Path) -> None:
     assert [row["Ctx"] for row in rows_of("stats", "-r", "cuda_gpu_trace", path)] == [None, 3]
     shapes = {(row["Name"], row["grid"]) for row in rows_of("kernels", "--by", "grid", path)}
     assert shapes == {("[no name]", None), ("kernel_1", "1x2x3")}
-    assert "1 kernels, copies and memory sets have no name." in notes(opened(path))
 
 
 @pytest.mark.parametrize(("pid", "device"), [(3, 3), (41_234, -1)])
@@ -158,7 +157,6 @@ def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: i
     event = kernel("5", "2").replace('"device": 0, ', "").replace('"pid": 0', f'"pid": {pid}')
     report = opened(written(tmp_path, trace_of(event)))
     assert report.frame("kernels").ints("device").tolist() == [device]
-    assert ("1 rows of kernels name no device." in notes(report)) == (device == -1)
 
 
 def test_threads_that_agree_in_24_bits_keep_apart(tmp_path: Path) -> None:
@@ -172,11 +170,10 @@ def test_threads_that_agree_in_24_bits_keep_apart(tmp_path: Path) -> None:
 
 
 def test_merged_traces_are_said_to_be_ambiguous(tmp_path: Path) -> None:
-    """Two ranks in one file: processes are named by texts, correlation ids come twice."""
+    """Two ranks in one file: correlation ids come twice."""
     text = ", ".join(steps(2))
-    ranks = (text.replace('"pid": 41', f'"pid": "[rank{n}] 41 x"') for n in (0, 1))
+    ranks = (text.replace('"pid": 41', f'"pid": {pid}') for pid in (41, 42))
     report = opened(written(tmp_path, trace_of(*ranks)))
-    assert len(set(report.frame("api_calls").ints("pid").tolist())) == 2
     assert "share correlation ids" in notes(report)
 
 
@@ -254,7 +251,7 @@ DAMAGES: dict[str, tuple[Callable[[str], str | bytes], list[int], str]] = {
     "two parts": (
         lambda t: t.replace("[", "[" + call("5", "1").replace('"X"', '"B"') + ",", 1),
         [1, 2, 3],
-        "1 events whose begin and end stand apart",
+        "1 events without a time, or with begin and end apart",
     ),
     "no arguments": (lambda t: t.replace('"args": {"dev', '"args": 1, "a": {"dev'), [0] * 3, ""),
     "a text for a time": (lambda t: t.replace('"dur": 9', '"dur": "9"'), [1, 2, 3], ""),

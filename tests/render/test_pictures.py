@@ -21,7 +21,7 @@ from nsightpy.commands.breakdown.command import CAUSES, FIELDS, budget_row
 from nsightpy.commands.iterations import FIELDS as ITERATION_FIELDS
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.breakdown_plot import MOST, breakdown_figure
-from nsightpy.render.plots.collectives_plot import _families, collectives_figure
+from nsightpy.render.plots.collectives_plot import collectives_figure
 from nsightpy.render.plots.drawing import FORMATS, picture_bytes
 from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
 from nsightpy.render.roofline.plot import roofline_figure
@@ -95,9 +95,10 @@ def many_iterations(devices: int, count: int) -> Table:
 
 def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
     figure = iterations_figure(many_iterations(64, 6))
+    about = "mean of 64 devices; line: shortest to longest"
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles[:4] == [
-        "by iteration, mean of 64 devices; line: shortest to longest; dashed: steady median",
+        f"{about}; 5 of 6 iterations are steady, median 900 ns",
         *(f"{kind} of each device" for kind in ("duration", "compute", "exposed communication")),
     ]
     drawn: Any = [axes for axes in figure.axes if axes.images][1].images[0].get_array()
@@ -115,8 +116,7 @@ def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
 def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
     table = nsightpy.collectives(JOB)
     figure = collectives_figure(table)
-    assert {"2 ranks (4 groups)", "ranks 0-3 (4 ranks in a row)"} <= set(words(figure).split("\n"))
-    assert _families([{"group": "0,8,16", "ranks": 3}]) == ["ranks 0,8,16 (3 ranks, 8 apart)"]
+    assert {"2 ranks", "4 ranks"} <= set(words(figure).split("\n"))
     (axes,) = figure.axes
     drawn = {tuple(np.round(np.asarray(points.get_offsets())[0], 6)) for points in axes.collections}
     for row in table.records():

@@ -49,17 +49,7 @@ def places(frames: Frame, by: str = "place") -> Labels:
     files = short_paths(frames.labels("file"))
     if by == "stack":
         return _whole_stacks(frames, kind, first, files)
-    file, function = (frames.labels(name).codes[first] for name in ("file", "function"))
-    # code without a file goes by its function
-    nameless = np.where(np.asarray([not name for name in files])[file], function, -1)
-    line = frames.ints("line")[first]
-    parts = {"place": (file, function, line), "function": (file, function)}
-    wanted = parts.get(by, (file, nameless))
-    _, rows, codes = np.unique(
-        np.stack(wanted).astype(np.int64), axis=1, return_index=True, return_inverse=True
-    )
-    names = [_name(frames, files, int(first[row]), by) for row in rows.tolist()]
-    return Labels.of(names).take(codes.reshape(-1))
+    return Labels.of(_name(frames, files, row, by) for row in first.tolist())
 
 
 def kind_of_file(file: str) -> int:

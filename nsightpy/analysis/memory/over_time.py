@@ -49,16 +49,11 @@ def over_time(
 
 def _highest(live: Ints, first: int, last: int) -> Ints:
     """The first and the last state, and the highest one of every stretch between."""
-    edges = np.unique(np.linspace(first, last + 1, STRETCHES + 1).astype(np.int64))
     if last - first < STRETCHES:
         return np.arange(first, last + 1)
-    most = np.maximum.reduceat(live[: last + 1], edges[:-1])
-    size = np.diff(edges)
-    at_most = np.flatnonzero(live[first : last + 1] == np.repeat(most, size)) + first
-    stretch = np.searchsorted(edges, at_most, side="right") - 1
-    return np.unique(
-        np.concatenate([at_most[np.unique(stretch, return_index=True)[1]], [first, last]])
-    )
+    stretches = np.array_split(np.arange(first, last + 1), STRETCHES)
+    highest = [int(states[np.argmax(live[states])]) for states in stretches]
+    return np.unique([first, *highest, last])
 
 
 def _by_place(recorded: Allocations, states: Ints, rows: Ints, count: int) -> Ints:

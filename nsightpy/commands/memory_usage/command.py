@@ -140,16 +140,9 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
             held.append(Holder(BEFORE, before, None, None, None, after))
         else:
             unknown += used.unknown_frees
-        first = max(held, key=lambda holder: holder.at_peak_bytes, default=None)
-        series = MemorySeries(
-            used.times.tolist(),
-            used.live[1:].tolist(),
-            report.rank_of(pid)[0],
-            device,
-            memory,
-            "" if first is None else str(first.name or ""),
-            used.reserved[1:].tolist(),
-        )
+        live_bytes, reserved = (each[1:].tolist() for each in (used.live, used.reserved))
+        whose = (report.rank_of(pid)[0], device, memory)
+        series = MemorySeries(used.times.tolist(), live_bytes, reserved, *whose)
         peak_ns = int(used.times[peak - 1]) if used.moments else None
         figures = (int(used.live[peak]), peak_ns, int(used.live[-1]))
         devices.append(DeviceMemory(*figures, held, series))

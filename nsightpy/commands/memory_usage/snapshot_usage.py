@@ -24,7 +24,6 @@ from nsightpy.results.series import MemoryGrowth
 from nsightpy.units import counted, format_bytes, format_time
 
 ANY_DEVICE = -1
-MOST_FAILURES = 3
 OOM = "oom"
 _FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
 
@@ -76,18 +75,17 @@ def _of_device(
         drawn,
         rank=snapshot.rank,
         device=device,
-        peak_by=str(held[0].name or "") if held else "",
         iterations_ns=np.union1d(starts, ends).tolist() if drawn.clock else (),
         failures_ns=[time for time in recording.times[failures].tolist() if time >= 0],
     )
-    notes = [
-        *_reserve_notes(segments, blocks, recording, peak),
-        *_failure_notes(events, failures, recording),
-        *_growth_notes(growth, source),
-    ]
+    notes = (
+        _reserve_note(segments, blocks, recording, peak),
+        _failure_note(events, failures, recording),
+        _growth_note(growth, source),
+    )
     peak_ns = recording.time_of(peak)
     memory = DeviceMemory(int(live.max()), peak_ns, int(live[-1]), held, series, growth)
-    return memory, [f"Device {device}{note}." for note in notes]
+    return memory, [f"Device {device}{note}." for note in notes if note]
 
 
 def _within(time: int | None, scope: Scope) -> bool:
@@ -95,7 +93,7 @@ def _within(time: int | None, scope: Scope) -> bool:
     return time is None or ((low is None or time >= low) and (high is None or time <= high))
 
 
-def _reserve_notes(segments: Frame, blocks: Frame, recording: Allocations, peak: int) -> list[str]:
+def _reserve_note(segments: Frame, blocks: Frame, recording: Allocations, peak: int) -> str:
     """Reserved against allocated memory; what follows the name of the device.
 
     Unused is what was neither asked for nor what the allocator rounds that up by; a new allocation
@@ -103,54 +101,42 @@ def _reserve_notes(segments: Frame, blocks: Frame, recording: Allocations, peak:
     """
     reserved = int(segments.ints("bytes").sum())
     if not reserved:
-        return []
+        return ""
     active = blocks.labels("state").where(lambda state: state.startswith("active"))
     size, requested = blocks.ints("bytes"), int(blocks.ints("requested_bytes")[active].sum())
     free, unused = size[~active], reserved - int(size[active].sum())
-    text = (
+    return (
         f" at the dump: {format_bytes(reserved)} reserved, {format_bytes(requested)} allocated; "
-        f"{format_bytes(unused)} ({100 * unused / reserved:.0f} %) reserved and unused"
+        f"{format_bytes(unused)} ({100 * unused / reserved:.0f} %) reserved and unused in "
+        f"{counted(len(free), 'piece')}, the largest {format_bytes(int(free.max(initial=0)))}. "
+        f"At the peak {format_bytes(int(recording.reserved[peak]))} were reserved"
     )
-    if len(free):
-        text += f" in {counted(len(free), 'piece')}, the largest {format_bytes(int(free.max()))}"
-    if recording.moments:
-        text += f". At the peak {format_bytes(int(recording.reserved[peak]))} were reserved"
-    return [text]
 
 
-def _failure_notes(events: Frame, failures: Sequence[int], recording: Allocations) -> list[str]:
-    """On the events that are allocations that failed: what was asked for, and what there was."""
-    notes = []
-    for row in failures[:MOST_FAILURES]:
-        time, free = recording.time_of(row + 1), int(events.ints("device_free_bytes")[row])
-        when = "" if time is None else f" at {format_time(time)}"
-        left = f"; the device had {format_bytes(free)} free" if free >= 0 else ""
-        asked, live = int(events.ints("bytes")[row]), int(recording.live[row])
-        notes.append(
-            f" ran out of memory{when}: {format_bytes(asked)} were asked for with "
-            f"{format_bytes(live)} allocated and "
-            f"{format_bytes(int(recording.reserved[row]) - live)} reserved and unused{left}"
-        )
-    if len(failures) > MOST_FAILURES:
-        notes.append(f" ran out of memory {len(failures):,} times in all")
-    return notes
+def _failure_note(events: Frame, failures: Sequence[int], recording: Allocations) -> str:
+    """On the first allocation that failed: what was asked for, and what there was."""
+    if not failures:
+        return ""
+    row = failures[0]
+    time, free = recording.time_of(row + 1), int(events.ints("device_free_bytes")[row])
+    when = "" if time is None else f", first at {format_time(time)}"
+    left = f"; the device had {format_bytes(free)} free" if free >= 0 else ""
+    asked, live = int(events.ints("bytes")[row]), int(recording.live[row])
+    return (
+        f" ran out of memory {counted(len(failures), 'time')}{when}: {format_bytes(asked)} were "
+        f"asked for with {format_bytes(live)} allocated and "
+        f"{format_bytes(int(recording.reserved[row]) - live)} reserved and unused{left}"
+    )
 
 
-def _growth_notes(growth: Sequence[MemoryGrowth], source: str) -> list[str]:
+def _growth_note(growth: Sequence[MemoryGrowth], source: str) -> str:
     if not growth:
-        return []
+        return ""
     left = sorted(each.left_bytes for each in growth)
-    least, median, largest = (
-        f"-{format_bytes(-size)}" if size < 0 else format_bytes(size)
-        for size in (left[0], left[(len(left) - 1) // 2], left[-1])
-    )
     most = max(growth, key=lambda each: each.left_bytes)
-    text = f": {counted(len(left), 'iteration')} ({source}): each leaves {least}"
-    if left[0] != left[-1]:
-        text += f" to {largest}"
-    text += " behind"
-    if left[0] != left[-1]:
-        text += f", the median {median}; iteration {growth.index(most) + 1} leaves most"
-    if most.left_bytes > 0:
-        text += f"; most grows at {most.grown_at}: {format_bytes(most.grown_bytes)}"
-    return [text]
+    text = (
+        f": {counted(len(growth), 'iteration')} ({source}), in the median "
+        f"{format_bytes(left[(len(left) - 1) // 2])} are left behind; iteration "
+        f"{growth.index(most) + 1} leaves most, {format_bytes(most.left_bytes)}"
+    )
+    return text + f", {format_bytes(most.grown_bytes)} at {most.grown_at}" * (most.grown_bytes > 0)

@@ -30,11 +30,8 @@ DIFFERENCE_FIELDS = (
     Field("after_at_peak_bytes", "bytes", heading="after at peak"),
     Field("before_at_end_bytes", "bytes", heading="before at end"),
     Field("after_at_end_bytes", "bytes", heading="after at end"),
-    Field("before_allocations"),
-    Field("after_allocations"),
     Field("allocated_by", "name", importance=1),
 )
-NOTHING = Holder(None, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -80,23 +77,24 @@ def difference_table(before: Iterable[DeviceMemory], after: Iterable[DeviceMemor
 
     def order(row: Row) -> tuple[object, ...]:
         peak, end = (abs(int(change or 0)) for change in row[2:4])
-        return (-max(peak, end), -peak, str(row[-1]))
+        return (row[0], -max(peak, end), -peak, str(row[-1]))
 
-    sides = [{each.series.device: each for each in side} for side in (before, after)]
+    sides = [
+        {
+            (each.series.device, each.series.memory, str(holder.name)): holder
+            for each in side
+            for holder in each.holders
+        }
+        for side in (before, after)
+    ]
     rows: list[Row] = []
-    for device in sorted(sides[0] | sides[1]):
-        held = [
-            {str(holder.name): holder for holder in side[device].holders} if device in side else {}
-            for side in sides
-        ]
-        memory = next(side[device].series.memory for side in sides if device in side)
-        changes: list[Row] = []
-        for name in held[0] | held[1]:
-            earlier, later = (side.get(name, NOTHING) for side in held)
-            peaks = (earlier.at_peak_bytes, later.at_peak_bytes)
-            ends = (earlier.at_end_bytes, later.at_end_bytes)
-            deltas = (peaks[1] - peaks[0], ends[1] - ends[0])
-            counts = (earlier.allocations, later.allocations)
-            changes.append((device, memory, *deltas, *peaks, *ends, *counts, name))
-        rows += sorted(changes, key=order)
-    return MemoryUsage("memory-usage", DIFFERENCE_FIELDS, tuple(rows))
+    for key in sides[0] | sides[1]:
+        device, memory, name = key
+        held = [side.get(key) for side in sides]
+        peaks, ends = (
+            [0 if holder is None else getattr(holder, part) for holder in held]
+            for part in ("at_peak_bytes", "at_end_bytes")
+        )
+        deltas = (peaks[1] - peaks[0], ends[1] - ends[0])
+        rows.append((device, memory, *deltas, *peaks, *ends, name))
+    return MemoryUsage("memory-usage", DIFFERENCE_FIELDS, tuple(sorted(rows, key=order)))

@@ -27,7 +27,6 @@ from nsightpy.commands.operators.modules import (
     notes_on,
     time_of_modules,
 )
-from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
@@ -74,7 +73,6 @@ def operators(
         Option("Split by shape, thread, rank, process, module; module alone: modules.", "LIST"),
     ] = "",
     sort: Annotated[str, Option("Largest first.", "COLUMN", choices=_NUMBERS)] = "device_self_ns",
-    depth: Annotated[int | None, Option("Only so many levels of modules.", "N", least=1)] = None,
 ) -> Question[Table]:
     """Own times are those of torch's key_averages: own device time is that of kernels, copies and
     sets launched under the operator itself, the total adds all that it called, on several streams.
@@ -88,9 +86,7 @@ def operators(
     """
     splits = parse_splits(by, _SPLITS)
     if splits == ("module",):
-        return time_of_modules(depth)
-    if depth is not None:
-        raise UsageError("--depth is for --by module")
+        return time_of_modules()
 
     def ranked(parts: Parts[DeviceSums]) -> Table:
         shown = Shown.of(splits, parts.ranks.inputs)

@@ -63,11 +63,11 @@ class DeviceSums:
     steps: Floats | None = None
 
 
-def time_of_modules(depth: int | None) -> Question[Table]:
-    """Modules as a tree, of so many levels."""
+def time_of_modules() -> Question[Table]:
+    """Modules as a tree."""
 
     def ordered(parts: Parts[DeviceSums]) -> Table:
-        rows = tuple(_rows(parts.values, depth))
+        rows = tuple(_rows(parts.values))
         notes = notes_on(parts.values, "modules", "in no module")
         if not (rows or parts.scope.is_narrowed):
             notes = [MODULES]
@@ -138,7 +138,7 @@ def _device_self(tree: Frame, calls: Frame, work: Sequence[Frame]) -> Ints:
     return device_self
 
 
-def _rows(parts: Sequence[DeviceSums], depth: int | None) -> list[Row]:
+def _rows(parts: Sequence[DeviceSums]) -> list[Row]:
     """Of those inside one parent the one with most device time first, then host time.
 
     None where it is not known what was launched.
@@ -155,10 +155,9 @@ def _rows(parts: Sequence[DeviceSums], depth: int | None) -> list[Row]:
     rows: list[Row] = []
     for path, domain in depth_first(sums, place):
         figures = sums[path, domain]
-        if depth is None or str(path).count(SEPARATOR) < depth:
-            share = (figures[3] + figures[5]) / whole_ns if whole_ns else None
-            device = (*figures[3:], share) if known else (None,) * 4
-            rows.append((str(path).replace(SEPARATOR, "/"), *figures[:3], *device, domain))
+        share = (figures[3] + figures[5]) / whole_ns if whole_ns else None
+        device = (*figures[3:], share) if known else (None,) * 4
+        rows.append((str(path).replace(SEPARATOR, "/"), *figures[:3], *device, domain))
     return rows
 
 

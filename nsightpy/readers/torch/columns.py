@@ -6,7 +6,6 @@ digits than a float64 has (read as text); since `baseTimeNanoseconds`, small eno
 
 import json
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -52,21 +51,6 @@ def integers(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
     wholes = [None if isinstance(value, bool) else _whole(value) for value in values]
     numbers = [missing if number is None else number for number in wholes]
     return np.asarray(numbers, dtype=np.int64), wholes.count(None)
-
-
-def ids(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
-    """Ids of processes and threads, and how many are no numbers; texts without one, as of merged
-    traces, keep apart."""
-    numbers, lost = integers(values, missing)
-    if not lost:
-        return numbers, 0
-    codes = [
-        zlib.crc32(value.encode("utf-8", "replace"))
-        if isinstance(value, str) and not _NUMBERED.fullmatch(value)
-        else value
-        for value in values
-    ]
-    return integers(codes, missing)[0], lost
 
 
 def labels(values: Iterable[object]) -> Labels:

@@ -15,8 +15,8 @@ import msgspec
 
 from nsightpy.readers.torch.pieces import BETWEEN
 
-KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE, PYTHON, SYNC, RECORD, MEMORY, COLLECTIVE = (
-    *("kernel", "copy", "set", "call", "operator", "range", "gpu range", "python", "sync"),
+KERNEL, COPY, SET, CALL, OPERATOR, RANGE, PYTHON, SYNC, RECORD, MEMORY, COLLECTIVE = (
+    *("kernel", "copy", "set", "call", "operator", "range", "python", "sync"),
     *("record", "memory", "collective"),
 )
 METADATA, OTHER = "metadata", "other"
@@ -36,7 +36,6 @@ CATEGORIES: dict[str | None, str] = {
     "cpu_op": OPERATOR,
     "operator": OPERATOR,
     "user_annotation": RANGE,
-    "gpu_user_annotation": GPU_RANGE,
     "python_function": PYTHON,
     "cuda_sync": SYNC,
     "cuda_event": RECORD,
@@ -95,7 +94,6 @@ ARGUMENTS: dict[str, Arguments] = {
         "inputs": ("Concrete Inputs", None),
     },
     RANGE: {},
-    GPU_RANGE: {},
     PYTHON: {
         "python_id": ("Python id", -1),
         "parent_id": ("Python parent id", -1),
@@ -132,7 +130,7 @@ ARGUMENTS: dict[str, Arguments] = {
         "target": ("Dst Rank", -1),
         "communicator": ("Comms Id", None),
     },
-    METADATA: {"name": ("name", None), "labels": ("labels", None)},
+    METADATA: {"name": ("name", None)},
 }
 TIMED = tuple(kind for kind in ARGUMENTS if kind not in (COLLECTIVE, METADATA))
 
@@ -199,26 +197,19 @@ class EventDecoder:
 
 
 def decoded_arguments(kind: str, raws: Sequence[msgspec.Raw]) -> tuple[list[Any], int]:
-    """The arguments of events of one kind, and how many had to be mended; what is no object has
-    none."""
+    """The arguments of events of one kind, and how many events have none that can be read."""
     struct = STRUCTS[kind]
     many: Any = list[struct]  # type: ignore[valid-type]
     with suppress(*_NO_JSON):
         return msgspec.json.decode(b"[" + b",".join(raws) + b"]", type=many), 0
-    mended = [_arguments(bytes(raw), struct) for raw in raws]
-    return [arguments for arguments, _ in mended], sum(was_mended for _, was_mended in mended)
-
-
-def _arguments(raw: bytes, struct: type[Any]) -> tuple[Any, bool]:
-    """The arguments of one event, and whether they had to be mended."""
-    for mend in (bytes, _valid):
+    arguments, unread = [], 0
+    for raw in raws:
         try:
-            return msgspec.json.decode(mend(raw), type=struct), mend is not bytes
-        except msgspec.ValidationError:
-            return struct(), mend is not bytes
+            arguments.append(msgspec.json.decode(_valid(bytes(raw)), type=struct))
         except _NO_JSON:
-            continue
-    return struct(), True
+            arguments.append(struct())
+            unread += 1
+    return arguments, unread
 
 
 def _valid(text: bytes) -> bytes:

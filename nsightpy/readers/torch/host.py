@@ -11,10 +11,7 @@ ROOT = -1  # the parent of operators that none calls
 _NEVER = 2**63
 FORWARD, BACKWARD = "forward", "backward"
 _ENGINE = "autograd::engine::evaluate_function"
-# c10::DeviceType
-_CPU = 0
-_ACCELERATORS = (1, 6, 12, 15, 19, 20)  # CUDA, HIP, XPU, HPU, MTIA, PrivateUse1
-_MEMORY = {_CPU: "CPU"} | dict.fromkeys(_ACCELERATORS, "Device")
+_CPU = 0  # of c10::DeviceType; the others are of accelerators
 _KINDS = {
     "stream wait event": "stream wait",
     "event sync": "event",
@@ -111,15 +108,14 @@ def _events(table: Frame, pid: Ints, stream: str, correlation: str, time: Ints) 
 def memory_usage(table: Frame) -> Frame:
     """The frame of allocations and frees of torch's allocators (profile_memory)."""
     sizes = table.ints("bytes")
-    kinds, codes = distinct(table.ints("device_type"))
-    names = tuple(_MEMORY.get(kind, f"device type {kind}") for kind in kinds.tolist())
+    of_accelerator = table.ints("device_type") != _CPU
     return Frame(
         {
             **table,
             "device": np.maximum(table.ints("device"), 0),
             "context": frames.constant(0, table.rows),
             "bytes": np.abs(sizes),
-            "memory": Labels(codes, names),
+            "memory": Labels(of_accelerator.astype(np.int32), ("CPU", "Device")),
             "operation": Labels((sizes < 0).astype(np.int32), ("allocate", "free")),
         }
     )

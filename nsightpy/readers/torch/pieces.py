@@ -10,6 +10,7 @@ The header may name users, hosts, jobs and paths: only the fields below are ever
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import zlib
@@ -25,7 +26,7 @@ from nsightpy.readers.torch.columns import whole
 PIECE_BYTES = 8 * 2**20
 LONGEST_EVENT_BYTES = 64 * 2**20
 # What is unpacked at once is lost with a damage in it.
-_PACKED_BYTES = 256
+_UNPACKED_BYTES = 16384
 _GZIP_MAGIC = b"\x1f\x8b"
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*(?=[^\s\]])')
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*(?=\{)")
@@ -80,7 +81,7 @@ class Pieces:
         try:
             with self.path.open("rb") as file:
                 yield from texts(file, PIECE_BYTES)
-        except (EOFError, zlib.error):
+        except EOFError:
             self.cut_off = True
         except OSError as error:
             problem = f"cannot be read: {error.strerror or error}"
@@ -103,31 +104,25 @@ class Pieces:
 def texts(file: IO[bytes], size: int) -> Iterator[bytes]:
     """What a file holds, about `size` bytes at a time, unpacked where it is gzip.
 
-    Raises zlib.error or EOFError at damaged gzip data, after everything that stands before.
+    Raises EOFError at damaged gzip data, after everything that stands before.
     """
     packed = file.read(2) == _GZIP_MAGIC
     file.seek(0)
-    yield from _unpacked(file, size) if packed else iter(lambda: file.read(size), b"")
-
-
-def _unpacked(file: IO[bytes], size: int) -> Iterator[bytes]:
-    inflate, held = zlib.decompressobj(31), bytearray()
-    while data := inflate.unused_data or file.read(_PACKED_BYTES):
-        if inflate.eof:
-            if not _GZIP_MAGIC.startswith(data[:2]):
-                break
-            inflate = zlib.decompressobj(31)
-        try:
-            held += inflate.decompress(data)
-        except zlib.error:
-            yield bytes(held)
-            raise
-        if len(held) >= size:
-            yield bytes(held)
-            held.clear()
+    if not packed:
+        yield from iter(lambda: file.read(size), b"")
+        return
+    held = bytearray()
+    unpacked = gzip.GzipFile(fileobj=file)
+    try:
+        while data := unpacked.read1(_UNPACKED_BYTES):
+            held += data
+            if len(held) >= size:
+                yield bytes(held)
+                held.clear()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield bytes(held)
+        raise EOFError("the compressed data are damaged or end too early") from error
     yield bytes(held)
-    if not inflate.eof:
-        raise EOFError("the compressed data end too early")
 
 
 def _object_length(text: bytes) -> int:
@@ -204,14 +199,10 @@ class Header:
 
 def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
     """The known fields, and whether the header is damaged: then there are none."""
-    head = before.removeprefix(b"\xef\xbb\xbf").rstrip(BETWEEN + b"\f\v")
-    tail = after.lstrip(BETWEEN)
-    if not head:  # only a list of events
+    head = before.removeprefix(b"\xef\xbb\xbf")
+    if not head.strip():  # only a list of events
         return {}, False
-    if head.startswith(b"{") and tail in (b"", b"}"):
-        tail = b"}"
-    join = b"," if head.strip() != b"{" and tail.strip() != b"}" else b""
-    text = (head + join + tail).decode("utf-8", "replace")
+    text = (head + b'"": 0' + (after.strip() or b"}")).decode("utf-8", "replace")
     try:
         fields = json.loads(text, object_pairs_hook=_merged, strict=False)
         return {name: fields[name] for name in _HEADER_FIELDS if name in fields}, False

@@ -5,7 +5,6 @@ Times are ns since the first event of the recording; torch records microseconds.
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -90,20 +89,16 @@ def _decode(path: Path) -> Columns:
 def _failure(path: Path, code: int, message: bytes, need: int, seconds: int) -> ReportError:
     """The message about a file that was not decoded."""
     detail = message.decode("utf-8", "replace").strip().strip("'\"")
-    if code == snapshot_decoder.OUT_OF_MEMORY:
-        problem = f"asks for more than the {format_bytes(need)} of memory that a snapshot of its"
-        return ReportError(path, f"{problem} size may need: it is damaged or harmful", _AGAIN)
     if code == snapshot_decoder.REFUSED:
         return ReportError(path, f"is refused: the pickle asks for {detail}", _HARMFUL)
-    if code == snapshot_decoder.NO_SNAPSHOT:
-        advice = "nsightpy reads what torch.cuda.memory._dump_snapshot(FILE) writes."
-        return ReportError(path, f"is no memory snapshot: {detail}", advice)
     if code == snapshot_decoder.DAMAGED:
         return ReportError(path, f"is a damaged pickle: {detail}", f"was it cut off? {_AGAIN}")
-    if code in (-signal.SIGXCPU, -signal.SIGKILL) if sys.platform != "win32" else False:
-        problem = f"was not decoded within {seconds} s of processor time and {format_bytes(need)}"
-        return ReportError(path, f"{problem}: it is damaged or harmful", _AGAIN)
-    problem = f"is refused: its decoder ended with {code}, as it does on data nested without end"
+    problem = (
+        f"is no memory snapshot: {detail}"
+        if code == snapshot_decoder.NO_SNAPSHOT
+        else f"is refused: it was not decoded within {seconds} s of processor time and "
+        f"{format_bytes(need)} of memory, or is nested without end"
+    )
     return ReportError(path, problem, _AGAIN)
 
 
@@ -177,27 +172,20 @@ def _stack_frames(columns: Columns) -> Frame:
 
 def _ranges(columns: Columns, start: int) -> Frame:
     """Each start with the end of its name and device that follows it; -1 where none does."""
-    stage = columns.labels("annotation_stage")
-    names = columns.labels("annotation_name")
+    stages, names = (columns.labels(f"annotation_{name}") for name in ("stage", "name"))
     device = columns.ints("annotation_device")
-    order = np.lexsort((np.arange(len(device)), device, names.codes))
-    begins = stage.equals([_BEGIN])[order]
-    same = (device[order][1:] == device[order][:-1]) & (
-        names.codes[order][1:] == names.codes[order][:-1]
-    )
-    closed = same & begins[:-1] & stage.equals([_END])[order][1:]
     times = _since(columns.ints("annotation_time_us"), start)
     ends = np.full(len(device), UNKNOWN, dtype=np.int64)
-    ends[order[:-1][closed]] = times[order[1:][closed]]
-    rows = np.flatnonzero(stage.equals([_BEGIN]))
-    return Frame(
-        {
-            "start_ns": times[rows],
-            "end_ns": ends[rows],
-            "device": device[rows],
-            "name": names.take(rows),
-        }
-    )
+    open_rows: dict[object, int] = {}
+    keys = zip(names.codes.tolist(), device.tolist(), strict=True)
+    for row, (key, stage) in enumerate(zip(keys, stages, strict=True)):
+        begun = open_rows.pop(key, None)
+        if stage == _BEGIN:
+            open_rows[key] = row
+        elif stage == _END and begun is not None:
+            ends[begun] = times[row]
+    ranges = Frame({"start_ns": times, "end_ns": ends, "device": device, "name": names})
+    return ranges.take(np.flatnonzero(stages.equals([_BEGIN])))
 
 
 def _since(times_us: Ints, start: int) -> Ints:

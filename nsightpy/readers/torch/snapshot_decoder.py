@@ -20,11 +20,11 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, NoReturn
 
 OUT_OF_MEMORY, REFUSED, DAMAGED, NO_SNAPSHOT = 10, 11, 12, 13
 NONE = -1
-_OOM = "oom"
 # What the unpickler and these functions raise on files that are not what they should be.
 BROKEN = (
     *(pickle.UnpicklingError, EOFError, ArithmeticError, AttributeError, ImportError),
@@ -34,10 +34,6 @@ BROKEN = (
 
 class RefusedError(Exception):
     """The pickle wants what no snapshot needs."""
-
-
-class ShapeError(Exception):
-    """The pickle holds plain data, and the data is no snapshot."""
 
 
 def limit(memory: int, seconds: int) -> bool:
@@ -84,8 +80,6 @@ class Codes(dict[str, int]):
     """A small integer for each distinct text, in order of appearance."""
 
     def __missing__(self, text: str) -> int:
-        if type(text) is not str:
-            raise ShapeError("a name in it is no text")
         self[text] = len(self)
         return self[text]
 
@@ -119,14 +113,12 @@ class Stacks:
             number = self.by_list[id(frames)] = self._add(frames)
         return number
 
-    def _add(self, frames: object) -> int:
+    def _add(self, frames: Any) -> int:
         if not frames:
             return NONE
-        if not isinstance(frames, list | tuple):
-            raise ShapeError("a call stack in it is no list")
         self.left -= len(frames)
         if self.left < 0:
-            raise ShapeError("it repeats its call stacks without end")
+            raise ValueError("it repeats its call stacks without end")
         stack = tuple([self.by_frame.get(id(frame)) or self._frame(frame) for frame in frames])
         return self.known.setdefault(stack, len(self.known))
 
@@ -171,27 +163,15 @@ def values(rows: Sequence[dict[str, Any]], key: str, default: object) -> Iterato
     return map(dict.get, rows, repeat(key), repeat(default))
 
 
-def rows_of(value: object, what: str) -> list[dict[str, Any]]:
-    """A list of dictionaries, as it should be."""
-    if value is None:
-        return []
-    if not isinstance(value, list | tuple) or not all(isinstance(row, dict) for row in value):
-        raise ShapeError(f"its {what} are no list of dictionaries")
-    return value  # type: ignore[return-value]
-
-
 def add_events(columns: Columns, device: int, trace: list[dict[str, Any]], stacks: Stacks) -> None:
     """What one device's allocator did, in order; one that was out of memory names no address."""
-    for row in trace:
-        if not ("size" in row and "action" in row and ("addr" in row or row["action"] == _OOM)):
-            raise ShapeError("an event in it has no action, address or size")
     columns.add("event_device", array("q", [device]) * len(trace))
     columns.add("event_time_us", values(trace, "time_us", NONE))
     columns.add("event_stream", values(trace, "stream", 0))
     columns.add("event_address", values(trace, "addr", NONE))
-    columns.add("event_bytes", values(trace, "size", 0))
+    columns.add("event_bytes", map(itemgetter("size"), trace))
     columns.add("event_device_free_bytes", values(trace, "device_free", NONE))
-    columns.add_texts("event_action", values(trace, "action", ""))
+    columns.add_texts("event_action", map(itemgetter("action"), trace))
     columns.add("event_stack", stacks.codes(trace))
 
 
@@ -210,43 +190,34 @@ def add_segments(
     columns.add("segment_blocks", blocks)
     for segment in segments:
         address = segment.get("address", 0)
-        for block in segment.get("blocks") or ():
-            size = block.get("size", 0)
-            requested, frames = block.get("requested_size", size), block.get("frames")
-            if "frames" not in block:  # before torch 2.1 they stand in the block's history
-                latest = (block.get("history") or [{}])[0]
-                requested = block.get("requested_size", latest.get("real_size", size))
-                frames = latest.get("frames")
+        for block in segment["blocks"]:
+            size = block["size"]
+            # before torch 2.1 frames and size stand in the block's history
+            latest = (block.get("history") or [{}])[0] | block
+            requested = latest.get("requested_size", latest.get("real_size", size))
             columns.add("block_address", (block.get("address", address),))
             columns.add("block_bytes", (size,))
             columns.add("block_requested_bytes", (requested,))
-            columns.add_texts("block_state", (block.get("state", ""),))
-            columns.add("block_stack", (stacks.code(frames),))
+            columns.add_texts("block_state", (block["state"],))
+            columns.add("block_stack", (stacks.code(latest.get("frames")),))
             address += size
 
 
-def columns_of(snapshot: object, most: int) -> Columns:
-    """The columns of a decoded snapshot; raises ShapeError where it is none.
+def columns_of(snapshot: dict[str, Any], most: int) -> Columns:
+    """The columns of a decoded snapshot; raises one of BROKEN where it is none.
 
     A row takes more than a byte of its file, so that `most` bounds what shared lists may add up to.
     """
-    if isinstance(snapshot, list):
-        snapshot = {"segments": snapshot}
-    if not isinstance(snapshot, dict) or "segments" not in snapshot:
-        raise ShapeError("it has no segments")
-    segments = rows_of(snapshot["segments"], "segments")
-    blocks = [len(rows_of(segment.get("blocks"), "blocks")) for segment in segments]
-    given = snapshot.get("device_traces") or []
-    if not isinstance(given, list | tuple):
-        raise ShapeError("its device_traces are no list")
-    if sum(blocks) + sum(map(len, given)) > most:
-        raise ShapeError("it repeats its rows without end")
+    segments, traces = snapshot["segments"], snapshot.get("device_traces") or []
+    blocks = [len(segment["blocks"]) for segment in segments]
+    if sum(blocks) + sum(map(len, traces)) > most:
+        raise ValueError("it repeats its rows without end")
     columns, stacks = Columns(), Stacks(most)
     add_segments(columns, segments, blocks, stacks)
-    for device, trace in enumerate(given):
-        add_events(columns, device, rows_of(trace, "device_traces"), stacks)
+    for device, trace in enumerate(traces):
+        add_events(columns, device, trace, stacks)
     # ranges of the program (record_function, optimizer steps), each as its start and its end
-    annotations = rows_of(snapshot.get("external_annotations"), "annotations")
+    annotations = snapshot.get("external_annotations") or []
     columns.add("annotation_time_us", values(annotations, "time_us", NONE))
     columns.add("annotation_device", values(annotations, "device", NONE))
     columns.add_texts("annotation_stage", values(annotations, "stage", ""))
@@ -277,8 +248,6 @@ def decode(path: str, bounded: bool) -> tuple[int, str]:
         return OUT_OF_MEMORY, ""
     except RefusedError as error:
         return REFUSED, str(error)
-    except ShapeError as error:
-        return NO_SNAPSHOT, str(error)
     except BROKEN as error:
         return (NO_SNAPSHOT if loaded else DAMAGED), f"{type(error).__name__}: {error}"[:300]
     return 0, ""

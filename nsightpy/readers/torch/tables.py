@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.readers.limits import NO_TIME, countable_rows
-from nsightpy.readers.torch.columns import ids, integers, labels, nanoseconds, text_of
+from nsightpy.readers.torch.columns import integers, labels, nanoseconds, text_of
 from nsightpy.readers.torch.events import (
     ARGUMENTS,
     CATEGORIES,
@@ -33,32 +33,6 @@ from nsightpy.readers.torch.events import (
 _STEP = "ProfilerStep#"
 _MEMORY_EVENT = "[memory]"
 _SPANS = {"X", "i", "I", None}
-_BEGINS = "B"
-_LAST_THREAD = 0xFFFFFF
-
-
-class _Threads(dict[int, int]):
-    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign. The
-    later of two that agree in the lowest bits gets a number nobody has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._taken: set[int] = set()
-        self._free = _LAST_THREAD
-
-    def of(self, tids: Ints) -> Ints:
-        threads, codes = distinct(tids)
-        return np.asarray([self[tid] for tid in threads.tolist()], dtype=np.int64)[codes]
-
-    def __missing__(self, tid: int) -> int:
-        code = tid & _LAST_THREAD
-        if code in self._taken:
-            while self._free in self._taken and self._free:
-                self._free -= 1
-            code = self._free
-        self._taken.add(code)
-        self[tid] = code
-        return code
 
 
 class TraceTables:
@@ -66,13 +40,9 @@ class TraceTables:
 
     def __init__(self) -> None:
         self._parts: dict[str, list[Frame]] = {kind: [] for kind in (*TIMED, COLLECTIVE)}
-        self._threads = _Threads()
         self.process_names: dict[int, str] = {}
-        self.cpu_pids: list[int] = []
         self.events = 0
         self.left_out = 0
-        self.apart = 0
-        self.mended = 0
         self.unread: Counter[str] = Counter()  # what is no number where one belongs, by its name
         for kind in TIMED:  # so that each has its columns
             self._add(kind, [])
@@ -87,10 +57,9 @@ class TraceTables:
             kinds[kind_of[event.cat]].append(event)
         self._processes([event for event in kinds[METADATA] if event.ph == "M"])
         for kind in TIMED:
-            of_kind = kinds[kind]
-            kinds[kind] = [event for event in of_kind if event.ph in _SPANS]
-            if len(kinds[kind]) < len(of_kind):
-                self.apart += sum(event.ph == _BEGINS for event in of_kind)
+            whole = [event for event in kinds[kind] if event.ph in _SPANS]
+            self.left_out += len(kinds[kind]) - len(whole)
+            kinds[kind] = whole
         # steps, which old traces call operators
         steps = {name for e in kinds[OPERATOR] if (name := e.name) and name.startswith(_STEP)}
         if steps:
@@ -115,8 +84,8 @@ class TraceTables:
             {
                 "start_ns": start[timed],
                 "end_ns": end[timed],
-                "pid": self._read("pid", ids([event.pid for event in events], -1)),
-                "tid": self._threads.of(self._read("tid", ids([event.tid for event in events]))),
+                "pid": self._read("pid", integers([event.pid for event in events], -1)),
+                "tid": self._read("tid", integers([event.tid for event in events])),
                 "name": labels(event.name for event in events),
                 **self._columns(kind, self._arguments(kind, events)),
             }
@@ -136,8 +105,8 @@ class TraceTables:
     def _arguments(self, kind: str, events: Sequence[Event]) -> list[Any]:
         if not ARGUMENTS[kind]:
             return []
-        arguments, mended = decoded_arguments(kind, [event.args for event in events])
-        self.mended += mended
+        arguments, unread = decoded_arguments(kind, [event.args for event in events])
+        self.unread["args"] += unread
         return arguments
 
     def _columns(self, kind: str, arguments: Sequence[Any]) -> dict[str, ColumnData]:
@@ -164,14 +133,10 @@ class TraceTables:
         return numbers
 
     def _processes(self, events: Sequence[Event]) -> None:
-        """The names of processes, and which of them are the host's."""
-        for event, argument in zip(events, self._arguments(METADATA, events), strict=True):
-            if not isinstance(event.pid, int):
-                continue
-            if event.name == "process_name" and (name := text_of(bytes(argument.name))):
+        named = [e for e in events if e.name == "process_name" and isinstance(e.pid, int)]
+        for event, argument in zip(named, self._arguments(METADATA, named), strict=True):
+            if name := text_of(bytes(argument.name)):
                 self.process_names.setdefault(event.pid, name)
-            if event.name == "process_labels" and text_of(bytes(argument.labels)) == "CPU":
-                self.cpu_pids.append(event.pid)
 
 
 def _times(kind: str, events: Sequence[Event]) -> tuple[Ints, Ints]:

@@ -1,6 +1,5 @@
 """One trace of PyTorch's profiler, read once into frames."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,6 @@ _HOST = (CALL, OPERATOR, RANGE, PYTHON)
 _GPU_WORK = (KERNEL, COPY, SET)
 _AT_ANY_TIME = (PYTHON, MEMORY)
 _BEGINNING = tuple(kind for kind in TIMED if kind not in (*_AT_ANY_TIME, SYNC, RECORD))
-_PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,11 @@ def _trace(
     for kind, table in raw.items():
         moved = {name: table.ints(name) - zero for name in ("start_ns", "end_ns")}
         raw[kind] = Frame({**table, **moved})
-    owner = _owner(path, tables, raw)
+    owner = _owner(raw)
     pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (*_GPU_WORK, SYNC, RECORD)}
     by_name = _frames(tables, raw, pids, header.rank)
     for name in ("kernels", "memory_operations"):
         check_places(path, by_name[name])
-        if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
-            notes.append(Note(f"{unplaced:,} rows of {name} name no device."))
     by_name = {name: _ordered(name, frame) for name, frame in by_name.items()}
     used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
     by_name["devices"] = gpu.devices(header.gpus, used)
@@ -162,8 +158,8 @@ NO_WORK = Note(
     kind=kinds.NO_WORK,
 )
 MERGED = (
-    "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
-    "stand under the wrong process and device; give the traces of the ranks instead."
+    "processes of the trace share correlation ids, as in traces that were merged: "
+    "give the traces of the ranks instead."
 )
 # Times before 2001 are no wall clock: they count from a base that is not known.
 _FIRST_DAY_NS = 10**18
@@ -177,16 +173,14 @@ def _ordered(name: str, frame: Frame) -> Frame:
     return held if rows is None else held.take(rows)
 
 
-def _owner(path: Path, tables: TraceTables, raw: dict[str, Frame]) -> int:
-    """The process whose trace it is: the one that calls, else the one that the trace or its file's
-    name calls the host's; 0 where unknown."""
+def _owner(raw: dict[str, Frame]) -> int:
+    """The process whose trace it is: the one that calls most; 0 where none does."""
     for kind in _HOST:
         pids = raw[kind].ints("pid")
         if len(pids):
             values, counts = np.unique(pids, return_counts=True)
             return int(values[np.argmax(counts)])
-    match = _PROCESS_IN_NAME.search(path.name)
-    return tables.cpu_pids[0] if tables.cpu_pids else int(match[1]) if match else 0
+    return 0
 
 
 def _pids(table: Frame, owner: int, calls: Frame) -> Ints:
@@ -207,34 +201,21 @@ def _values(columns: Iterable[Ints]) -> set[int]:
 
 
 def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[Note]:
-    """What is said of events that are there, and of work that is not."""
-    nameless = sum(int(raw[kind].labels("name").equals([""]).sum()) for kind in _GPU_WORK)
-    unsized = sum(int(np.count_nonzero(raw[kind].ints("bytes") < 0)) for kind in (COPY, SET))
-    notes: dict[Said, object] = {
-        f"{nameless:,} kernels, copies and memory sets have no name.": nameless,
-        f"{unsized:,} copies and memory sets have no size.": unsized,
-        f"the trace holds the GPU work of {len(gpu_pids)} processes.": len(gpu_pids) > 1,
-        MERGED: _is_merged(raw[CALL]),
-        NO_WORK: not gpu_pids,
-    }
+    """What is said of work that is not there, or whose process is not known."""
+    calls, merged = raw[CALL], False
+    if len(distinct(calls.ints("pid"))[0]) > 1:
+        pairs, _ = distinct_pairs(calls.ints("correlation_id"), calls.ints("pid"))
+        numbers = [correlation for correlation, _ in pairs if correlation]
+        merged = len(set(numbers)) < len(numbers)
+    notes: dict[Said, object] = {MERGED: merged, NO_WORK: not gpu_pids}
     return [kinds.as_note(note) for note, holds in notes.items() if holds]
-
-
-def _is_merged(calls: Frame) -> bool:
-    """Whether processes share correlation ids: which of them launched is not known then."""
-    pids = calls.ints("pid")
-    if len(pids) == 0 or pids.min() == pids.max():
-        return False
-    pairs, _ = distinct_pairs(calls.ints("correlation_id"), pids)
-    ids = [correlation for correlation, _ in pairs if correlation]
-    return len(set(ids)) < len(ids)
 
 
 def _damage_notes(
     tables: TraceTables, pieces: Pieces, decoder: EventDecoder, header: Header
 ) -> list[Note]:
     """What is said of a trace that is not whole."""
-    mended, unread = decoder.mended + tables.mended, +tables.unread
+    mended, unread = decoder.mended, +tables.unread
     parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
     notes: dict[str, object] = {
         f"the file is cut off: what stands before is read, {tables.events:,} events; what came "
@@ -242,9 +223,9 @@ def _damage_notes(
         f"{mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
         "characters) and were mended.": mended,
         f"{decoder.lost:,} damaged events are left out: {decoder.reason}": decoder.lost,
-        f"{tables.apart:,} events whose begin and end stand apart (ph B and E) are left out: "
-        "PyTorch's profiler writes whole ones.": tables.apart,
-        f"{tables.left_out:,} events without a time that can be are left out.": tables.left_out,
+        f"{tables.left_out:,} events without a time, or with begin and end apart, are left out.": (
+            tables.left_out
+        ),
         f"values that are no number count as not recorded ({parts}).": unread,
         "the header is damaged: nothing of it is known.": header.torn and not pieces.cut_off,
     }

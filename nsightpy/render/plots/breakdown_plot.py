@@ -37,7 +37,7 @@ from nsightpy.render.plots.drawing import (
 from nsightpy.render.plots.iterations_plot import draw_iterations, iterations_of
 from nsightpy.results import Table
 from nsightpy.results.series import stretches_of
-from nsightpy.units import format_time, share_text, significant, time_unit_for
+from nsightpy.units import format_time, share_text, time_unit_for
 
 MOST = 128
 BAR, TALLEST, LEAST_BAR, ITERATIONS = 0.24, 9.0, 0.11, 2.0
@@ -61,8 +61,7 @@ CAUSES = (
 )
 
 
-# Always drawn, and drawn where there is any: column, what it is called.
-ALWAYS = ("busy_share", "compute_share")
+# What is drawn over time, where there is any, and what it is called.
 TITLES = {
     "busy_share": "busy",
     "compute_share": "compute",
@@ -74,8 +73,6 @@ TITLES = {
     "nvlink_rx_share": "NVLink received, of peak",
     "nvlink_tx_share": "NVLink sent, of peak",
 }
-# What fills less of every stretch is not worth a panel.
-LEAST = {"communication_share": 1e-6, "memory_share": 0.05}
 
 
 @styled
@@ -164,7 +161,7 @@ def utilization_figure(table: Table) -> Figure:
     maps = {
         column: values
         for column, values in every.items()
-        if column in ALWAYS or np.nanmax(values, initial=-np.inf) >= LEAST.get(column, 0.0)
+        if column == "busy_share" or np.nanmax(values, initial=0.0) > 0
     }
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     low, high = int(starts[0] or 0), int(starts[-1] or 0) + int(lengths[-1] or 0)
@@ -173,23 +170,8 @@ def utilization_figure(table: Table) -> Figure:
     heading = f"Share of time in use: {reports_name(table.inputs)}"
     figure, panels = new_panels(heading, heights, shared=True)
     for axes, (column, values) in zip(panels, maps.items(), strict=True):
-        reach, ends = (low / scale, high / scale), (0.0, 100.0)
-        draw_heat_map(axes, 100 * values, names, reach, "%", ends=ends)
-        axes.set_title(f"{TITLES[column]}: {_means(100 * values, names)}")
+        across = (low / scale, high / scale)
+        draw_heat_map(axes, 100 * values, names, across, "%", ends=(0.0, 100.0))
+        axes.set_title(TITLES[column])
     panels[-1].set_xlabel(f"time ({unit}); grey: not known")
     return figure
-
-
-def _means(shown: NDArray[np.float64], names: Sequence[str]) -> str:
-    """The mean of all, in percent, and of the devices with least and most."""
-    rows = np.flatnonzero(np.isfinite(shown).any(axis=1)).tolist()
-    if not rows:
-        return "not known"
-    means = sorted((float(np.nanmean(shown[row])), names[row]) for row in rows)
-    (least, lowest), (most, highest) = means[0], means[-1]
-    low, mean, high = (
-        f"{value:,.0f}" if value >= 9.95 or not value else significant(value, 2)
-        for value in (least, sum(value for value, _ in means) / len(means), most)
-    )
-    spread = f", {lowest} least ({low}), {highest} most ({high})"
-    return f"mean {mean} %" + spread * (low != high)

@@ -4,10 +4,8 @@ Colour says which groups, the marker which operation, the area how much time.
 """
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,8 +22,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
     styled,
 )
-from nsightpy.render.text.layout import shorten
-from nsightpy.results import Record, Table, Value, number
+from nsightpy.results import Record, Table, number
 from nsightpy.units import format_bytes
 
 WIDTH, HEIGHT = 10.0, 5.2
@@ -54,7 +51,7 @@ def collectives_figure(table: Table) -> Figure:
     footer += f"; {unknown} rows without a known size are left out" if unknown else ""
     figure = new_figure(f"Collectives: {reports_name(table.inputs)}", WIDTH, HEIGHT, footer)
     axes = figure.subplots()
-    families = _families(rows)
+    families = list(map(_family, rows))
     distinct = dict.fromkeys(families)
     colors = dict(zip(distinct, chain(COLORS[:-1], repeat(OTHER_COLOR)), strict=False))
     times = [number(row["duration_med_ns"]) * number(row["instances"]) for row in rows]
@@ -92,29 +89,9 @@ def _operation(row: Record) -> str:
     return printable(str(row["operation"]))
 
 
-def _families(rows: Sequence[Record]) -> list[str]:
-    """What the group of each row is called: with its ranks where it is the only one of its kind."""
-    kinds = {str(row["group"]): _kind(str(row["group"]), row["ranks"]) for row in rows}
-    count = Counter(kinds.values())
-    return [
-        f"{kind} ({count[kind]} groups)"
-        if count[kind] > 1
-        else f"ranks {shorten(printable(str(row['group'])), 24)} ({kind})"
-        for row in rows
-        for kind in [kinds[str(row["group"])]]
-    ]
-
-
-def _kind(group: str, ranks: Value) -> str:
-    """What groups of one kind are called: their size, and how far their ranks are apart."""
-    numbers: list[int] = []
-    for low, high in re.findall(r"(\d+)(?:-(\d+))?", group):
-        numbers += range(int(low), int(high or low) + 1)
-    steps = {b - a for a, b in pairwise(numbers)}
-    if len(numbers) != ranks or len(steps) != 1 or ranks == 2:
-        return f"{ranks} ranks"
-    (step,) = steps
-    return f"{ranks} ranks in a row" if step == 1 else f"{ranks} ranks, {step} apart"
+def _family(row: Record) -> str:
+    """What groups of one size are called, those of neighbours apart from others."""
+    return f"{row['ranks']} ranks" + ", not in a row" * ("," in str(row["group"]))
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:

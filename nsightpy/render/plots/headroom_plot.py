@@ -20,6 +20,7 @@ from nsightpy.render.plots.drawing import (
     key_beside,
     log_ticks,
     new_figure,
+    nothing_to_draw,
     styled,
 )
 from nsightpy.render.text.layout import distinct_names
@@ -41,20 +42,17 @@ NO_CLASS = ("no class", "#666666", "D")
 
 @styled
 def headroom_figure(table: Table) -> Figure:
-    """Draw a result of `nsightpy.headroom`."""
+    """Draw a result of `nsightpy.headroom`. Raises NsightpyError where no kernel has a roof."""
     kernels = kernels_of(table)
-    together = getattr(table, "ceiling_share", None)
+    if not kernels:
+        raise nothing_to_draw(table, "measured kernels with a roof")
     unit = getattr(table, "unit", "step")
     heading = f"Headroom: share of the {unit} against the nearest roof"
-    whole = "" if together is None else f" all of them: {100 * together:.1f} % of the {unit};"
-    footer = f"a ceiling is what reaching the roof would save at most;{whole} grey lines: equal "
-    footer += "gain, that of the share at which they begin"
-    if not kernels:
-        footer = "no kernel of the capture has a measurement with a roof"
+    footer = "a ceiling is what reaching the roof would save at most; grey lines: equal gain"
     figure = new_figure(heading, WIDTH, HEIGHT, footer)
     axes = figure.subplots()
     fractions, shares = ([number(k[n]) for k in kernels] for n in ("roof_fraction", "share"))
-    low, high = min(shares, default=0.01), max(shares, default=1.0)
+    low, high = min(shares), max(shares)
     axes.set(yscale="log", xlabel="achieved, of the nearest roof", ylabel=f"share of the {unit}")
     axes.set_ylim(max(low / 2, high / 3000), min(max(high * 2, low * 10), 1.3))
     axes.set_xlim(0, max([1.02, *(1.03 * fraction for fraction in fractions)]))
@@ -67,10 +65,9 @@ def headroom_figure(table: Table) -> Figure:
         axes.plot(along, gain / (1 - along), color=FAINT, linewidth=0.8, zorder=1, scaley=False)
     spots = list(zip(range(1, len(kernels) + 1), fractions, shares, strict=True))
     for kernel, (_, fraction, share) in zip(kernels, spots, strict=True):
-        axes.plot([fraction], [share], ms=7, mew=1.1, zorder=3, **_look(kernel))
+        axes.plot([fraction], [share], ms=7, mew=1.1, zorder=3, **_kind(kernel)[1])
     draw_numbers(axes, [(*spot, 3.0) for spot in spots[:MOST_NAMED]])
-    if kernels:
-        _key(axes, kernels)
+    _key(axes, kernels)
     return figure
 
 
@@ -80,17 +77,12 @@ def kernels_of(table: Table) -> list[Record]:
     return [r for r in records if number(r["share"]) > 0 and r["roof_fraction"] is not None]
 
 
-def _kind(kernel: Record) -> tuple[str, str, str]:
-    """What its class is called, and its colour and marker."""
+def _kind(kernel: Record) -> tuple[str, Look]:
+    """What its class is called, and its looks."""
     limit = str(kernel["classification"] or "").lower()
-    return next(kind for word, kind in KINDS.items() if word in limit) if limit else NO_CLASS
-
-
-def _look(kernel: Record) -> Look:
-    """How it is drawn: hollow where it was matched loosely."""
-    _, color, marker = _kind(kernel)
-    fill = "none" if kernel["matched_by"] == "loose" else color
-    return {"linestyle": "", "marker": marker, "color": color, "mfc": fill}
+    kinds = (kind for word, kind in KINDS.items() if word in limit)
+    name, color, marker = next(kinds) if limit else NO_CLASS
+    return name, {"linestyle": "", "marker": marker, "color": color}
 
 
 def _key(axes: Axes, kernels: Sequence[Record]) -> None:
@@ -101,12 +93,9 @@ def _key(axes: Axes, kernels: Sequence[Record]) -> None:
     for index, (kernel, name) in enumerate(zip(named, names, strict=True), 1):
         figures = (number(kernel[n]) for n in ("ceiling_share", "share", "roof_fraction"))
         text = "{:>6.1f} % {:>5.1f} % {:>4.0f} %".format(*(100 * figure for figure in figures))
-        rows.append(Line2D([], [], label=f"{index:>2} {text}  {name}", **_look(kernel)))
-    more = len(kernels) - len(named)
-    rows.append(Line2D([], [], linestyle="", label=f"and {more} more" if more else ""))
-    classes = {
-        (_kind(k)[0] + ", matched loosely" * (k["matched_by"] == "loose")): k for k in kernels
-    }
-    rows += [Line2D([], [], label=name, **_look(kernel)) for name, kernel in classes.items()]
+        rows.append(Line2D([], [], label=f"{index:>2} {text}  {name}", **_kind(kernel)[1]))
+    rows.append(Line2D([], [], linestyle="", label=f"{len(kernels)} kernels in all"))
+    classes = dict(map(_kind, kernels))
+    rows += [Line2D([], [], label=name, **look) for name, look in classes.items()]
     heading = f"{'':5} {'ceiling':>8} {'share':>7} {'roof':>6}  kernel"
     key_beside(axes, written=True, handles=rows, title=heading)

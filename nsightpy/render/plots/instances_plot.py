@@ -14,8 +14,6 @@ from nsightpy.render.plots.drawing import (
     FAINT,
     MEDIAN,
     MOST_VECTORS,
-    QUIET,
-    SMALL,
     Look,
     device_names,
     devices_of,
@@ -36,8 +34,6 @@ FEW_RANKS = 2  # of more there is a panel by rank
 PANELS = 12  # names with a histogram
 MODES = 5  # with figures in the heading of a histogram
 MARKERS = "osD^vPX*"
-FEW = len(COLORS)  # of more ranks the slowest is marked, the others are alike
-MOST_ITERATIONS = 40
 WIDE = 20.0
 
 Values = NDArray[np.float64]
@@ -78,48 +74,26 @@ def instances_figure(table: Instances) -> Figure:
 
 
 def _over_time(axes: Axes, table: Table, devices: Devices, lengths: Values) -> None:
-    """A point for each instance, and the median of all."""
+    """A point for each instance; of many ranks the slowest is marked. The median of all, and where
+    iterations begin on the first device."""
     starts = floats(table, "start_ns")
     time, wide = time_unit_for([float(starts.max() - starts.min()) or 1.0])
-    slowest = max(devices, key=lambda device: float(np.median(lengths[devices[device]])))
-    few = len(devices) <= FEW
-    drawn = list(devices) if few else sorted(devices, key=lambda device: device == slowest)
-    for index, (device, name) in enumerate(zip(drawn, device_names(drawn), strict=True)):
-        marked = few or device == slowest
-        label = name if few else f"{name} (slowest of {len(devices)})"
-        look: Look = {"ms": 3.2 if marked else 2.0, "mew": 0, "alpha": 0.85 if marked else 0.4}
-        axes.plot(
-            starts[devices[device]] / wide,
-            lengths[devices[device]],
-            MARKERS[index % len(MARKERS)] if few else "o",
-            color=COLORS[index if few else int(marked)],
-            rasterized=len(starts) > MOST_VECTORS,
-            label=label if marked else None,
-            **look,
-        )
+    drawn = dict(zip(device_names(list(devices)), devices.values(), strict=True))
+    if len(devices) > len(COLORS):
+        slowest = max(drawn, key=lambda name: float(np.median(lengths[drawn[name]])))
+        everything = list(range(len(starts)))
+        drawn = {f"all {len(devices)}": everything, f"slowest: {slowest}": drawn[slowest]}
+    for (name, rows), marker, color in zip(drawn.items(), MARKERS, COLORS, strict=False):
+        look: Look = {"ms": 3, "mew": 0, "alpha": 0.8, "rasterized": len(starts) > MOST_VECTORS}
+        axes.plot(starts[rows] / wide, lengths[rows], marker, color=color, label=name, **look)
     axes.axhline(float(np.median(lengths)), **MEDIAN, label="median")
     _scale(axes, lengths)
-    _iterations(axes, table, next(iter(devices.values())), starts / wide)
+    first = np.asarray(next(iter(devices.values())))
+    begins = first[1:][np.diff(floats(table, "iteration")[first]) > 0]
+    whole: Look = {"transform": axes.get_xaxis_transform(), "zorder": 0}
+    axes.vlines(starts[begins] / wide, 0, 1, color=FAINT, linewidth=0.6, **whole)
     axes.set_xlabel(f"time ({time})")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1.03), ncols=9)
-
-
-def _iterations(axes: Axes, table: Table, rows: Sequence[int], times: Values) -> None:
-    """Where each iteration has its first instance on the first device, numbered at the top."""
-    iterations, first = table.column("iteration"), dict[Value, float]()
-    for row in rows:
-        if iterations[row] is not None:
-            first.setdefault(iterations[row], float(times[row]))
-    if not first:
-        return
-    step = -(-len(first) // MOST_ITERATIONS)
-    shown = list(first.items())[::step]
-    top = axes.secondary_xaxis("top")
-    top.set_xticks([time for _, time in shown], [str(number) for number, _ in shown])
-    top.tick_params(length=0, labelsize=SMALL - 1, labelcolor=QUIET, pad=0)
-    top.set_xlabel("iteration", loc="left", fontsize=SMALL - 1, color=QUIET, labelpad=2)
-    for _, time in shown:
-        axes.axvline(time, color=FAINT, linewidth=0.6, zorder=0)
 
 
 def _by_rank(axes: Axes, lengths: Values, devices: Devices) -> None:

@@ -135,20 +135,15 @@ def draw_iterations(
     means = np.column_stack([np.nanmean(times[kind.name], axis=0) for kind in KINDS])
     numbers, duration = iterations.numbers[held], times["duration"]
     draw_shares(axes, KINDS, means, numbers, pale=~steady)
-    title = f"{name or 'by iteration'}: {len(steady)} iterations, none steady"
+    title = name or f"mean of {len(devices)} devices; line: shortest to longest"
+    title += f"; {steady.sum()} of {len(steady)} iterations are steady"
     if steady.any():
         median = float(np.nanmedian(duration[:, steady]))
         axes.axhline(median, **MEDIAN)
-        shares = 100 * means[steady].sum(axis=0) / means[steady].sum()
-        parts = [f"{kind.name} {share:.0f} %" for kind, share in zip(KINDS, shares, strict=True)]
-        title = f"{name or 'by iteration'}: {steady.sum()} steady of {len(steady)}, median "
-        title += f"{significant(median)} {iterations.unit}: {', '.join(parts)}"
-    if not name and len(devices) > 1:
-        title = f"by iteration, mean of {len(devices)} devices; line: shortest to longest"
-        if len(numbers) <= MOST_BARS:
-            ends = np.nanmin(duration, axis=0), np.nanmax(duration, axis=0)
-            axes.vlines(numbers, *ends, color=INK, linewidth=1.2)
-        title += "; dashed: steady median" * bool(steady.any())
+        title += f", median {significant(median)} {iterations.unit}"
+    if len(devices) > 1 and len(numbers) <= MOST_BARS:
+        ends = np.nanmin(duration, axis=0), np.nanmax(duration, axis=0)
+        axes.vlines(numbers, *ends, color=INK, linewidth=1.2)
     axes.set(xlim=(numbers[0] - 0.5, numbers[-1] + 0.5), ylabel=f"time ({iterations.unit})")
     axes.set_title(title)
     axes.grid(axis="x", visible=False)

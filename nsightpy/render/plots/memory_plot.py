@@ -29,13 +29,12 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.text.layout import short_name, shorten
 from nsightpy.results.series import MemorySeries, MemoryUsage
-from nsightpy.units import counted, format_bytes, time_unit_for
+from nsightpy.units import format_bytes, time_unit_for
 
-WIDTH, WITH_KEY, PANEL, PANELS, MOST_LINES = 9.0, 11.0, 2.0, 6, 8
+WIDTH, PANEL, PANELS, MOST_LINES = 11.0, 2.0, 6, 8
 # What is not a place of the program is grey.
 GREYS = ("#8a8a8a", "#b4b4b4", "#d9d9d9")
 NAME = 44
-MOST_ITERATIONS = 60
 FAILED = "#b00020"
 MOMENT: Look = {"color": QUIET, "linewidth": 0.6, "linestyle": ":"}
 
@@ -53,11 +52,10 @@ def memory_figure(table: MemoryUsage) -> Figure:
     end = max(int(one.times_ns[-1]) if len(one.times_ns) else 0 for one in table.series)
     clock = all(one.clock for one in table.series)
     unit, scale = time_unit_for([end]) if clock else ("events", 1)
-    left_out = len(kinds) - len(shown)
-    footer = f"{counted(left_out, 'more device')} left out" if left_out else ""
-    width = WITH_KEY if any(one.layers for one in table.series) else WIDTH
     heading = reports_name(table.inputs, 70)
-    figure, panels = new_panels(heading, [PANEL] * len(shown), width, footer, shared=True)
+    if len(kinds) > len(shown):
+        heading += f": {len(shown)} of {len(kinds)} devices"
+    figure, panels = new_panels(heading, [PANEL] * len(shown), WIDTH, shared=True)
     for axes, series in zip(panels, shown, strict=True):
         _panel(axes, series, end, scale)
     panels[-1].set_xlim(0, end / scale or 1)
@@ -84,11 +82,9 @@ def _panel(axes: Axes, series: Sequence[MemorySeries], end: int, scale: int) -> 
     if len(top.live):
         at = top.times_ns[int(np.argmax(top.live))] / scale
         axes.plot([at], [peak], marker="v", color=INK, markersize=5)
-    left_out = len(series) - len(drawn)
-    more = f", {counted(left_out, 'device')} left out" if left_out else ""
-    by = f" by {short_name(top.peak_by, 50)}" if top.peak_by and not top.layers else ""
-    title = f"{short_name(top.memory, 30)} memory: peak {format_bytes(peak)} on {names[0]}{by}"
-    axes.set_title(f"{title}{more}")
+    title = f"{short_name(top.memory, 30)} memory: peak {format_bytes(peak)} on {names[0]}"
+    more = f"; the highest {len(drawn)} of {len(series)} devices"
+    axes.set_title(title + more * (len(series) > len(drawn)))
     axes.set_ylim(0, 1.12 * highest or 1)
     axes.set_ylabel("memory")
     axes.yaxis.set_major_formatter(lambda size, _: format_bytes(size))
@@ -117,9 +113,8 @@ def _layers(axes: Axes, series: MemorySeries, scale: int) -> None:
         held = np.asarray(series.reserved)
         label = f"{format_bytes(series.reserved[peak]):>8}  reserved"
         handles += axes.plot(times, held, "--", color=INK, drawstyle="steps-post", label=label)
-    few = len(series.iterations_ns) <= MOST_ITERATIONS
     for name, moments_ns, look in (
-        ("iterations", series.iterations_ns if few else (), MOMENT),
+        ("iterations", series.iterations_ns, MOMENT),
         ("out of memory", series.failures_ns, {"color": FAILED}),
     ):
         label = f"{'':>8}  {name}"
