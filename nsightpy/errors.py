@@ -54,7 +54,7 @@ class _FileError(NsightpyError):
         self.problem = problem
         self.advice = advice
         # lines are the message's own: each is escaped where it is shown
-        name = self.path.replace("\n", "\\x0a")
+        name = self.path.replace("\n", "\\n")
         super().__init__(f"{name}: {problem}" + (f"{self.before_advice}{advice}" if advice else ""))
 
     def __reduce__(self) -> tuple[type[_FileError], tuple[str, str, str]]:

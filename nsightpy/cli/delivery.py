@@ -174,8 +174,8 @@ def check_output(command: Command[Any], options: Mapping[str, Any]) -> None:
     written = (*tables, *command.suffixes, *(TEXTS if formats else ()))
     is_drawn = suffix in (*PICTURES, ".html", ".pftrace")
     source = click.get_current_context().get_parameter_source("format_")
-    is_free = source == ParameterSource.COMMANDLINE or suffix.strip(".0123456789") == ""
-    if suffix not in written and (is_drawn or not (formats and is_free)):
+    is_free = bool(formats) and source == ParameterSource.COMMANDLINE
+    if suffix not in written and (is_drawn or not is_free):
         endings = ", ".join(filter(None, written))
         raise UsageError(f"{output}: {command.name} writes no {suffix}; it writes {endings}")
 

@@ -20,14 +20,6 @@ from nsightpy.command_table import COMMANDS, FORMER, GROUPS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
 
-# Columns are written once and read a few times: clearing huge pages for them takes numpy longer
-# than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
-_SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
-# Matrices here are small: threads that wait for each other take more time than they save (the
-# clocks of 64 ranks: five times as much on two busy processors).
-_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-
-
 # In the context of a command: the reports that are about to be read.
 REPORTS = "nsightpy.reports"
 
@@ -99,8 +91,12 @@ def cli(context: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
-    for setting in (_SMALL_PAGES, _ONE_THREAD):
-        os.environ.setdefault(*setting)
+    # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
+    # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+    # Matrices here are small: threads that wait for each other take more time than they save (the
+    # clocks of 64 ranks: five times as much on two busy processors).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     prepare_streams()

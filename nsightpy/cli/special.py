@@ -1,8 +1,6 @@
 """The commands that do more than answer: a gate of compare may fail, select prints scripts."""
 
-import glob
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -80,14 +78,9 @@ def _sides(options: dict[str, Any]) -> tuple[Any, Any]:
 
 def _select(select: Command[Any], options: dict[str, Any]) -> None:
     """Choose, and print the table with its commands, or a script of them."""
-    from nsightpy.reports.opening import is_nsys_name
-
     application = click.get_current_context().meta.get(APPLICATION, ())
     if options["format_"] != "table" and options["script"]:
         raise UsageError("--script has one form; without it, --format has the commands, too")
-    for word in () if application else options["reports"][1:]:
-        if not (is_nsys_name(Path(word)) or glob.has_magic(word) or Path(word).exists()):
-            raise UsageError(f"{word}: is no report; the application's own command goes after --")
     if not options["script"]:
         check_output(select, options)
     plan = select(options["reports"], **arguments_of(select, options), application=application)

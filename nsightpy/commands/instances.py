@@ -23,7 +23,7 @@ from nsightpy.query.steps import iteration_numbers, iterations_of
 from nsightpy.results import Field, Row, Table, fields_in, rank_order
 from nsightpy.results.keys import KERNEL, RowKey, row_keys
 from nsightpy.results.series import Instances
-from nsightpy.units import format_time, listed, significant
+from nsightpy.units import listed
 
 if TYPE_CHECKING:
     from nsightpy.query.rank_alignment import CommonClock
@@ -184,7 +184,7 @@ def _every(parts: Parts[Found], kind: str, top: int | None) -> Instances:
         for one in durations
         if len(one.counts) > 1
     ]
-    notes = (*_notes(rows), *modes[:MODES_SAID], *parts.clock.notes)
+    notes = (*modes[:MODES_SAID], *parts.clock.notes)
     table = Instances("instances", FIELDS, tuple(rows), notes=notes, durations=durations)
     return replace(table, by_rank=tuple(_by_rank(rows))).first(top or None)
 
@@ -209,23 +209,6 @@ def _rows(report: SystemReport, events: Frame, kind: str, clock: CommonClock) ->
         for begin, length, *known, name in zip(*columns, own.labels("name"), strict=True):
             iteration, instance, device = (None if n < 0 else n for n in known)
             yield rank, iteration, instance, begin, length, name, device, kind
-
-
-def _notes(rows: Sequence[Row]) -> list[str]:
-    """The usual duration, and the longest instance."""
-    if not rows:
-        return []
-    lengths = np.asarray([row[4] for row in rows], dtype=np.int64)
-    middle, longest = float(np.median(lengths)), int(np.argmax(lengths))
-    about = zip(("rank", "iteration", "instance"), rows[longest], strict=False)
-    where = [f"{name} {value}" for name, value in about if value is not None]
-    ratio = f", {significant(lengths[longest] / middle)} times the median" if middle else ""
-    text = (
-        f"{len(rows):,} instances, median {format_time(middle)}; the longest takes "
-        f"{format_time(int(lengths[longest]))}{ratio}: {', '.join(where) or 'it'} at "
-        f"{format_time(int(rows[longest][3] or 0))}."
-    )
-    return [text]
 
 
 def _spread(parts: Parts[Found], kind: str, bins: int, top: int | None) -> Instances:

@@ -14,8 +14,8 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def printable(text: str) -> str:
-    r"""The text on one line, every control or invisible character as \x1b or \u202e."""
-    return _HIDDEN.sub(_visible, text)
+    r"""The text on one line, every control or invisible character as \n, \x1b or \u202e."""
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def csv_text(text: str) -> str:
@@ -40,10 +40,3 @@ def display_width(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -76,7 +76,7 @@ class Request:
         own = [as_note(note) for note in (*table.notes, *notes)]
         if not table.rows and not any(note.what_would_help for note in own):
             if self.scope.is_part:
-                own = [Note("Nothing of it is in the part of the time that is asked for."), *own]
+                own = [Note("The part of the time that is asked for holds nothing to list."), *own]
             elif table.command in ROWS_OF and not self.scope.is_narrowed:
                 own = [ROWS_OF[table.command], *own]
         return with_notes(table, self.ranks.inputs, [*own, *about], self.kind)
@@ -138,7 +138,7 @@ def _require(
     numbers = sorted(number for number in there if number is not None)
     if wanted & set(numbers):
         return
-    instead = f"there is {what} {listed(map(str, numbers))}" if numbers else none
+    instead = f"there are: {listed(map(str, numbers))}" if numbers else none
     typed = listed(map(str, sorted(wanted)))
     raise NsightpyError(f"--{what} {typed}: {missing}; {instead}. See nsightpy info.")
 

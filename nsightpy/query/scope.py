@@ -227,12 +227,9 @@ class Scope:
         if self.is_timed:
             notes.append("Events that overlap the wanted stretch of time are counted whole.")
         if self.iteration is not None:
-            steady = self.iteration == STEADY
-            chosen = (
-                "the steady iterations" if steady else f"iterations {group_text([*self.iteration])}"
-            )
+            chosen = self.iteration if self.iteration == STEADY else group_text([*self.iteration])
             notes.append(
-                f"Only {chosen} of each process: what began in them; "
+                f"Only iterations of each process ({chosen}): what began in them; "
                 "budgets of time cover their windows."
             )
         if self.nvtx is not None:

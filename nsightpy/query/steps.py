@@ -181,4 +181,4 @@ def steady_text(states: Iterable[SteadyState]) -> str:
 def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     """What is said where only the steady state counts."""
     text = steady_text(states)
-    return [f"Only the steady state counts: {text}; --whole counts all else, too."] if text else []
+    return [f"Only the steady state counts: {text}."] if text else []

@@ -57,7 +57,6 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
     [
         ("frobnicate R", "No such command 'frobnicate'"),
         ("select R --script plain", "--script has one form"),
-        ("select R train", "train: is no report; the application"),
         ("kernels", "Missing argument 'REPORT...'"),
         ("kernels R --frobnicate", "No such option"),
         ("kernels R --by colour", "cannot split by colour; there are rank,"),
@@ -136,7 +135,7 @@ def test_what_a_capture_does_not_hold(export: Path) -> None:
     assert "range" in error["what"]
     assert "step" in error["what_to_do"]
     message = refused("kernels", export, "--device", "3,7")
-    assert "--device 3, 7: no GPU work on it; there is device 0. See nsightpy info." in message
+    assert "--device 3, 7: no GPU work on it; there are: 0. See nsightpy info." in message
     assert ask("kernels", export, "--device", "0-7").code == 0
 
 

@@ -105,7 +105,11 @@ def test_a_tool_answers_as_the_library() -> None:
         ("kernels", {"reports": "training_4rank", "by": "colour"}, "cannot split by colour"),
         ("compare", {"before": "a", "save_baseline": "x"}, "takes no save_baseline"),
         ("kernels", {"reports": "single_process.sqlite", "nvtx": "nothing"}, "nothing"),
-        ("roofline", {"reports": "*.ncu.csv", "ceilings": "/etc/hosts"}, "not in the allowed"),
+        (
+            "roofline",
+            {"reports": "training_4rank.ncu.csv", "ceilings": "/etc/hosts"},
+            "not in the allowed",
+        ),
         ("cache", {"clear": True}, "there is no tool 'cache'"),
         ("export", {"reports": "training_4rank"}, "there is no tool 'export'"),
         ("timeline", {"reports": "training_4rank"}, "there is no tool 'timeline'"),
@@ -155,7 +159,7 @@ def test_what_lies_inside_is_read_wherever_it_is_named(jail: Path) -> None:
     other.symlink_to(jail)
     roots = Roots.of([other])
     real = str((jail / "a.sqlite").resolve())
-    for given in ("a.sqlite", "again.sqlite", real, str(other / "a.sqlite"), "a*.sqlite"):
+    for given in ("a.sqlite", "again.sqlite", real, str(other / "a.sqlite")):
         assert roots.allowed(given) == [real]
     assert roots.allowed(".") == [str(jail.resolve())]
     with pytest.raises(UsageError, match="there is no such file"):

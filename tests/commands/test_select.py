@@ -86,7 +86,7 @@ def test_the_steady_state_weighs_and_the_process_counts() -> None:
     for row in steady.rows:
         same = sum(kernels.labels("mangled_name").equals([str(row[2])]))
         assert 2 * same / 8 <= number(row[10]) < same, "never in a warm-up iteration"
-    assert any("6 iterations" in note for note in steady.notes)
+    assert any("6 steady iterations" in note for note in steady.notes)
 
 
 def test_a_stretch_of_time_weighs_but_counts_from_the_start(tmp_path: Path) -> None:

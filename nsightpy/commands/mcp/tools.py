@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ MOST_TEXT = 2_000
 
 # No tool takes these: where work is done, what is kept or written, what only a program can give.
 WITHHELD = frozenset(("dask", "jobs", "progress", "use_cache", "overwrite", "save_baseline"))
-_REPORTS = Option("Paths in the allowed folders: reports, folders of them, or globs.")
+_REPORTS = Option("Paths in the allowed folders: reports, or folders of them.")
 _TOP = f"First N rows: {USUAL_ROWS} without it, {MOST_ROWS} at most; total_rows says how many."
 _TYPES = {"boolean": bool, "integer": int, "number": int | float, "string": str, "array": list}
 _PYTHON = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
@@ -53,23 +52,25 @@ class Roots:
         return cls(tuple(dict.fromkeys(Path(each).resolve() for each in given)))
 
     def allowed(self, given: str) -> list[str]:
-        """The files and folders behind a path or glob, as real paths.
+        """The files and folders of this path, as real paths.
 
         A path that is not absolute is looked for in each folder. What lies outside, by name or
         behind a link, is refused before anything is said of it; so is a folder that holds a link
         out of the allowed ones. Raises UsageError.
         """
-        if not given or "\0" in given or ".." in Path(given).parts:
-            raise self._outside(given)
-        path = Path(given)
-        candidates = [path] if path.is_absolute() else [root / path for root in self.folders]
-        inside = [candidate for candidate in candidates if self.holds(_literal(candidate))]
-        if not inside:
-            raise self._outside(given)
-        real_paths = [real for candidate in inside for real in self._behind(candidate, given)]
-        if not real_paths:
+        named = given and "\0" not in given and ".." not in Path(given).parts
+        paths = [root / given for root in self.folders if named]  # an absolute one is itself
+        inside = [path for path in paths if self.holds(path)]
+        found = [path for path in inside if path.exists()]
+        # what may be read with it, or instead of a report
+        beside = [path.resolve().with_suffix(".sqlite") for path in found if path.is_file()]
+        beside += [each for path in found if path.is_dir() for each in path.iterdir()]
+        if not inside or not all(map(self.holds, beside)):
+            folders = ", ".join(map(str, self.folders))
+            raise UsageError(f"{given}: is not in the allowed folders: {folders}")
+        if not found:
             raise UsageError(f"{given}: there is no such file; list_reports names those there are")
-        return list(dict.fromkeys(real_paths))
+        return list(dict.fromkeys(str(path.resolve()) for path in found))
 
     def holds(self, path: Path) -> bool:
         """Whether a path is, with all links followed, in an allowed folder."""
@@ -85,31 +86,6 @@ class Roots:
                     is_report = is_system_report(path) or is_ncu_file(path) or find_snapshots(path)
                     found += [path] if is_report else []
         return sorted(found)
-
-    def _behind(self, path: Path, given: str) -> list[str]:
-        if path.exists():
-            matches = [path]
-        else:
-            matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-        for match in matches:
-            export = match.resolve().with_suffix(".sqlite")  # may be read instead of a report
-            beside = list(match.iterdir()) if match.is_dir() else [match, export]
-            if not all(self.holds(each) for each in beside):
-                raise self._outside(given)
-        return [str(match.resolve()) for match in matches]
-
-    def _outside(self, given: str) -> UsageError:
-        folders = ", ".join(map(str, self.folders))
-        return UsageError(f"{given}: is not in the allowed folders: {folders}")
-
-
-def _literal(path: Path) -> Path:
-    """The part of a path before what only a glob can mean."""
-    if path.exists() or not glob.has_magic(str(path)):
-        return path
-    parts = list(path.parts)
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:first])
 
 
 @dataclass(frozen=True)
