@@ -11,7 +11,7 @@ from simulator.kineto import write_traces
 from simulator.run import Run
 
 import nsightpy
-from nsightpy.analysis.ranks.exchanges import _chains
+from nsightpy.analysis.ranks.exchanges import stages_of_chains
 from nsightpy.analysis.ranks.kernels import imbalance_of
 from nsightpy.commands.ranks.command import ranks
 from tests.support.jobs import on_two_nodes, simulate
@@ -143,6 +143,5 @@ def test_rings_and_branches_are_left_out() -> None:
     ring = {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {2, 0}}
     chain = {7: {6}, 6: {7, 5}, 5: {6}}
     star = {10: {11, 12, 13}, 11: {10}, 12: {10}, 13: {10}}
-    found = _chains({**ring, **chain, **star}, {5: 50, 6: 60, 7: 70})
-    assert found.chains == ((5, 6, 7),)
-    assert found.torn == {*ring, *star}
+    found = stages_of_chains({**ring, **chain, **star}, {5: 50, 6: 60, 7: 70})
+    assert found == {5: 0, 6: 1, 7: 2}

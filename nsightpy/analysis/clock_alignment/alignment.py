@@ -15,7 +15,6 @@ from nsightpy.analysis.clock_alignment.clocks import (
     MPI,
     ONE_SESSION,
     SYSTEM_CLOCK,
-    UNKNOWN,
     Clock,
     ClockFit,
     Seen,
@@ -43,6 +42,7 @@ from nsightpy.analysis.collectives.matching import Instances, instances_of
 from nsightpy.analysis.collectives.thresholds import ENOUGH, LEAST_SHARED, REACH_NS, TIGHT_NS
 from nsightpy.analysis.grouping import rows_of_groups
 from nsightpy.frames import Floats, Frame, Ints, distinct
+from nsightpy.units import listed
 
 
 @dataclass(frozen=True)
@@ -251,12 +251,9 @@ def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], apart: int) -> lis
     notes = []
     left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method not in (COLLECTIVES, MPI)]
     if left:
-        methods = sorted({fit.method for fit in fits} - {COLLECTIVES, MPI})
-        level = ", ".join(methods).replace(UNKNOWN, "no clock")
-        names = ", ".join(left[:4]) + (f" and {len(left) - 4} more" if len(left) > 4 else "")
         notes.append(
-            f"{names}: fewer than {LEAST_SHARED} synchronising collectives with others, or ends "
-            f"too far apart, so their clocks are not aligned by them ({level} only)."
+            f"{listed(left, 4)}: fewer than {LEAST_SHARED} synchronising collectives with others, "
+            "or ends too far apart, so their clocks are not aligned by them."
         )
     if apart > 1:
         notes.append(

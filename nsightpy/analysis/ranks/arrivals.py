@@ -93,27 +93,12 @@ def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:
     return comparable
 
 
-@dataclass(frozen=True)
-class UnitWaits:
-    """How each unit fares, by place in the ledger's units; times in ns.
-
-    All matched collectives count.
-    """
-
-    instances: Ints
-    wait_ns: Ints
-    last: Ints
-
-    def last_share(self, unit: int) -> float | None:
-        """The share of its collectives in which a unit arrived last; None without any."""
-        return int(self.last[unit]) / int(self.instances[unit]) if self.instances[unit] else None
-
-
-def unit_waits(arrivals: Arrivals, units: int) -> UnitWaits:
-    """The sums over all instances."""
-    figures = (None, arrivals.waits, arrivals.last)
-    sums = (np.bincount(arrivals.unit, values, minlength=units) for values in figures)
-    return UnitWaits(*(each.astype(np.int64) for each in sums))
+def unit_waits(arrivals: Arrivals) -> dict[int, tuple[int, float]]:
+    """By unit how long it waited in all its instances (ns), and the share to which it came last."""
+    counts = np.bincount(arrivals.unit).tolist()
+    waits = np.bincount(arrivals.unit, arrivals.waits).astype(np.int64).tolist()
+    last = np.bincount(arrivals.unit, arrivals.last).tolist()
+    return {unit: (waits[unit], last[unit] / n) for unit, n in enumerate(counts) if n}
 
 
 def caused_ns(arrivals: Arrivals) -> Ints:

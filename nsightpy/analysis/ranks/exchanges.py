@@ -55,19 +55,6 @@ def point_to_point(ledger: Ledger) -> Mask:
 
 
 @dataclass(frozen=True)
-class Pipelines:
-    """Chains of units, each from its first stage on; `torn` are units in rings or branches."""
-
-    chains: tuple[tuple[int, ...], ...]
-    torn: frozenset[int]
-
-    @property
-    def stage(self) -> dict[int, int]:
-        """The stage of each unit."""
-        return {unit: stage for chain in self.chains for stage, unit in enumerate(chain)}
-
-
-@dataclass(frozen=True)
 class Exchanges:
     """What a unit exchanged with its neighbours, by start: in ns of its report, and the streams.
 
@@ -91,8 +78,8 @@ def _is_exchange(alignment: Alignment, arrivals: Arrivals) -> Mask:
     return exchanges
 
 
-def pipelines(alignment: Alignment, arrivals: Arrivals) -> Pipelines:
-    """The pipelines that exchanges show; the first stage is the end with the lowest rank."""
+def pipeline_stages(alignment: Alignment, arrivals: Arrivals) -> dict[int, int]:
+    """The stage of each unit of the pipelines that exchanges show."""
     clocks = (alignment.clocks[unit.clock] for unit in alignment.ledger.units)
     ranks = {unit: clock.rank for unit, clock in enumerate(clocks) if clock.rank is not None}
     fits = _is_exchange(alignment, arrivals)
@@ -102,28 +89,20 @@ def pipelines(alignment: Alignment, arrivals: Arrivals) -> Pipelines:
     for unit, other in np.unique(units[order].reshape(-1, 2), axis=0).tolist():
         neighbours[unit].add(other)
         neighbours[other].add(unit)
-    return _chains(neighbours, ranks)
+    return stages_of_chains(neighbours, ranks)
 
 
-def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines:
-    pairs = [(unit, other) for unit, others in neighbours.items() for other in others]
-    members, groups = np.asarray(pairs, dtype=np.int64).ravel(), np.repeat(np.arange(len(pairs)), 2)
-    roots = connected(members, groups, 1 + max(neighbours, default=-1)).tolist()
-    parts: dict[int, set[int]] = defaultdict(set)
-    for unit in neighbours:
-        parts[roots[unit]].add(unit)
-    chains, torn = list[tuple[int, ...]](), set[int]()
-    for part in parts.values():
-        ends = sorted((u for u in part if len(neighbours[u]) == 1), key=lambda u: ranks.get(u, u))
-        if len(ends) != 2 or any(len(neighbours[unit]) > 2 for unit in part):
-            torn |= part
-            continue
-        chain = [ends[0]]
-        while following := neighbours[chain[-1]] - set(chain[-2:-1]):
+def stages_of_chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> dict[int, int]:
+    """The stage of each unit of a chain, from the end with the lowest rank on; none of others."""
+    stages: dict[int, int] = {}
+    ends = (unit for unit, others in neighbours.items() if len(others) == 1)
+    for end in sorted(ends, key=lambda unit: ranks.get(unit, unit)):
+        chain = [end]
+        while len(following := neighbours[chain[-1]] - set(chain[-2:-1])) == 1:
             chain += following
-        chains.append(tuple(chain))
-    chains.sort(key=lambda chain: ranks.get(chain[0], chain[0]))
-    return Pipelines(tuple(chains), frozenset(torn))
+        if end not in stages and len(neighbours[chain[-1]]) == 1:
+            stages |= {unit: stage for stage, unit in enumerate(chain)}
+    return stages
 
 
 def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:

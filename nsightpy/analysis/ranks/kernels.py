@@ -144,10 +144,6 @@ class OverlapCost:
     beside_med_ns: float
     excess_ns: float
 
-    @property
-    def factor(self) -> float:
-        return self.beside_med_ns / self.alone_med_ns
-
 
 def overlap_costs(kernels: Frame, communication: Spans) -> list[OverlapCost]:
     """The variants that are slower beside communication, the one that loses most first.

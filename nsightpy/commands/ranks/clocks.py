@@ -1,11 +1,12 @@
 """Every rank on one clock, how much it waits, and which one the others wait for."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Participant
-from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
+from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.exchanges import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
 from nsightpy.analysis.time_budget import device_budgets
@@ -84,9 +85,8 @@ def _table(parts: Parts[tuple[RankPart, Compute]]) -> Table:
     results = once(parts.ranks, [(report, part) for report, (part, _) in parts.results])
     alignment = align_parts(results)
     arrivals = arrivals_of(alignment)
-    waits = unit_waits(arrivals, len(alignment.ledger.units))
     straggler = straggler_of(alignment, arrivals)
-    rows = _rows(parts, alignment, waits, straggler)
+    rows = _rows(parts, alignment, unit_waits(arrivals), straggler)
     notes = (*_notes(alignment, arrivals, straggler), *alignment.notes)
     return Table("ranks", FIELDS, tuple(rows), notes=notes)
 
@@ -94,7 +94,7 @@ def _table(parts: Parts[tuple[RankPart, Compute]]) -> Table:
 def _rows(
     parts: Parts[tuple[RankPart, Compute]],
     alignment: Alignment,
-    waits: UnitWaits,
+    waits: Mapping[int, tuple[int, float]],
     straggler: Straggler | None,
 ) -> list[Row]:
     """The rows in the order of ranks; one for each process and device."""
@@ -108,15 +108,14 @@ def _rows(
             rank, source = report.rank_of(pid)
             if clock is None or not parts.scope.includes(rank, device):
                 continue
-            unit = units.get(Participant(clock, pid, device))
+            unit = units.get(Participant(clock, pid, device), -1)
             head = (rank, str(report.path), report.session.host or None, device, source or None)
             # captures that cannot be of one job have no clock to share
             known = alignment.fits[clock] if parts.ranks.one_job else None
             fit = [None if known is None else getattr(known, name) for name in _FIT]
             times: Row = (None, None, None)  # of ranks without common collectives
-            if unit is not None and waits.instances[unit]:
-                late = straggler is not None and straggler.unit == unit
-                times = (int(waits.wait_ns[unit]), waits.last_share(unit), late)
+            if unit in waits:
+                times = (*waits[unit], straggler is not None and straggler.unit == unit)
             row = (*head, *fit, compute.get((pid, device)), *times)
             keyed.append((clock, device, row))
     return [row for _, _, row in sorted(keyed, key=lambda entry: entry[:2])]

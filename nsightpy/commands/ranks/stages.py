@@ -6,16 +6,14 @@ other side came, while its device does nothing else.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import Spans, spans_of, union, union_of
+from nsightpy.analysis.intervals import spans_of, union, union_of
 from nsightpy.analysis.ranks.arrivals import arrivals_of
-from nsightpy.analysis.ranks.exchanges import Exchanges, Pipelines, by_unit, pipelines
-from nsightpy.frames import Frame
+from nsightpy.analysis.ranks.exchanges import Exchanges, by_unit, pipeline_stages
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, collective_part, once
@@ -35,14 +33,11 @@ FIELDS = (
     Field("exchanges"),
 )
 NONE = Note(
-    "No pipeline: no chain of ranks exchanges anything with NCCL's Send and Recv, two by two.",
+    "No pipeline: no chain of ranks exchanges anything with NCCL's Send and Recv, two by two "
+    "(rings and branches are none).",
     "Give the reports of all stages. Where sends of several neighbours are grouped, NCCL's NVTX "
     "payload names the partners (an export with `--include-json true`).",
     "Give the traces of all stages.",
-)
-RINGS = (
-    "Exchanges of ranks {ranks} form a ring or branch, as in ring attention and in interleaved "
-    "schedules: whose stages they are is not known, and they are left out."
 )
 # Report, process and device.
 Device: TypeAlias = tuple[str, int, int]
@@ -61,7 +56,7 @@ def _exchanging(parts: Parts[RankPart], communication: tuple[str, ...]) -> Quest
     """What is asked of the devices that are part of a pipeline."""
     alignment = align_parts(once(parts.ranks, parts.results))
     arrivals = arrivals_of(alignment)
-    pipes = pipelines(alignment, arrivals)
+    stages = pipeline_stages(alignment, arrivals)
     devices = [
         (alignment.clocks[unit.clock].report, unit.pid, unit.device)
         for unit in alignment.ledger.units
@@ -69,16 +64,15 @@ def _exchanging(parts: Parts[RankPart], communication: tuple[str, ...]) -> Quest
     exchanges = {
         devices[unit]: exchanged
         for unit, exchanged in by_unit(alignment, arrivals).items()
-        if unit in pipes.stage
+        if unit in stages
     }
     names = UnitNames.of(alignment)
 
     def divided(parts: Parts[Times]) -> Table:
         times = {device: each for part in parts.values for device, each in part.items()}
-        rows = _rows(pipes, devices, times, names)
-        torn = RINGS.format(ranks=names.group(sorted(pipes.torn)))
-        notes = ((torn,) if pipes.torn else (), () if rows else (NONE,), alignment.notes)
-        return Table("ranks", FIELDS, tuple(rows), notes=tuple(chain(*notes)))
+        rows = _rows(stages, devices, times, names)
+        notes = (*(() if rows else (NONE,)), *alignment.notes)
+        return Table("ranks", FIELDS, tuple(rows), notes=notes)
 
     return Question(partial(_times, exchanges=exchanges, communication=communication), divided)
 
@@ -100,13 +94,10 @@ def _times(
             continue
         budget, exchanged = row.budget, exchanges[device]
         at = {"pid": row.pid, "device": row.device}
-        others = union_of(
-            [
-                *(spans_of(frame.at(**at)) for frame in (work.operations, work.graphs)),
-                spans_of(work.kernels.take(~communicates).at(**at)),
-                _others(work.kernels.take(communicates).at(**at), exchanged),
-            ]
-        )
+        # what runs on an exchange's own stream is part of it, or waits for it
+        own = communicates & np.isin(work.kernels.ints("stream"), exchanged.streams)
+        frames = (work.operations, work.graphs, work.kernels.take(~own))
+        others = union_of([spans_of(frame.at(**at)) for frame in frames])
         alone = union(exchanged.starts, exchanged.ends) - others
         waits = union(exchanged.starts, exchanged.starts + exchanged.waits)
         alone_ns = (alone & budget.window).total
@@ -124,26 +115,16 @@ def _times(
     return times
 
 
-def _others(kernels: Frame, exchanges: Exchanges) -> Spans:
-    """When communication kernels ran that are no exchange: those of one are inside its stream."""
-    keep = np.ones(kernels.rows, dtype=np.bool_)
-    for stream in np.unique(exchanges.streams).tolist():
-        on_stream = exchanges.streams == stream
-        starts, ends = exchanges.starts[on_stream], exchanges.ends[on_stream]
-        place = np.searchsorted(starts, kernels.ints("start_ns"), side="right") - 1
-        inside = (place >= 0) & (kernels.ints("end_ns") <= ends[np.maximum(place, 0)])
-        keep &= ~(inside & (kernels.ints("stream") == stream))
-    return spans_of(kernels.take(keep))
-
-
-def _rows(pipes: Pipelines, devices: Sequence[Device], times: Times, names: UnitNames) -> list[Row]:
+def _rows(
+    stages: Mapping[int, int], devices: Sequence[Device], times: Times, names: UnitNames
+) -> list[Row]:
     """The means of each stage's ranks; exchanges are counted."""
-    stages: dict[int, list[int]] = {}
-    for unit, stage in pipes.stage.items():
+    by_stage: dict[int, list[int]] = {}
+    for unit, stage in stages.items():
         if devices[unit] in times:
-            stages.setdefault(stage, []).append(unit)
+            by_stage.setdefault(stage, []).append(unit)
     rows: list[Row] = []
-    for stage, units in sorted(stages.items()):
+    for stage, units in sorted(by_stage.items()):
         *columns, exchanges = zip(*(times[devices[unit]] for unit in units), strict=True)
         window, compute, bubble, *rest = (round(sum(column) / len(units)) for column in columns)
         share = bubble / window if window else None
