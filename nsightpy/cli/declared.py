@@ -243,7 +243,7 @@ def answer(command: Command[Any], options: dict[str, Any]) -> None:
     if options.get("format_") == "table" and not drawn:
         given |= {name: v for name, v in command.for_people.items() if given[name] in (None, "")}
     if drawn and command.beside:
-        result, *beside = command.with_beside(options["reports"], **given)
+        result, *beside = command.asked(options["reports"], given, command.beside)
         deliver_answer(command, result, options, beside)
     else:
         deliver_answer(command, command(options["reports"], **given), options)

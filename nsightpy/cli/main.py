@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
     for library in ("matplotlib", "distributed", "numpy", "PIL", "fontTools", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
     with signals_raise():
-        code = run(arguments, own_process=True)
+        code = run(arguments)
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -113,13 +113,9 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
-    """Run the command line; returns the exit code. `own_process`: nothing else runs in this one."""
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
     try:
-        if own_process and "NSIGHTPY_MOST_MEMORY" in os.environ:
-            from nsightpy.readers.limits import limit_memory
-
-            limit_memory()
         result: Any = cli.main(args=arguments, prog_name="nsightpy", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:

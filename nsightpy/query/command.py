@@ -124,9 +124,6 @@ class Command(Generic[A]):
         self.__module__ = self.function.__module__
         self.name = self.__name__.replace("_", "-")
 
-    def __repr__(self) -> str:
-        return f"<nsightpy command {self.name}>"
-
     @cached_property
     def _parameters(self) -> dict[str, Parameter]:
         return dict(inspect.signature(self.function).parameters)
@@ -225,37 +222,36 @@ class Command(Generic[A]):
             return result
         if len(reports) > 1 or (not reports and "reports" not in given):
             raise TypeError(f"{self.__name__}() takes reports, several as a list")
-        own = {name: given.pop(name) for name in list(given) if name in self.own}
-        answer: A = self.asked(reports[0] if reports else given.pop("reports"), own, given)[0]
+        answer: A = self.asked(reports[0] if reports else given.pop("reports"), given)[0]
         return answer
 
     def asked(
-        self, reports: Paths, own: Mapping[str, Any], common: Any, beside: Sequence[str] = ()
+        self, reports: Paths, given: Mapping[str, Any], beside: Sequence[str] = ()
     ) -> list[Any]:
         """What it and other commands say of some reports, which are read once for all of them.
 
-        The others are asked with those of its own arguments that they share.
+        The others are asked with those of its own arguments that they share. Raises what one says.
         """
+        own = {name: given[name] for name in given if name in self.own}
+        common: Any = {name: given[name] for name in given if name not in self.own}
         request = Request.of(reports, **common)
         commands: list[Command[Any]] = [self, *(COMMANDS[name].load() for name in beside)]
         questions = [
             each.question(**{name: own[name] for name in each.own if name in own})
             for each in commands
         ]
-        return answers(request, questions)
-
-    def with_beside(self, reports: Paths, **given: Any) -> list[Any]:
-        """Its answer, and those of other commands that its picture shows; raises what one says."""
-        own = {name: given.pop(name) for name in list(given) if name in self.own}
-        found = self.asked(reports, own, given, self.beside)
+        found = answers(request, questions)
         for failure in (one for one in found if isinstance(one, NsightpyError)):
             raise failure
         return found
 
     def figure(self, *reports: Any, **given: Any) -> Any:
         """Its answer as a matplotlib Figure."""
-        result = self.with_beside(*reports, **given) if self.asks else [self(*reports, **given)]
-        return resolve_name(self.picture)(*result)
+        draw = resolve_name(self.picture)
+        if not self.asks:
+            return draw(self(*reports, **given))
+        asked = reports[0] if reports else given.pop("reports")
+        return draw(*self.asked(asked, given, self.beside))
 
     def presented(self, result: Any) -> Any:
         """A table with what is known of its rows: what they are about, how they are shown."""

@@ -6,7 +6,6 @@ what programs do.
 """
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -16,12 +15,10 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, distinct_pairs
-from nsightpy.units import parse_size
 
 T = TypeVar("T")
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
-MEMORY = "NSIGHTPY_MOST_MEMORY"
 
 LEAST_SECONDS = 10.0
 BYTES_PER_SECOND = 2_000_000
@@ -38,23 +35,13 @@ MOST = {"devices of processes": 1_000, "streams": 50_000, "names in one column":
 
 def query_seconds(file_bytes: int) -> float:
     """Processor seconds that one query of a file may take. Raises UsageError for a bad variable."""
-
-    def read(text: str) -> float | None:
-        with suppress(ValueError):
-            return seconds if 0 < (seconds := float(text)) < 1e9 else None
-        return None
-
-    usual = LEAST_SECONDS + file_bytes / BYTES_PER_SECOND
-    return _limit(QUERY_SECONDS, read, "seconds, such as 300") or usual
-
-
-def _limit(variable: str, read: Callable[[str], T | None], wanted: str) -> T | None:
-    """What a variable says; None where it is not set. Raises UsageError where it is no limit."""
-    text = os.environ.get(variable, "")
-    limit = read(text) if text else None
-    if text and not limit:
-        raise UsageError(f"{variable} is {text[:40]!r}: give {wanted}")
-    return limit
+    text = os.environ.get(QUERY_SECONDS, "")
+    if not text:
+        return LEAST_SECONDS + file_bytes / BYTES_PER_SECOND
+    with suppress(ValueError):
+        if 0 < (seconds := float(text)) < 1e9:
+            return seconds
+    raise UsageError(f"{QUERY_SECONDS} is {text[:40]!r}: give seconds, such as 300")
 
 
 def check_count(path: object, what: str, count: int) -> None:
@@ -104,22 +91,6 @@ def check_places(path: object, frame: Frame) -> None:
         check_count(path, "streams", len(streams))
 
 
-def limit_memory() -> None:
-    """Hold this process and those that it starts to NSIGHTPY_MOST_MEMORY (`8G`, powers of 1024),
-    where the system can. Raises UsageError where that is no size."""
-    size = _limit(MEMORY, parse_size, "a size such as 8G or 800M")
-    if size is None:
-        return
-    try:
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        allowed = size if hard == resource.RLIM_INFINITY else min(size, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
-    except (ImportError, AttributeError, ValueError, OSError):
-        return
-
-
 def threads_in_memory(path: object, most_threads: int, once: int, each: int) -> int:
     """How many threads the limits of this process have memory for (bytes once, and of each).
 
@@ -130,7 +101,7 @@ def threads_in_memory(path: object, most_threads: int, once: int, each: int) -> 
         return most_threads
     if left < once + each:
         problem = f"needs {(once + each) / 2**20:,.0f} MiB of memory to be read, and limits "
-        problem += f"(`ulimit -v`, `ulimit -d`, {MEMORY}) leave {max(left, 0) / 2**20:,.0f} MiB"
+        problem += f"(`ulimit -v`, `ulimit -d`) leave {max(left, 0) / 2**20:,.0f} MiB"
         raise ReportError(path, problem, "allow more, or use fewer --jobs.")
     return min(most_threads, (left - once) // each)
 

@@ -12,7 +12,7 @@ from simulator import Export
 
 from nsightpy.analysis.iterations import recurrence, steady
 from nsightpy.analysis.nvtx.nesting import Nesting, paths
-from nsightpy.errors import ReportError, TooMuchError, UsageError
+from nsightpy.errors import ReportError, TooMuchError
 from nsightpy.frames import Labels
 from nsightpy.readers import limits
 from nsightpy.readers.sqlite import SqliteFile
@@ -77,12 +77,6 @@ def test_more_than_there_may_be(
     assert said in ask(*request_.split(), path, expect=1).stderr
     monkeypatch.setitem(limits.MOST, what, count)
     ask(*request_.split(), path)
-
-
-def test_memory_is_limited_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(limits.MEMORY, "much")
-    with pytest.raises(UsageError, match="give a size"):
-        limits.limit_memory()
 
 
 def test_a_search_in_a_part_of_the_launches_is_said(
