@@ -16,7 +16,6 @@ SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
 NEW, GONE = "new", "gone"
 # What a name before and one after are taken for the same by, and what became of it.
 FULL_NAME, BASE_NAME, ORDER = "full name", "name without arguments", "order of launches"
-_CHANGES = {BASE_NAME: "renamed", ORDER: "replaced"}
 COMPARE_FIELDS = (
     Field("name", "name", importance=1),
     Field("before_ns", "time", importance=4),
@@ -107,11 +106,6 @@ class ComparedQuantity:
         if not self.before_ns or self.after_ns is None:
             return None
         return self.after_ns / self.before_ns
-
-    @property
-    def change(self) -> str:
-        """renamed, replaced, new or gone; empty for what has one name on both sides."""
-        return self.verdict if self.verdict in (NEW, GONE) else _CHANGES.get(self.matched_by, "")
 
     @property
     def row(self) -> tuple[Value, ...]:

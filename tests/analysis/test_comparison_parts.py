@@ -81,7 +81,7 @@ def gaps_in(idle: Spans) -> IdleIntervals:
     times = np.zeros((len(idle), len(CAUSES)), dtype=np.int64)
     times[:, CAUSES.index("launch-bound")] = length // 2
     times[:, CAUSES.index("queued")] = length - length // 2
-    return IdleIntervals(idle.starts, idle.ends, *[nothing] * 7, times=times)
+    return IdleIntervals(idle.starts, idle.ends, *[nothing] * 6, times=times)
 
 
 def test_what_runs_in_every_third_unit_is_typical_by_its_mean() -> None:

@@ -49,7 +49,7 @@ def test_what_is_written_is_read_and_names_nobody(tmp_path: Path) -> None:
     assert not any(word in text for word in (b"ann", b"node17", b"home", b"nsys-rep"))
     # changes can be reviewed
     assert max(len(line) for line in text.splitlines()) < 500
-    assert sum(b'"name":"forward"' in line for line in text.splitlines()) == 6
+    assert sum(b'"name": "forward"' in line for line in text.splitlines()) == 6
 
 
 def test_names_that_are_no_text_are_written(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def step(*path: Any, value: Any) -> bytes:
 
 
 WRITTEN = baseline_bytes(RUNS)
-COUNT = b'"count":2.5'
+COUNT = b'"count": 2.5'
 BAD: dict[str, tuple[bytes, str]] = {
     "another version": (
         changed("schema", value="nsightpy.baseline/2"),
@@ -93,8 +93,8 @@ BAD: dict[str, tuple[bytes, str]] = {
     "an endless time": (step("parts", value=[10**300]), "Expected `int` <="),
     "a time beyond all": (step("works", 0, "total_ns", value=2**61), "Expected `int` <="),
     "less than none": (step("works", 0, "count", value=-1), "Expected `float` >= 0"),
-    "an endless number": (WRITTEN.replace(COUNT, b'"count":1e999'), "out of range"),
-    "not a number": (WRITTEN.replace(COUNT, b'"count":NaN'), "damaged"),
+    "an endless number": (WRITTEN.replace(COUNT, b'"count": 1e999'), "out of range"),
+    "not a number": (WRITTEN.replace(COUNT, b'"count": NaN'), "damaged"),
     "nested without end": (WRITTEN.replace(b"[\n", b"[" * 200_000, 1), "damaged"),
     "nested unread": (b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "recursion"),
     "another section": (step("works", 0, "section", value="<script>"), "contradict"),

@@ -16,14 +16,6 @@ from nsightpy.results.comparison import (
 from nsightpy.results.run_summary import RunSummary
 from nsightpy.units import format_time, listed
 
-FEW_RUNS = (
-    "Fewer than four runs a side: the {unit}s of each stand in for their spread, so intervals say "
-    "nothing of how runs differ (the runs' own spread is not covered), and there is no p-value."
-)
-NO_SPREAD = (
-    "One value a run and fewer than four runs a side: nothing shows a spread, so there are no "
-    "intervals, and slower or faster cannot be told from noise."
-)
 # What must be known where the unit is no step.
 BY_UNIT = {
     "window": "Not all runs have iterations: the windows of the captures are compared, from the "
@@ -48,10 +40,6 @@ _WAITS = ("ranks", "which rank the others wait for")
 def notes_on(comparison: Comparison) -> tuple[str, ...]:
     """What must be known to trust the figures; without what single runs say."""
     notes = [BY_UNIT[comparison.unit]] if comparison.unit in BY_UNIT else []
-    if comparison.spread == "steps":
-        notes.append(FEW_RUNS.format(unit=comparison.unit))
-    if comparison.spread == "nothing" and comparison.unit != "launch":
-        notes.append(NO_SPREAD)
     changes = [_change_of(comparison.collectives, kind) for kind in ("wait", "transfer")]
     whole = sum(collective.before_ns or 0 for collective in comparison.collectives)
     if max(map(abs, changes)) > 0.01 * whole:

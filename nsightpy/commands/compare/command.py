@@ -115,10 +115,7 @@ def compare(
     result = compare_sides(first, second, limits)
     _require_common(result)
     if not baseline:
-        same = set.intersection(*({Path(run.name).resolve() for run in side} for side in opened))
-        itself = "is on both sides: a run is the same as itself."
-        doubled = (f"{path.name} {itself}" for path in sorted(same))
-        result = replace(result, notes=(*doubled, *promises(opened[0][0], result), *result.notes))
+        result = replace(result, notes=(*promises(opened[0][0], result), *result.notes))
     if any(limit is not None for limit in (gate, gate_ns, gate_on)):
         result = gated(result, limits, gate_on, strict)
     return result.cut(top) if top else result
@@ -138,7 +135,7 @@ def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
     try:
         value = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     except ValueError:
-        raise UsageError(f"--gate {gate!r} is no limit: write 3% or 0.03") from None
+        value = -1.0
     if not 0 <= value < 1:
         raise UsageError(f"--gate {gate}: a limit is from 0 to below 100 %; write 3% or 0.03")
     return replace(limits, relative=value)

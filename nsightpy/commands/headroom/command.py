@@ -198,10 +198,11 @@ def _gains(table: Headroom) -> Iterator[str]:
     top = next(iter(table.measured), None)
     if top is not None and top.roof is not None and top.gain_ns is not None:
         replayed = "" if top.gain_share is None else f", {100 * top.gain_share:.1f} % by replay"
+        name = brief(top.variant.any_name, _NAME_WIDTH)
         yield (
-            f"{brief(top.name, _NAME_WIDTH)} is {100 * top.covered_ns / step:.1f} % of the "
-            f"{table.unit} and runs at {100 * top.roof.fraction:.0f} % of its roof "
-            f"({top.roof.name}): at most {100 * top.gain_ns / step:.1f} % to gain{replayed}."
+            f"{name} is {100 * top.covered_ns / step:.1f} % of the {table.unit} and runs at "
+            f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
+            f"{100 * top.gain_ns / step:.1f} % to gain{replayed}."
         )
     yield f"share is of the {table.unit}: {format_time(step)} over the windows of all devices."
     if together is not None and len(table.measured) > 1:

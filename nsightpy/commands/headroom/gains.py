@@ -54,10 +54,6 @@ class Kernel:
     gain_share: float | None = None
 
     @property
-    def name(self) -> str:
-        return self.variant.any_name
-
-    @property
     def typical(self) -> RooflineLaunch | None:
         """The measured launch that stands for all."""
         return None if self.match is None else self.match.measured.typical
@@ -66,15 +62,6 @@ class Kernel:
     def roof(self) -> Roof | None:
         """The nearest one."""
         return None if self.typical is None else self.typical.nearest_roof
-
-    @property
-    def ncu_ns(self) -> int | None:
-        return None if self.typical is None else self.typical.duration_ns
-
-    @property
-    def ratio(self) -> float | None:
-        """ncu's duration / that of nsys."""
-        return self.ncu_ns / self.median_ns if self.ncu_ns and self.median_ns else None
 
     @property
     def is_measured(self) -> bool:
@@ -148,8 +135,9 @@ def gains(
         matched = match(variant, measured)
         kernel = Kernel(variant, covered, disjoint, instances, median, matched)
         if kernel.typical is not None and matched is not None and matched.way != LOOSE:
-            clocks = kernel.typical.machine.sm_hz, clock_hz or None
-            kernel = replace(kernel, reason=unlike(median, kernel.ncu_ns or 0, *clocks))
+            launch = kernel.typical
+            clocks = launch.machine.sm_hz, clock_hz or None
+            kernel = replace(kernel, reason=unlike(median, launch.duration_ns or 0, *clocks))
         kernels.append(kernel)
 
     return sorted(
@@ -185,18 +173,19 @@ def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
     """One row of the table."""
     typical, roof, gain = kernel.typical, kernel.roof, kernel.gain_ns
     speed = None if typical is None else typical.speed
+    ncu_ns = None if typical is None else typical.duration_ns
     return (
-        kernel.name,
+        kernel.variant.any_name,
         kernel.covered_ns / step_ns if step_ns else None,
         kernel.median_ns,
-        kernel.ncu_ns,
+        ncu_ns,
         None if speed is None else speed.compute_pct,
         None if speed is None else speed.memory_pct,
         None if roof is None else roof.fraction,
         None if speed is None else speed.classification,
         None if gain is None or not step_ns else gain / step_ns,
         kernel.gain_share,
-        kernel.ratio,
+        ncu_ns / kernel.median_ns if ncu_ns and kernel.median_ns else None,
         None if kernel.match is None else kernel.match.way,
         None if roof is None else roof.name,
         shaped(kernel.variant.grid),

@@ -83,7 +83,9 @@ def roofline(
         kept = every if top is None else [each for group in groups for each in group.launches]
         extra, rows = SPREAD, variant_rows(groups, name)
     else:
-        kept, counted = _longest(every, top), every
+        times = [-(launch.duration_ns or 0) for launch in every]
+        longest = sorted(range(len(every)), key=times.__getitem__)[:top]
+        kept, counted = [every[number] for number in sorted(longest)], every
         groups, extra = variants(kept), ORIGIN if len(opened) > 1 else ()
         rows = launch_rows(kept, name, extra)
     table = Roofline(
@@ -163,13 +165,6 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
         path, advice = reports.reports[0].path, "only the file's name gives a rank."
         raise ReportError(path, f"is not of rank {spec}", advice)
     return kept
-
-
-def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLaunch]:
-    """The longest launches, in the order of the reports."""
-    times = [-(launch.duration_ns or 0) for launch in launches]
-    longest = sorted(range(len(launches)), key=times.__getitem__)[:top]
-    return [launches[number] for number in sorted(longest)]
 
 
 def _notes(

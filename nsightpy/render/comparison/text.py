@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsightpy.output import sentences
 from nsightpy.output.cells import cause_words, cell
-from nsightpy.output.escape import display_width, printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import UNLIMITED, Shown, fitted, lines, shorten, styled, wrapped
 from nsightpy.results import Field, Value
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
     FULL_NAME,
-    GONE,
     LEAST_SHARE,
-    NEW,
     SAME,
     SLOWER,
     ComparedQuantity,
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 140
 LABEL = 9
-COLOURS = {SLOWER: "red", FASTER: "green"}
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
 # Rows of changes and of other names; of ranges or categories.
 MOST_ROWS, MOST_RANGES = 10, 5
@@ -59,7 +56,7 @@ def print_comparison(result: Comparison, out: Console, _: int | None = None) -> 
         out.print(line)
     tables = [] if result.noise is not None else [*_tables(result, out.width)]
     # names are cut on a terminal only
-    for title, table in (*tables, ("Next", _next(result, out.width))):
+    for title, table in (*tables, ("Next", [*_next(result)])):
         if table:
             out.print()
             out.print(styled(title, "bold"))
@@ -97,37 +94,28 @@ def _labelled(label: str, lines: Sequence[str], style: str = "") -> Iterator[Tex
 
 
 def _tables(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:
-    """The tables in this width, rows in the colour of their verdict."""
+    """The tables in this width."""
     for section in sections(result):
         kept, _ = fitted(section.filled, width - 2, IMPORTANCE)
         table = [styled("  ", "").append_text(line) for line in lines(kept, width - 2, rule=False)]
-        for row, line in zip(reversed(section.rows), reversed(table), strict=False):
-            line.stylize("bold" if row is result.step else COLOURS.get(row.verdict, ""))
         rest = [styled(f"  {section.rest}", "dim")] if section.rest else []
         yield section.title, [*table * bool(kept), *rest]
 
 
-def _next(result: Comparison, width: int) -> list[Text]:
-    """Commands, never cut, with what they are for where there is space."""
+def _next(result: Comparison) -> Iterator[Text]:
+    """Commands, never cut, with what they are for."""
     steps = result.next_steps
     if result.noise is not None:
         command = f"nsightpy compare {sentences.gate_options(result.noise)} BEFORE... -- AFTER..."
         steps = ((command, "a gate on this floor"),)
-    texts = []
     for command, why in steps:
-        line = styled(f"  {printable(command)}", "not dim")
-        reason = f"  # {printable(why)}"
-        if why and display_width(line.plain + reason) <= width:
-            line.append(reason, style="dim")
-        texts.append(line)
-    return texts
+        yield styled(f"  {printable(command)}  # {printable(why)}", "not dim")
 
 
 class Section(NamedTuple):
     """A table under its title, and how many more rows there are."""
 
     title: str
-    rows: Sequence[ComparedQuantity]
     columns: Sequence[Shown]
     rest: str = ""
 
@@ -144,7 +132,7 @@ def sections(result: Comparison) -> Iterator[Section]:
     columns = [Shown(sentences.unit_name(result), names, True, "name", own=True)]
     columns += [_times("before_ns", parts), _times("after_ns", parts), *_changes(parts)]
     title = f"Parts of the {result.unit}: their changes add up" if result.parts else "In all"
-    yield Section(title, parts, columns)
+    yield Section(title, columns)
     changed = sentences.contributors(result)
     kinds = {"kernel": "kernels", "collective": "collectives"}
     named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in changed))
@@ -157,14 +145,18 @@ def sections(result: Comparison) -> Iterator[Section]:
     ):
         if quantities:
             yield _most_changed(title, quantities, result.top or most, result.step)
-    if renamed := [row for row in changed if row.change and row.verdict not in (NEW, GONE)]:
-        shown = renamed[:MOST_ROWS]
-        columns = [
-            Shown("", tuple(row.change for row in shown), True, own=True),
-            Shown("before", tuple(printable(row.before_name) for row in shown), True, is_name=True),
-            Shown("after", tuple(printable(row.name) for row in shown), True, is_name=True),
+    if renamed := [row for row in changed if row.matched_by not in (FULL_NAME, "")]:
+        cells = [
+            pair
+            for row in renamed[:MOST_ROWS]
+            for pair in ((row.matched_by, row.before_name), ("", f"-> {row.name}"))
         ]
-        yield Section("Under another name", (), columns)
+        why, both = zip(*cells, strict=True)
+        columns = [
+            Shown("matched by", why, True, own=True),
+            Shown("name", tuple(map(printable, both)), True, is_name=True),
+        ]
+        yield Section("Under another name", columns)
 
 
 def _most_changed(
@@ -175,11 +167,9 @@ def _most_changed(
     shown = [row for row in rows if row.verdict != SAME and abs(row.delta_ns) >= least][:most]
     together = sum(row.delta_ns for row in rows) - sum(row.delta_ns for row in shown)
     left = len(rows) - len(shown)
-    few = f"and {counted(left, 'more row')}"
-    more = few if shown else f"{counted(left, 'row')} without a change beyond the limits"
-    rest = f"{more}, {cell(_CHANGE, together)} together" if left else ""
+    rest = f"and {counted(left, 'more row')}, {cell(_CHANGE, together)} together" if left else ""
     names = Shown("name", tuple(printable(row.name) for row in shown), True, "name", is_name=True)
-    return Section(title, shown, [*_changes(shown), *_circumstances(shown), names], rest)
+    return Section(title, [*_changes(shown), *_circumstances(shown), names], rest)
 
 
 def _times(column: str, rows: Sequence[ComparedQuantity]) -> Shown:
@@ -201,7 +191,7 @@ def _changes(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
 
 
 def _circumstances(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
-    """What ncu measured on both sides, launches, and how rows were matched if not by name."""
+    """What ncu measured on both sides, and launches."""
     for name in dict.fromkeys(name for row in rows for name, _, _ in row.figures):
         heading = name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct")
         cells = (
@@ -211,8 +201,6 @@ def _circumstances(rows: Sequence[ComparedQuantity]) -> Iterator[Shown]:
         yield Shown(printable(heading), tuple(cells), False)
     launches = tuple(_both(row.before_count, row.after_count) for row in rows)
     yield Shown("launches", launches, False)
-    if any(row.matched_by not in (FULL_NAME, "") for row in rows):
-        yield Shown("matched by", tuple(printable(row.matched_by) for row in rows), True)
 
 
 def _both(before: Value, after: Value) -> str:

@@ -61,12 +61,9 @@ def roofline_figure(result: Roofline) -> Figure:
     heights += [BAR * min(len(bars), MOST_BARS) + 0.3] if bars else []
     heading, footer = reports_name(result.inputs, 80), SIGNS
     if not planes:
-        counted = any(launch.points for launch in result.launches)
-        notes = [str(note) for one in result.launches for note in one.missing if not counted]
+        notes = [str(note) for one in result.launches for note in one.missing]
         why = short_name(notes[0], 150) if notes else "No floating point work was counted."
         footer = "\n".join((*machine_lines(result.launches), why))
-    elif result.ceilings:
-        footer += "; solid: measured, dashed: theoretical"
     figure, panels = new_panels(heading, heights or [BAR], WIDTH, footer, shared=False)
     if not heights:
         panels[0].set_axis_off()

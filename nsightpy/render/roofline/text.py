@@ -18,7 +18,7 @@ MOST_RULES, MOST_STALLS = 4, 3
 _LEAST_PCT, _ALL_PCT = 1.0, 99.5
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
-_NAME_WIDTH, _LEAST_NAME_WIDTH = 60, 28
+_NAME_WIDTH = 40
 
 
 def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> None:
@@ -36,8 +36,7 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
         return
     total_ns = sum(launch.duration_ns or 0 for launch in result.all_launches)
     facts = [_facts(variant, total_ns) for variant in variants]
-    space = max(width - max(map(len, facts)) - 2, _LEAST_NAME_WIDTH)
-    names = distinct_names([variant.first.name for variant in variants], min(_NAME_WIDTH, space))
+    names = distinct_names([variant.first.name for variant in variants], _NAME_WIDTH)
     for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
         out.print(styled(f"{name}  {fact}".rstrip(), "bold"))
