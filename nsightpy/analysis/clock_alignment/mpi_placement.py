@@ -14,11 +14,11 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.clocks import UNKNOWN, Clock, ClockFit, Seen
 from nsightpy.analysis.clock_alignment.tree import ClockModels
 from nsightpy.analysis.collectives.log import Codes
-from nsightpy.analysis.collectives.thresholds import ENOUGH, MOST_DRIFT
+from nsightpy.analysis.collectives.thresholds import MOST_DRIFT
 from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.mpi.functions import Mask
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS, Matched, matched_calls
-from nsightpy.frames import MPI_CALLS, Floats, Frame, Ints
+from nsightpy.frames import MPI_CALLS, Floats, Frame, Ints, distinct
 from nsightpy.units import counted, format_time
 
 
@@ -110,10 +110,8 @@ def intervals_of(
     """
     telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
     whose = owner[matched.row]
-    pairs = np.unique(matched.instance[telling] * owners + whose[telling])
+    pairs, _ = distinct(matched.instance[telling] * owners + whose[telling])
     several = np.bincount(pairs // owners, minlength=matched.count) > 1
-    share = int(np.count_nonzero(telling)) // (ENOUGH * owners) + 1
-    several &= np.cumsum(several) % share == 0
     counts = np.bincount(pairs[several[pairs // owners]] % owners, minlength=owners)
     rows = np.flatnonzero(telling & several[matched.instance])
     whose, operation = whose[rows], matched.instance[rows]
