@@ -16,22 +16,18 @@ from numpy.typing import NDArray
 from nsightpy.frames import Ints
 
 _VALUE_BITS = 44
-_COUNTS = (np.uint8, np.uint16, np.uint32)
 
 Key: TypeAlias = tuple[int | str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1].
-
-    The counts are of the smallest type that holds them: most values are rare.
-    """
+    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1]."""
 
     keys: tuple[Key, ...]
     bounds: Ints
     values: Ints
-    counts: NDArray[np.integer]
+    counts: Ints
 
     def statistics(self) -> Statistics:
         """Count, total, mean, median, extremes and sample deviation of each group."""
@@ -39,7 +35,7 @@ class Tally:
             no, none = np.empty(0, dtype=np.int64), np.empty(0)
             return Statistics((), no, no, none, none, no, no, none)
         first, last = self.bounds[:-1], self.bounds[1:] - 1
-        instances = np.add.reduceat(self.counts, first, dtype=np.int64)
+        instances = np.add.reduceat(self.counts, first)
         total = np.add.reduceat(self.counts * self.values, first)
         mean = total / instances
         squares = (self.values - np.repeat(mean, np.diff(self.bounds))) ** 2
@@ -58,7 +54,7 @@ class Tally:
         )
 
     def _medians(self, instances: Ints) -> NDArray[np.float64]:
-        seen = np.cumsum(self.counts, dtype=np.int64)
+        seen = np.cumsum(self.counts)
         before = seen[self.bounds[:-1]] - self.counts[self.bounds[:-1]]
         lower = self.values[np.searchsorted(seen, before + (instances - 1) // 2, side="right")]
         upper = self.values[np.searchsorted(seen, before + instances // 2, side="right")]
@@ -100,7 +96,7 @@ def tally(
     codes: NDArray[np.int32],
     values: Ints,
     keys: Sequence[Key],
-    counts: NDArray[np.integer] | None = None,
+    counts: Ints | None = None,
 ) -> Tally:
     """Tally values by group; codes[i] is the place of row i's group in keys.
 
@@ -130,11 +126,10 @@ def tally(
         codes, values = codes[starts], values[starts]
     sums = np.diff(starts, append=rows)
     if counts is not None and rows:
-        sums = np.add.reduceat(counts, starts, dtype=np.int64)
+        sums = np.add.reduceat(counts, starts)
     bounds = _starts(codes[1:] != codes[:-1], len(codes))
-    small = next((t for t in _COUNTS if sums.max(initial=0) <= np.iinfo(t).max), np.int64)
     present = tuple(keys[code] for code in codes[bounds].tolist())
-    return Tally(present, np.append(bounds, len(codes)), values, sums.astype(small))
+    return Tally(present, np.append(bounds, len(codes)), values, sums)
 
 
 def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[float]]:
@@ -158,7 +153,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
         for part in tallies
     ]
     values = np.concatenate([none, *(part.values for part in tallies)])
-    counts = np.concatenate([none.astype(np.uint8), *(part.counts for part in tallies)])
+    counts = np.concatenate([none, *(part.counts for part in tallies)])
     return tally(np.concatenate([none, *codes]).astype(np.int32), values, tuple(places), counts)
 
 

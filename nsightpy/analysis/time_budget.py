@@ -41,13 +41,12 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """The division of one window of one device, in ns; `parts` where the window has holes.
+    """The division of one window of one device, which may have holes, in ns.
 
     Invariants: compute_ns <= busy_ns <= window_ns; busy_ns + idle_ns = window_ns.
     """
 
-    start_ns: int
-    end_ns: int
+    window: intervals.Spans
     busy_ns: int
     compute_ns: int
     communication_ns: int
@@ -56,17 +55,18 @@ class TimeBudget:
     exposed_communication_ns: int
     copy_only_ns: int
     opaque_graph_ns: int
-    parts: intervals.Spans | None = None
 
     @property
-    def window(self) -> intervals.Spans:
-        """The time that is divided."""
-        whole = intervals.Spans.of(self.start_ns, self.end_ns)
-        return whole if self.parts is None else self.parts
+    def start_ns(self) -> int:
+        return int(self.window.starts[0]) if len(self.window) else 0
+
+    @property
+    def end_ns(self) -> int:
+        return int(self.window.ends[-1]) if len(self.window) else 0
 
     @property
     def window_ns(self) -> int:
-        return self.end_ns - self.start_ns if self.parts is None else self.parts.total
+        return self.window.total
 
     @property
     def idle_ns(self) -> int:
@@ -88,26 +88,34 @@ def activity(
     )
 
 
+def activity_at(
+    place: tuple[int, int],
+    kernels: Frame,
+    communication: NDArray[np.bool_],
+    operations: Frame,
+    graphs: Frame,
+) -> Activity:
+    """The activity of one of several devices, by process and number."""
+    at = dict(zip(("pid", "device"), place, strict=True))
+    own = communication[kernels.rows_at(**at)]
+    return activity(kernels.at(**at), own, operations.at(**at), graphs.at(**at))
+
+
 def time_budget(
     active: Activity,
     start_ns: int | None = None,
     end_ns: int | None = None,
-    parts: intervals.Spans | None = None,
+    window: intervals.Spans | None = None,
 ) -> TimeBudget:
-    """The budget of a window; by default from the first start to the last end of anything done.
-
-    `parts` is a window with holes, and used instead of start and end.
-    """
-    if parts is not None:
-        start_ns = int(parts.starts[0]) if len(parts) else 0
-        end_ns = int(parts.ends[-1]) if len(parts) else 0
-    sets = [spans for spans in active.sets if len(spans)]
-    if start_ns is None:
-        start_ns = min((int(spans.starts[0]) for spans in sets), default=end_ns or 0)
-    if end_ns is None:
-        end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
-    end_ns = max(start_ns, end_ns)
-    inside = active.inside(intervals.Spans.of(start_ns, end_ns) if parts is None else parts)
+    """The budget of a window; by default from the first start to the last end of anything done."""
+    if window is None:
+        sets = [spans for spans in active.sets if len(spans)]
+        if start_ns is None:
+            start_ns = min((int(spans.starts[0]) for spans in sets), default=end_ns or 0)
+        if end_ns is None:
+            end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
+        window = intervals.Spans.of(start_ns, end_ns)
+    inside = active.inside(window)
     compute, communication, memory, graphs = inside.sets
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = intervals.overlap_total(communication, compute)
@@ -116,8 +124,7 @@ def time_budget(
     alone_ns = communication.total - overlap_ns - hidden_ns
     copy_only_ns = memory.total - intervals.overlap_total(memory, compute) - hidden_ns
     return TimeBudget(
-        start_ns=start_ns,
-        end_ns=end_ns,
+        window=window,
         busy_ns=compute.total + alone_ns + copy_only_ns + hidden_ns,
         compute_ns=compute.total,
         communication_ns=communication.total,
@@ -126,7 +133,6 @@ def time_budget(
         exposed_communication_ns=alone_ns,
         copy_only_ns=copy_only_ns,
         opaque_graph_ns=graphs.total,
-        parts=parts,
     )
 
 
@@ -146,19 +152,12 @@ def device_budgets(
     `windows` by (pid, device) are used instead of start and end; who has none is left out.
     """
     is_comm = is_communication(kernels.labels("name"), communication)
-    places = places_of(kernels, operations, graphs)
     budgets = {}
-    for pid, device in places:
-        parts = None if windows is None else windows.get((pid, device), intervals.NOTHING)
-        if parts is not None and not len(parts):
-            continue
-        own, own_comm, copies, traces = kernels, is_comm, operations, graphs
-        if len(places) > 1:
-            rows = kernels.rows_at(pid=pid, device=device)
-            own, own_comm = kernels.take(rows), is_comm[rows]
-            copies, traces = (frame.at(pid=pid, device=device) for frame in (operations, graphs))
-        active = activity(own, own_comm, copies, traces)
-        budgets[pid, device] = time_budget(active, start_ns, end_ns, parts)
+    for place in places_of(kernels, operations, graphs):
+        window = None if windows is None else windows.get(place, intervals.NOTHING)
+        if window is None or len(window):
+            active = activity_at(place, kernels, is_comm, operations, graphs)
+            budgets[place] = time_budget(active, start_ns, end_ns, window)
     return budgets
 
 

@@ -58,8 +58,9 @@ NOT_RECORDED = not_recorded("No CUDA API calls were recorded: what a range launc
 
 WHOLE = ("(whole capture)", "", "")
 RANGES = 20  # that --metrics shows
-# Figures, by their field, by (range, domain, style).
-Rows: TypeAlias = dict[Key, dict[str, Value]]
+# The figures of FIELDS by (range, domain, style).
+Rows: TypeAlias = dict[Key, tuple[Value, ...]]
+_NO_FIGURES = (None,) * 8
 RangeKey: TypeAlias = tuple[str, str, str]
 
 
@@ -105,18 +106,13 @@ def nvtx(
         rows = _rows(tallied)
 
         def order(key: Key) -> tuple[Value, ...]:
-            row = rows.get(key, {})
-            host, gpu, other = (
-                int(row.get(name) or 0)
-                for name in ("total_range_ns", "total_projected_ns", "attributed_ns")
-            )
+            _, host, gpu, *_, other, _ = (int(value or 0) for value in rows.get(key, _NO_FIGURES))
             return (0 if tree else -gpu - other, -host, *key)
 
         # in a tree those inside one parent by host time
         ordered = list(depth_first(rows, order)) if tree else sorted(rows, key=order)
         shown = tuple(
-            (str(name).replace(SEPARATOR, "/"), *key, *rows[name, *key].values())
-            for name, *key in ordered
+            (str(name).replace(SEPARATOR, "/"), *key, *rows[name, *key]) for name, *key in ordered
         )
         view = View(tree="range") if tree else None
         notes = _notes(tallied) if rows else ()
@@ -158,14 +154,13 @@ def _rows(tallied: RangeTallies) -> Rows:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = tallied.projected.statistics().rows("total", "median")
     times = {tuple(key): (total, median) for *key, total, median in projected}
-    names = [field.name for field in FIELDS[3:]]
     rows: Rows = {}
     for *key, instances, host_ns in tallied.ranges.statistics().rows("instances", "total"):
         operations, attributed, attributed_ns, busy_ns = tallied.work[tuple(key)]
         share = busy_ns / tallied.whole_busy_ns if tallied.whole_busy_ns else None
         gpu = (*times.get(tuple(key), (0, None)), operations, share, attributed_ns, attributed)
-        figures = (instances, host_ns, *(gpu if tallied.known else (None,) * len(gpu)))
-        rows[tuple(key)] = dict(zip(names, figures, strict=True))
+        known = gpu if tallied.known else (None,) * len(gpu)
+        rows[tuple(key)] = (instances, host_ns, *known)
     return rows
 
 

@@ -9,7 +9,7 @@ import pytest
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.evidence import Evidence, Gpu, Group
 from nsightpy.analysis.findings.work_evidence import COLUMNS, with_kernels
-from nsightpy.analysis.intervals import NOTHING
+from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.kernel_categories import CATEGORIES, category_of
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.frames import Labels
@@ -159,7 +159,7 @@ def group(name: str, of: str, blocks: int = 1000, gpu: Gpu = A100) -> Group:
     """The group of a kernel that runs alone."""
     shape = dict.fromkeys(COLUMNS, 1) | {"blocks": blocks, "threads": 128}
     kernels = frame("start_ns end_ns stream name", [(0, 50_000, 7, name)], **shape)
-    row = Evidence(0, 0, TimeBudget(0, *[50_000] * 3, *[0] * 6), gpu=gpu)
+    row = Evidence(0, 0, TimeBudget(Spans.of(0, 50_000), *[50_000] * 2, *[0] * 6), gpu=gpu)
     return with_kernels(row, kernels, np.zeros(1, dtype=np.bool_), NOTHING)[of]
 
 

@@ -10,7 +10,7 @@ import pytest
 from nsightpy.analysis.findings.engine import RULES, judge
 from nsightpy.analysis.findings.evidence import Evidence, Gpu, Group, JobEvidence, Place
 from nsightpy.analysis.findings.work_evidence import COLUMNS, with_kernels
-from nsightpy.analysis.intervals import NOTHING
+from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.analysis.work_graph.host_activity import COMPILING
 from nsightpy.results import Finding, Note, notes
@@ -21,7 +21,7 @@ WINDOW = 1_000 * MS
 ROW = Evidence(
     0,
     0,
-    TimeBudget(0, WINDOW, WINDOW, WINDOW, 0, 0, 0, 0, 0, 0),
+    TimeBudget(Spans.of(0, WINDOW), WINDOW, WINDOW, 0, 0, 0, 0, 0, 0),
     names=9,
     gpu=Gpu(108, 8),
     iterations=10,
@@ -194,7 +194,7 @@ def launched(*kernels: tuple[str, int, int]) -> Evidence:
     ends = np.cumsum([1_000 * lasts for _, lasts, _ in kernels]).tolist()
     spans = zip([0, *ends], ends, kernels, strict=False)
     rows = [(start, end, name, blocks, 256) for start, end, (name, _, blocks) in spans]
-    row = replace(ROW, budget=replace(ROW.budget, end_ns=ends[-1]))
+    row = replace(ROW, budget=replace(ROW.budget, window=Spans.of(0, ends[-1])))
     work = frame(("start_ns", "end_ns", "name", *COLUMNS), rows)
     return with_kernels(row, work, np.zeros(len(kernels), dtype=np.bool_), NOTHING)
 

@@ -39,8 +39,7 @@ def brute_force(sets: dict[str, set[int]], start: int, end: int) -> TimeBudget:
     window = set(range(start, end))
     c, n, m, g = (sets[name] & window for name in FIELDS)
     return TimeBudget(
-        start_ns=start,
-        end_ns=end,
+        window=Spans.of(start, end),
         busy_ns=len(c | n | m | g),
         compute_ns=len(c),
         communication_ns=len(n),
@@ -85,16 +84,16 @@ def test_each_process_and_device_has_its_own_budget_and_window() -> None:
     graphs = frame(WORK, [(20, 0, 150, 260, "")])
     found = device_budgets(frame(WORK, others + rows), copies, graphs)
     assert list(found.items()) == [
-        ((10, 0), TimeBudget(5, 40, 35, 10, 30, 0, 5, 25, 0, 0)),
-        ((10, 1), TimeBudget(0, 70, 60, 50, 0, 10, 0, 0, 10, 0)),
-        ((20, 0), TimeBudget(100, 260, 160, 160, 0, 0, 0, 0, 0, 110)),
-        ((30, 0), TimeBudget(7, 9, 2, 0, 0, 2, 0, 0, 2, 0)),
+        ((10, 0), TimeBudget(Spans.of(5, 40), 35, 10, 30, 0, 5, 25, 0, 0)),
+        ((10, 1), TimeBudget(Spans.of(0, 70), 60, 50, 0, 10, 0, 0, 10, 0)),
+        ((20, 0), TimeBudget(Spans.of(100, 260), 160, 160, 0, 0, 0, 0, 0, 110)),
+        ((30, 0), TimeBudget(Spans.of(7, 9), 2, 0, 0, 2, 0, 0, 2, 0)),
     ]
     # alone it is the same as among others
     assert device_budgets(frame(WORK, rows), NOTHING, NOTHING) == {(10, 0): found[10, 0]}
     assert device_budgets(NOTHING, NOTHING, NOTHING) == {}
     cut = device_budgets(frame(WORK, rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
-    assert cut == {(10, 0): TimeBudget(12, 20, 8, 3, 8, 0, 3, 5, 0, 0)}
+    assert cut == {(10, 0): TimeBudget(Spans.of(12, 20), 8, 3, 8, 0, 3, 5, 0, 0)}
 
 
 def test_patterns_of_the_user_are_communication_too() -> None:

@@ -11,6 +11,7 @@ from simulator.mpi_job import MpiSettings, simulate_mpi, write_mpi_reports
 
 from nsightpy.analysis.findings.engine import judge
 from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.findings.rank_evidence import with_peers
@@ -305,7 +306,7 @@ def test_ranks_are_compared_by_what_they_compute_alike(
     late, rows = {"straggler": Group(alone_ns=5 * MS, name="100 %")}, []
     for rank, (count, lasts) in enumerate(zip(iterations, compute, strict=True)):
         busy, exposed = lasts * MS, 0 if rank == 1 else 5 * MS
-        budget = TimeBudget(0, 200 * MS, busy, busy, exposed, 0, 0, exposed, 0, 0)
+        budget = TimeBudget(Spans.of(0, 200 * MS), busy, busy, exposed, 0, 0, exposed, 0, 0)
         groups = late if rank == 1 else {}
         rows.append(Evidence(rank, 0, budget, groups=groups, iterations=count))
     found = {finding.id: finding for finding in judge(JobEvidence(with_peers(rows)))}

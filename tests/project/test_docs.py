@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from nsightpy.analysis.findings import engine
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.rule import Rule
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.cli.main import cli
 from nsightpy.command_table import COMMANDS, Listed
@@ -101,7 +102,7 @@ def test_the_command_and_the_rule_of_the_contributors_page_answer(
 ) -> None:
     command, rule = blocks(TEXTS["CONTRIBUTING.md"], "python")
     monkeypatch.setattr(engine, "RULES", [eval(rule, {"Rule": Rule})])
-    budget = TimeBudget(0, 100, 100, 30, 70, 0, 0, 70, 0, 0)
+    budget = TimeBudget(Spans.of(0, 100), 100, 30, 70, 0, 0, 70, 0, 0)
     (finding, _) = engine.judge(JobEvidence([Evidence(3, 0, budget)]))
     assert finding.text.startswith("rank 3 waits for the network for 70.0 ns, 70 % of rank 3's")
     assert (finding.severity, finding.recoverable_ns) == ("warning", 70)

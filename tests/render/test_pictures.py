@@ -16,6 +16,7 @@ from simulator import Export
 from simulator.ncu import SimulatedKernel, raw_page
 
 import nsightpy
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown.command import CAUSES, FIELDS, budget_row
 from nsightpy.commands.iterations import FIELDS as ITERATION_FIELDS
@@ -72,7 +73,7 @@ def test_the_bars_are_the_budget_and_the_causes() -> None:
 
 def test_many_devices_show_the_most_idle_ones() -> None:
     def row(rank: int) -> tuple[Value, ...]:
-        budget = TimeBudget(0, 1_000, 1_000 - rank, 800 - rank, 0, 0, 0, 0, 0, 0)
+        budget = TimeBudget(Spans.of(0, 1_000), 1_000 - rank, 800 - rank, 0, 0, 0, 0, 0, 0)
         return budget_row(rank, 0, budget, {"host-gap": rank})
 
     table = Table("breakdown", FIELDS, tuple(row(rank) for rank in range(MOST + 20)), ("a.sqlite",))

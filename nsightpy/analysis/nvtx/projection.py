@@ -167,22 +167,12 @@ def busy_by_group(
     if operations.rows == 0:
         return busy, 0
     starts, ends = _on_one_axis(operations)
-    order = np.argsort(starts, kind="stable")
-    whole = union(starts[order], ends[order]).total
+    whole = union(starts, ends).total
     parts = tuple(part for part in parts if part[1].found.any())
     if not parts:
         return busy, whole
     group, first, last = _operations_of(groups, parts)
     rows = np.concatenate([launches.rows for launches, _ in parts])
-    # times of operations that overlap no other add up; only the others are united
-    alone = _alone(starts, ends, order)
-    for launches, _ in parts[1:]:
-        alone[launches.rows] = False
-    single = alone[rows]
-    times = _sums_before((ends - starts)[rows] * single)
-    np.add.at(busy, group, times[last] - times[first])
-    shared = _sums_before(~single)
-    rows, first, last = rows[~single], shared[first], shared[last]
     # groups are laid one after another on the axis of time, as many at once as int64 holds
     width = int(ends.max()) + 1
     sizes = np.bincount(group, last - first, len(busy)).astype(np.int64)
@@ -220,20 +210,6 @@ def _operations_of(
     return group, first[begin], first[begin + (stretches.ends - stretches.starts)]
 
 
-def _alone(starts: Ints, ends: Ints, order: Ints) -> NDArray[np.bool_]:
-    """Which operations overlap no other; `order` is that by start."""
-    reach = np.maximum.accumulate(ends[order])
-    clear = np.append(True, starts[order][1:] >= reach[:-1])
-    alone = np.empty(len(order), dtype=np.bool_)
-    alone[order] = clear & np.append(clear[1:], True)
-    return alone
-
-
-def _sums_before(values: NDArray[np.generic]) -> Ints:
-    """Sums of everything before each place, one longer than the values."""
-    return np.append(np.int64(0), np.cumsum(values, dtype=np.int64))
-
-
 def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:
     """Starts and ends from 0 on, every device's time after another's."""
     starts, ends = operations.ints("start_ns"), operations.ints("end_ns")
@@ -245,7 +221,7 @@ def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:
 
 def _portions(sizes: Ints, at_once: int) -> Iterator[tuple[int, int]]:
     """Groups low to high (exclusive), as many at a time as fit; a large one alone."""
-    before, low = _sums_before(sizes), 0
+    before, low = np.append(0, np.cumsum(sizes)), 0
     while low < len(sizes):
         fitting = int(np.searchsorted(before, before[low] + _PAIRS, side="right")) - 1
         high = min(max(fitting, low + 1), low + at_once, len(sizes))

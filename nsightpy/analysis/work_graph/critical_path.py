@@ -4,6 +4,7 @@ And how far a graph explains what was recorded, and which stretches of a job it 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ SHARES = ("compute", "transfer", "host", "copies", "wait", "unexplained")
 _SHARE_OF_KIND = (ON_DEVICE, IN_TRANSFER, IN_COPIES, IN_COPIES, ON_DEVICE)
 
 
-@dataclass(frozen=True)
-class CriticalPath:
+class CriticalPath(NamedTuple):
     """The edges of the path of all blocks, in time order, and the time on each (ns) by SHARES.
 
     The last of each block is no edge (-1): the operation with which it ends, if it does.
@@ -75,10 +75,7 @@ def critical_path(graph: WorkGraph) -> CriticalPath:
             path.append(binds[node])
             node = source[binds[node]]
         paths.append(_divided(graph, np.asarray(path[::-1], dtype=np.int64), begin, lasting))
-    columns = (
-        [getattr(path, name) for path in paths] for name in CriticalPath.__dataclass_fields__
-    )
-    return CriticalPath(*(np.concatenate(column) for column in columns)) if paths else NO_PATH
+    return CriticalPath(*map(np.concatenate, zip(*(paths or [NO_PATH]), strict=True)))
 
 
 def legs(graph: WorkGraph, path: CriticalPath) -> list[tuple[int, int, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,7 @@ class Host:
         return Edges.of(kind, self.node[since], target, near=self.anchor[since], far=far, **columns)
 
 
-@dataclass(frozen=True)
-class Edges:
+class Edges(NamedTuple):
     """Edges by columns: from `source` to `target`; the weight is lag + host way + duration.
 
     The host way leads from position `near` to `far` (equal: none), the duration is that of
@@ -70,7 +70,7 @@ class Edges:
 
     def take(self, rows: Ints | Mask) -> Edges:
         """Some of the edges."""
-        return Edges(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        return Edges(*(column[rows] for column in self))
 
     @classmethod
     def of(cls, kind: int, source: Ints, target: Ints, **columns: Ints) -> Edges:
@@ -83,8 +83,7 @@ class Edges:
     @classmethod
     def concatenate(cls, parts: list[Edges]) -> Edges:
         """All edges of several kinds."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(part, n) for part in parts]) for n in names))
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)

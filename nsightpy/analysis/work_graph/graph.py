@@ -190,4 +190,4 @@ def _fitted(graph: WorkGraph) -> WorkGraph:
     binds, residual = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
     binds[edges.target[first]], residual[edges.target[first]] = first, left[first]
     lag[first] += left[first]
-    return replace(graph, edges=replace(edges, lag=lag), binds=binds, residual=residual)
+    return replace(graph, edges=edges._replace(lag=lag), binds=binds, residual=residual)

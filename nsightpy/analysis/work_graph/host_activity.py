@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ INS_AND_OUTS = re.compile(
 COMPILING = re.compile(r"compil(?!ed)|nvrtc|\bjit\b(?!\()|autotun|dynamo_timed", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class HostEvents:
+class HostEvents(NamedTuple):
     """Events of one process that say what its threads did; a frame may have no rows.
 
     ranges, os_calls and mpi_calls have start_ns, end_ns, tid and name, ranges that of their kind
@@ -56,8 +55,7 @@ class HostEvents:
 
     def of_thread(self, tid: int) -> HostEvents:
         """The events of one thread."""
-        every = (self.ranges, self.os_calls, self.mpi_calls, self.samples, self.cpu_runs)
-        return HostEvents(*(frame.at(tid=tid) for frame in every))
+        return HostEvents(*(frame.at(tid=tid) for frame in self))
 
 
 def kinds_of(ranges: Frame) -> Frame:

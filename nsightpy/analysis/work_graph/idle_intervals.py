@@ -116,17 +116,9 @@ def idle_time(work: LaunchedWork, place: int) -> tuple[Spans, Rows, Rows]:
     return idle, before, after
 
 
-@dataclass(frozen=True, slots=True)
-class StreamWaits:
-    """Gaps on the streams of one device inside a window, in ns, added over the streams."""
-
-    host_wait_ns: int = 0
-    kernel_wait_ns: int = 0
-    other_wait_ns: int = 0
-
-
-def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, StreamWaits]:
-    """Idle time of the streams of each place (number -> window), HTA's way.
+def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, tuple[int, ...]]:
+    """Idle time of the streams of each place (number -> window), HTA's way: host, kernel, other
+    wait in ns, added over the streams.
 
     A gap on a stream (but with the running maximum of previous ends) is host wait when the launch
     call began after the previous end, else kernel wait when it is shorter than 30 us, else other.
@@ -142,10 +134,10 @@ def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, 
     within = np.ones(len(start), dtype=np.bool_)
     within[work.bounds[1:-1] - 1] = False
     place, until = work.place[order][1:], np.maximum(previous, start)
-    waits = {}
+    waits: dict[int, tuple[int, ...]] = {}
     for number, window in windows.items():
         rows = np.flatnonzero(within & (place == number))
         lost = measure_before(window, until[rows]) - measure_before(window, previous[rows])
         on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
-        waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
+        waits[number] = on_host, on_kernel, int(lost.sum()) - on_host - on_kernel
     return waits

@@ -93,7 +93,8 @@ class Queues:
         whole = np.flatnonzero(rest & chain.labels.where(_WHOLE_DEVICE.search))
         pids = np.asarray([stream[0] for stream in work.streams], dtype=np.int64)
         own_copies = work.launched_by[work.own_copies].astype(np.int64), work.own_copies
-        of_device = self._of_streams(whole, chain.pid[whole], pids)
+        at, stream = np.nonzero(chain.pid[whole][:, np.newaxis] == pids)
+        of_device = whole[at], self.enqueued(stream, chain.start[whole[at]])
         named = self._seen(self._synchronized(), of_device, own_copies)
         # a stream waits, too, for what it was made to wait for: the call then returns with that
         call, row = named
@@ -122,15 +123,6 @@ class Queues:
         stream, on_stream = self._streams_of(waits)[of_stream], call[of_stream]
         of_streams = on_stream, self.enqueued(stream, chain.start[on_stream])
         return _joined([of_streams, (call[of_event], self._recorded(waits.take(of_event)))])
-
-    def _of_streams(self, calls: Ints, owner: Ints, owners: Ints) -> Pairs:
-        """The last operation on each stream (`owners`) of the owner of each call."""
-        pairs = [(calls[:0], calls[:0])]
-        for one in np.unique(owner):
-            of_owner, streams = calls[owner == one], np.flatnonzero(owners == one)
-            call, stream = np.repeat(of_owner, len(streams)), np.tile(streams, len(of_owner))
-            pairs.append((call, self.enqueued(stream, self.work.chain.start[call])))
-        return _joined(pairs)
 
     def _last_ended(self, calls: Ints) -> Pairs:
         """The operation of the process, launched before each call, that ended last in it."""

@@ -9,12 +9,8 @@ from nsightpy.analysis.communication import doubtful_names
 from nsightpy.analysis.intervals import NOTHING, Spans
 from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.thresholds import MATERIAL
-from nsightpy.analysis.time_budget import TimeBudget, activity
-from nsightpy.analysis.work_graph.idle_intervals import (
-    CAUSES as IDLE_CAUSES,
-    StreamWaits,
-    stream_waits,
-)
+from nsightpy.analysis.time_budget import TimeBudget, activity_at
+from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES, stream_waits
 from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, over_time
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
@@ -60,12 +56,11 @@ FIELDS = (*PLACE, *BUDGET, *CAUSES, *WAITS, *EXPOSED)
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A device's budget, its idle time by cause and the waits of its streams, where launches are
-    known; and its communication with nothing beside it, in the report's own time."""
+    """A device, its row without the last two columns, and when it communicated and did nothing
+    else, in the report's own time."""
 
-    row: RankedBudget
-    causes: Mapping[str, int] | None
-    waits: StreamWaits | None
+    budget: RankedBudget
+    row: tuple[Value, ...]
     exposed: Spans
 
 
@@ -136,10 +131,11 @@ def _devices(
     work = idle.launched
     windows = {work.places.index(row.place): row.budget.window for row in idle.budgets}
     waits = stream_waits(work, windows) if recorded else {}
-    devices = [
-        _Device(row, gaps.totals if recorded else None, waits.get(number), _exposed(idle, row))
-        for number, (row, gaps) in zip(windows, idle.devices(), strict=True)
-    ]
+    devices = []
+    for place, (row, gaps) in zip(windows, idle.devices(), strict=True):
+        causes = gaps.totals if recorded else None
+        cells = budget_row(row.rank, row.device, row.budget, causes, waits.get(place))
+        devices.append(_Device(row, cells[: -len(EXPOSED)], _exposed(idle, row)))
     kernels = scope.within(report, idle.work.kernels)
     return devices, doubtful_names(kernels, communication), recorded
 
@@ -148,24 +144,20 @@ def _exposed(idle: IdleReport, row: RankedBudget) -> Spans:
     """When a device communicated and did nothing else."""
     if not row.budget.exposed_communication_ns:
         return NOTHING
-    place = {"pid": row.pid, "device": row.device}
-    kernels, operations, graphs = (frame.at(**place) for frame in idle.work)
-    communicates = idle.communicates[idle.work.kernels.rows_at(**place)]
-    did = activity(kernels, communicates, operations, graphs).inside(row.budget.window)
+    active = activity_at(row.place, idle.work.kernels, idle.communicates, *idle.work[1:])
+    did = active.inside(row.budget.window)
     return did.communication - (did.compute | did.memory)
 
 
 def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:
     placed = [(str(report.path), each) for report, part in parts.results for each in part[0]]
-    placed.sort(key=lambda pair: (*rank_order(pair[1].row.rank), *pair[1].row.place))
+    placed.sort(key=lambda pair: (*rank_order(pair[1].budget.rank), *pair[1].budget.place))
     waits = _waits(parts, placed)
-    rows = [
-        budget_row(
-            *(each.row.rank, each.row.device, each.row.budget, each.causes, each.waits),
-            waits.get((path, *each.row.place)),
-        )
-        for path, each in placed
-    ]
+    rows = []
+    for path, each in placed:
+        waited = waits.get((path, *each.budget.place))
+        moved = None if waited is None else each.exposed.total - waited
+        rows.append((*each.row, waited, moved))
     doubtful = dict.fromkeys(name for part in parts.values for name in part[1])
     notes: list[Said] = list(map(suspect_note, doubtful))
     notes += [NOT_ATTRIBUTED for devices, _, recorded in parts.values if devices and not recorded]
@@ -176,7 +168,7 @@ def _waits(
     parts: Parts[tuple[list[_Device], list[str], bool]], placed: list[tuple[str, _Device]]
 ) -> dict[tuple[str, int, int], int]:
     """How much of their exposed communication devices waited for others, where that is known."""
-    exposed = {(path, *each.row.place): each.exposed for path, each in placed}
+    exposed = {(path, *each.budget.place): each.exposed for path, each in placed}
     alone = len(placed) < 2 and len(parts.ranks) < 2
     if alone or not any(map(len, exposed.values())) or not parts.ranks.one_job:
         return {}
@@ -189,12 +181,10 @@ def budget_row(
     device: int,
     budget: TimeBudget,
     causes: Mapping[str, int] | None,
-    waits: StreamWaits | None = None,
-    waited_ns: int | None = None,
+    waits: tuple[int, ...] | None = None,
 ) -> tuple[Value, ...]:
-    """A row of FIELDS; None for what is not known."""
+    """A row of FIELDS; None for what is not known, and for EXPOSED."""
     figures = (getattr(budget, field.name) for field in BUDGET)
     by_cause = (None if causes is None else causes.get(cause, 0) for cause in IDLE_CAUSES)
-    streams = (None if waits is None else getattr(waits, field.name) for field in WAITS)
-    moved = None if waited_ns is None else budget.exposed_communication_ns - waited_ns
-    return (rank, device, *figures, *by_cause, *streams, waited_ns, moved)
+    unknown = (None,) * len(EXPOSED)
+    return (rank, device, *figures, *by_cause, *(waits or (None,) * len(WAITS)), *unknown)

@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy.analysis.binned import edges_of, shares
 from nsightpy.analysis.communication import doubtful_names, is_communication
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.analysis.time_budget import activity_at, places_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import read_work, suspect_note
@@ -118,12 +118,12 @@ def _shares(
     windows = scope.windows(report)
     captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
     own = {pid: times for (path, pid), times in edges.items() if path == str(report.path)}
+    communicates = is_communication(work.kernels.labels("name"), communication)
     gpus, devices = gpus_of(report), []
     for pid, device in places_of(*work):
-        kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
-        communicates = is_communication(kernels.labels("name"), communication)
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
-        did = activity(kernels, communicates, operations, graphs).inside(window)
+        active = activity_at((pid, device), work.kernels, communicates, *work[1:])
+        did = active.inside(window)
         sets = (did.busy, did.compute, did.communication, did.memory)
         # rows of damaged exports name processes that the report does not
         stretches = own.get(pid, next(iter(own.values())))
