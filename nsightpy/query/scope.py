@@ -229,7 +229,7 @@ class Scope:
         if self.iteration is not None:
             chosen = self.iteration if self.iteration == STEADY else group_text([*self.iteration])
             notes.append(
-                f"Only iterations of each process ({chosen}): what began in them; "
+                f"Only what began in iteration {chosen} of each process; "
                 "budgets of time cover their windows."
             )
         if self.nvtx is not None:
