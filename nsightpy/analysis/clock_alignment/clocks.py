@@ -25,9 +25,9 @@ class ClockFit:
     what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
     `zero_ns` on, the session's start in the report's own time; None where the capture is too short
     for it, and the offset then is that of its middle. `residual_*` are percentiles of own end -
-    median end over the `instances` collectives compared; None without any. Of a clock placed by
-    MPI, `instances` counts operations, and the first and the last percentile are the ends of the
-    interval that they leave, about the offset (at the middle of the calls).
+    median end over the `instances` collectives compared; None without any. A clock placed by MPI
+    has no drift, `instances` counts operations, and the first and the last percentile are the ends
+    of the interval that they leave, about the offset (at the middle of the calls).
     """
 
     report: str
