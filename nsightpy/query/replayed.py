@@ -9,7 +9,6 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.findings.gains import Replayable
-from nsightpy.analysis.findings.rule import percent_text
 from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.work_graph.critical_path import (
     CriticalPath,
@@ -33,7 +32,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.work_reading import Recorded, Stretch, graph_parts, recorded
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import listed
+from nsightpy.units import listed, share_text
 
 A = TypeVar("A")
 # From this share of the critical path on it is a rank's as a whole.
@@ -127,7 +126,7 @@ class Replayed:
         if path is None or self.found is None or not path.length_ns:
             return None
         shares = [
-            f"{name} {percent_text(time / path.length_ns)}"
+            f"{name} {share_text(time, path.length_ns)}"
             for name, time in path.totals.items()
             if time >= MATERIAL * path.length_ns
         ]

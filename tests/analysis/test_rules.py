@@ -128,8 +128,8 @@ def test_copies_of_pageable_memory_are_those_that_nothing_hides() -> None:
 @pytest.mark.parametrize(
     ("iterations", "captured", "said"),
     [
-        (10, 4 * WINDOW, "outside of its steady"),
-        (None, 3 * WINDOW, "no repeated work"),
+        (10, 4 * WINDOW, "outside of its steady iterations"),
+        (None, 3 * WINDOW, "outside of its work"),
         (10, WINDOW * 3 // 2, ""),
         (None, WINDOW * 3 // 2, ""),
     ],

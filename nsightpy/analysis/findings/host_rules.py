@@ -32,10 +32,9 @@ WHOLE_RULES = (
         "startup-dominates",
         "start-up dominates",
         text=(
-            "{loss_ns:time} of the {capture_ns:time} in which {name} was captured are <iterations|"
-            "outside of its steady iterations ({window_ns:time})|no repeated work: it worked "
-            "within {whole_ns:time}>: totals over the capture mislead"
-            "<iterations||; record what repeats, after a warm-up>"
+            "{loss_ns:time} of the {capture_ns:time} in which {name} was captured are outside of "
+            "its <iterations|steady iterations|work> ({window_ns:time}): totals over the capture "
+            "mislead"
         ),
         next=lambda row, _: "iterations" if row.iterations else "api" if row.causes else "kernels",
         passed="most of the capture is steady work",
@@ -62,9 +61,8 @@ HOST_RULES = (
         "first-launch",
         "start-up: first launches",
         text=(
-            "{name} began <iterations|its steady iterations|to work> {loss_ns:time} after "
-            "{group.name} first made the context or loaded code: that, compilation and first use "
-            "come before"
+            "{name} began its <iterations|steady iterations|work> {loss_ns:time} after "
+            "{group.name} first made the context or loaded code"
         ),
         next="api",
         of="loading",
@@ -150,9 +148,8 @@ HOST_RULES = (
         "capture-incomplete",
         "GPU idle: launched, not begun",
         text=(
-            "work had been launched for 1 ms or more and did not begin, with nothing else on the "
-            "GPU: {loss}; what it waited for is not in the capture: an event, work from before the "
-            "capture, or another process on this GPU"
+            "work launched 1 ms or more before did not begin, with nothing else on the GPU: "
+            "{loss}; what it waited for is not in the capture"
         ),
         next="gaps",
         of="queued",

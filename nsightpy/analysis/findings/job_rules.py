@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from nsightpy.analysis.findings import thresholds as limits
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.gains import straggler
-from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command, percent_text
+from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
 from nsightpy.analysis.work_graph import replay
 from nsightpy.results import Finding, notes
-from nsightpy.units import format_bytes, listed
+from nsightpy.units import format_bytes, listed, share_text
 
 
 def _shown_by(_: Evidence, job: JobEvidence) -> str:
@@ -55,8 +55,7 @@ RANK_RULES = (
         "devices wait for each other",
         text=(
             "device {device} had nothing to do while its process waited for other devices of it: "
-            "{loss}; they run at once where work is launched on all before one is waited for, and "
-            "handed on in smaller parts"
+            "{loss}; launch work on all of them before waiting for one"
         ),
         next="breakdown",
         least=limits.MUST_SHARE,
@@ -166,7 +165,7 @@ def _near_capacity(job: JobEvidence) -> str:
     fullest = max(rows, key=lambda row: row.peak_bytes / row.memory_bytes, default=None)
     if fullest is None or fullest.peak_bytes < limits.NEAR_CAPACITY * fullest.memory_bytes:
         return ""
-    share = percent_text(fullest.peak_bytes / fullest.memory_bytes)
+    share = share_text(fullest.peak_bytes, fullest.memory_bytes)
     return (
         f"{format_bytes(fullest.peak_bytes)} were allocated on {fullest.name} at the peak, {share} "
         f"of its {format_bytes(fullest.memory_bytes)}: a little more work does not fit"
@@ -238,7 +237,7 @@ def healthy(job: JobEvidence, findings: Sequence[Finding]) -> list[Finding]:
     ):
         return []
     text = (
-        f"the GPU is busy for {percent_text(share)} of {least.span}: only the kernels themselves "
+        f"the GPU is busy for {share_text(share, 1)} of {least.span}: only the kernels themselves "
         "can become faster"
     )
     kernels = any(row["kernels"].count for row in job.used)

@@ -13,7 +13,7 @@ from nsightpy.analysis.findings.thresholds import WARNING_SHARE
 from nsightpy.analysis.work_graph.replay import Edit
 from nsightpy.names import brief_kernel
 from nsightpy.results import Finding
-from nsightpy.units import counted, format_bytes, format_count, format_time, significant
+from nsightpy.units import counted, format_bytes, format_count, format_time, share_text, significant
 
 WARNING, INFO, ERROR = "warning", "info", "error"
 # Commands whose figures are not those of a finding's window.
@@ -22,13 +22,6 @@ OF_CAPTURES = ("info", "iterations", "memory-usage", "operators", "select")
 OF_ALL = ("breakdown", "collectives", "info", "iterations", "ranks")
 # A part that is said where something is true, and what is said else: <host|: {host}>.
 _PART = re.compile(r"<([^<>|]+)\|([^<>|]*)(?:\|([^<>|]*))?>")
-
-
-def percent_text(share: float) -> str:
-    """A share of a window, as it is said to people: 12 %, 3.4 %; never 100 % of what is less."""
-    if 0.995 <= share < 1:
-        return f"{100 * share:.1f} %"
-    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
 
 
 def next_command(
@@ -119,7 +112,7 @@ class Rule:
     def sentence(self, row: Evidence) -> str:
         """The sentence about a device, its figures filled in."""
         loss_ns, share, group = self.cost_ns(row), self.share(row), self.group(row)
-        of_window = f"{percent_text(share)} of {row.span}{row.per_iteration(loss_ns)}"
+        of_window = f"{share_text(share, 1)} of {row.span}{row.per_iteration(loss_ns)}"
         figures = {
             "group": group,
             "loss_ns": loss_ns,
@@ -148,7 +141,7 @@ class _Sentences(Formatter):
         "bytes": lambda size: format_bytes(size) if size else "an unknown amount",
         "count": format_count,
         "number": significant,
-        "share": percent_text,
+        "share": lambda share: share_text(share, 1),
         "kernel": brief_kernel,
         "times": lambda count: "once" if count == 1 else f"{format_count(count)} times",
     }

@@ -59,8 +59,8 @@ COPY_RULES = (
         "pageable copies",
         text=(
             "{group.bytes:bytes} in {group.count:copies} came from or went to pageable memory"
-            "<group.rate| at {group.rate:number} GB/s>, {of_window}, the same time as that of the "
-            "copies not overlapped: pinned memory copies faster, and beside kernels"
+            "<group.rate| at {group.rate:number} GB/s>, {of_window}: pinned memory copies faster, "
+            "and beside kernels"
         ),
         next="memory --by memory",
         passed="copies are of pinned memory",
@@ -163,7 +163,7 @@ KERNEL_RULES = (
         text=(
             "{group.count:count} of {groups[kernels].count:count} kernels ran for less than 10.0 "
             "us; they and the waits for their launches took up to {loss}: fuse them, or launch "
-            "those that are in no CUDA graph as one"
+            "them as a CUDA graph"
         ),
         next=lambda row, _: "operators" if row.traced else "launches",
         passed="kernels are few or long",
@@ -178,9 +178,8 @@ KERNEL_RULES = (
         text=(
             "elementwise and reduction kernels have {of_work:share} of the kernels' time: {loss}; "
             "<attends|{groups[attention].count:kernels} of softmax between matrix products are "
-            "attention written out, which scaled_dot_product_attention does in one kernel; the "
-            "rest, >fused (torch.compile, jax.jit, cupy.fuse, fused norms and optimisers) they "
-            "would read and write memory less often"
+            "attention written out: scaled_dot_product_attention does that in one kernel|fused "
+            "(torch.compile, jax.jit, cupy.fuse) they would access memory less often>"
         ),
         next=_shown_by,
         passed="elementwise steps are fused, or few",
@@ -200,11 +199,10 @@ KERNEL_RULES = (
         "dominating-kernel",
         "dominating kernel",
         text=(
-            "<one|one kernel ran for {loss}: {group.name:kernel}, |the kernels made in "
-            "{group.name} ran for {loss}: >{group.count:launches}, {of_work:share} of the kernels' "
-            "time<group.also|; {group.also}><unaligned|; its operands are not aligned to 16 bytes: "
-            "sizes that are multiples of 8 (pad them) use tensor cores in full>; <gpu.ncu|ncu|a "
-            "kernel profiler of the GPU's maker> says how much of it could be saved"
+            "{group.name:kernel} ran for {loss}, in {group.count:launches}: {of_work:share} of the "
+            "kernels' time<group.also|; {group.also}><unaligned|; its operands are not aligned to "
+            "16 bytes: sizes that are multiples of 8 (pad them) use tensor cores in full>"
+            "<gpu.ncu|; ncu says how much of it could be saved>"
         ),
         next=lambda row, _: "select" if row.gpu.ncu else "kernels",
         passed="no kernel has a quarter of the window",
@@ -213,10 +211,7 @@ KERNEL_RULES = (
             row["top"].busy_ns >= limits.DOMINANT_SHARE * row.window_ns
             and not (row.names < 2 and row.moment)
         ),
-        when={
-            "one": lambda row: row["top"].name in row["top"].by_name,
-            "unaligned": lambda row: row["top"].name in row["unaligned"].by_name,
-        },
+        when={"unaligned": lambda row: row["top"].name in row["unaligned"].by_name},
         most=lambda row: INFO if row.names <= limits.FEW_NAMES else _kernel_severity(row),
         saved=limits.PERHAPS_SAVED,
         kernel=True,

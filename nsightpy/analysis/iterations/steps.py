@@ -21,7 +21,6 @@ from nsightpy.analysis.iterations.levels import (
     Level,
     level_of_marks,
     level_of_ranges,
-    owner_of,
 )
 from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.thresholds import (
@@ -144,10 +143,7 @@ def find_levels(
     found = [level for level in found if level.coverage >= MOST] or [
         level for level in found if len(level) >= FEW
     ]
-    passes = [group for group in groups if group.role in (Role.PASS, Role.STEP)]
-    levels = [
-        _judged(level, passes, bool(layered)) for level in (*levels_of_ranges(groups, work), *found)
-    ]
+    levels = [_judged(level, bool(layered)) for level in (*levels_of_ranges(groups, work), *found)]
     strongest = max((level.evidence for level in levels), default=NOTHING)
     possible = [level for level in levels if level.evidence == strongest > NOTHING]
     named = [level for level in possible if level.role]
@@ -170,7 +166,7 @@ def _repeated(work: LaunchedWork) -> list[Level]:
     return [level for level in repeated if level.coverage >= ABOUT]
 
 
-def _judged(level: Level, passes: Sequence[RangeGroup], layered: bool) -> Level:
+def _judged(level: Level, layered: bool) -> Level:
     """The level with the evidence that its units are steps, or why they are none."""
     if level.role in STEPS:
         return replace(level, evidence=NAMED)
@@ -178,7 +174,7 @@ def _judged(level: Level, passes: Sequence[RangeGroup], layered: bool) -> Level:
         return replace(level, why=f"named as {level.role.value}")
     if level.coverage < MOST:
         return replace(level, why="it holds less than half of the work")
-    evidence, why = _of_network(level, passes) if layered else _of_solver(level)
+    evidence, why = _of_network(level) if layered else _of_solver(level)
     return replace(level, evidence=0 if why else evidence + bool(level.role), why=why)
 
 
@@ -188,18 +184,13 @@ def _in_each(level: Level, names: re.Pattern[str]) -> bool:
     return bool((found > 0).mean() >= MOSTLY and found.sum() < MOST * level.launches.sum())
 
 
-def _of_network(level: Level, passes: Sequence[RangeGroup]) -> tuple[int, str]:
+def _of_network(level: Level) -> tuple[int, str]:
     """The evidence that the units of a neural network are no layers."""
     if _in_each(level, vocabulary.OPTIMIZER):
         return SUREST, ""
     full = level.coverage >= MOSTLY
     if full and (_in_each(level, vocabulary.ONCE) or _repeats(level.usual)):
         return SURE, ""
-    for group in passes:
-        owner = owner_of(group.start, group.end, level.issued)
-        inside = owner[owner >= 0]
-        if len(inside) >= MOSTLY * len(owner) and len(np.unique(inside)) <= MOST * len(owner):
-            return NOTHING, f"layers: several lie in one range {group.name!r}"
     attends = bool(level.usual.name.where(vocabulary.ATTENTION.search).any())
     different = len(np.unique(level.usual.name.codes))
     large = different >= (DIFFERENT if attends else DIFFERENT_ALONE)

@@ -10,7 +10,6 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Group, Place
-from nsightpy.analysis.findings.rule import percent_text
 from nsightpy.analysis.findings.thresholds import ALIKE, DOMINANT_SHARE
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
@@ -27,7 +26,7 @@ from nsightpy.commands.findings.report_evidence import ReportEvidence
 from nsightpy.query import SystemReport
 from nsightpy.query.rank_alignment import CommonClock, UnitNames, align_parts, once
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.units import format_time, listed, significant
+from nsightpy.units import format_time, listed, share_text, significant
 
 UNKNOWN_LINK = (
     "what the link of {} can carry is not known: its collectives were not compared with it; "
@@ -153,7 +152,7 @@ def _late(alignment: Alignment, arrivals: Arrivals, inside: Mask) -> tuple[str, 
     if (late := straggler_of(alignment, arrivals)) is not None:
         saved = np.where(inside[arrivals.rows], late.saved, 0)
         worst = _awaited(alignment, arrivals, int(np.argmax(saved)))
-        lost = Group(alone_ns=int(saved.sum()), name=percent_text(late.last_share), worst=worst)
+        lost = Group(alone_ns=int(saved.sum()), name=share_text(late.last_share, 1), worst=worst)
         return "straggler", {late.unit: lost}
     for few in late_once(alignment, arrivals, inside)[:1]:
         worst = _awaited(alignment, arrivals, few.worst)

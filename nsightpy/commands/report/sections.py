@@ -29,9 +29,7 @@ MOST_NOTES = 12
 COMPARISON = "nsightpy.render.comparison.plot:comparison_figure"
 COMPARED = (
     "The changes of the parts add up to that of the whole; those of kernels, collectives and "
-    "ranges lie within the parts. 1.1 is 10 % longer. The true ratio lies between least and most "
-    "in 95 % of all cases, as far as the runs show their spread; slower and faster are said where "
-    "all of that lies beyond the limits."
+    "ranges lie within the parts. The true ratio lies between least and most in 95 % of all cases."
 )
 NOTHING = "The reports hold nothing of it."
 

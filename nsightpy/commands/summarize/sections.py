@@ -131,20 +131,7 @@ def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[st
     statistics = merge([part.kernels for part in values]).statistics()
     ranges = merge([part.ranges for part in values]).statistics()
     rows: dict[str, Iterable[Row]] = {
-        "ranks": sorted(
-            (
-                (
-                    row.rank,
-                    str(report.path),
-                    info.host or None,
-                    row.device,
-                    info.rank_source or None,
-                )
-                for report, part in parts.results
-                for info, row in ((part.info, row) for row in part.facts.devices.values())
-            ),
-            key=lambda row: (*rank_order(row[0]), row[1], row[3]),
-        ),
+        "ranks": sorted(_ranks(parts), key=lambda row: (*rank_order(row[0]), row[1], row[3])),
         "breakdown": (budget_row(d.rank, d.device, d.budget, d.causes or None) for d in devices),
         # no keys: sizes are not known here, so that they would not be those of `collectives`
         "collectives": _collectives(merge([part.collectives for part in values])),
@@ -160,6 +147,14 @@ def sections_of(parts: Parts[Part], facts: JobEvidence, kernels: int) -> dict[st
         "nvtx": replace(made["nvtx"], identity=keys),
     }
     return {name: made[name] for name in SECTIONS if name in made}
+
+
+def _ranks(parts: Parts[Part]) -> Iterator[Row]:
+    """Where each device's work ran."""
+    for report, part in parts.results:
+        host, source = part.info.host or None, part.info.rank_source or None
+        for row in part.facts.devices.values():
+            yield row.rank, str(report.path), host, row.device, source
 
 
 def _categories(kernels: Statistics) -> Iterator[Row]:

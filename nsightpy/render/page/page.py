@@ -29,7 +29,6 @@ from nsightpy.results import Field, Table, Value, finding_record
 from nsightpy.results.page import SCHEMA, Page, PagePicture, PageTable
 
 LIMIT, PICTURES = 1_000_000, 700_000  # bytes
-LARGEST_PICTURE = 300_000
 # Tables are cut to so many rows, the first number with which the page is small enough.
 ROWS = (256, 100, 60, 30, 12, 4, 0)
 _OF_SECTION = ("id", "title", "says", "missing", "command")
@@ -73,7 +72,7 @@ def page_text(page: Page) -> tuple[str, str]:
     pictures = {p.id: drawn(p) for section in page.shown for p in section.pictures}
     sizes = {name: len(image.address) for name, image in pictures.items() if image}
     for name in sorted(sizes, key=lambda name: -sizes[name]):
-        if sizes[name] > LARGEST_PICTURE or sum(sizes.values()) > PICTURES:
+        if sum(sizes.values()) > PICTURES:
             pictures[name], sizes[name] = PageImage(Markup(), 0), 0
     text = ""
     for rows in ROWS:

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 NARROWEST = 10  # in less, no two places of a name fit
 _ROUNDS = 6  # of telling names apart that still look alike
-_NEAR = 8
 UNLIMITED = 1_000_000
-# Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
-PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
@@ -53,12 +50,7 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         for alike in (group for group in meant.values() if len(group) > 1):
             pairs = enumerate(zip(min(alike), max(alike), strict=False))
             agreement = next((n for n, pair in pairs if len(set(pair)) > 1), len(min(alike)))
-            # where the word begins, if that is near
-            text, nearest = alike[0], max(agreement - _NEAR, width // 3 + 1)
-            starts = range(agreement, nearest, -1)
-            begins = (at for at in starts if not (text[at - 1].isalnum() or text[at - 1] == "_"))
-            position = next(begins, agreement)
-            short |= {name: _around(name, position, width) for name in alike}
+            short |= {name: _around(name, agreement, width) for name in alike}
     return [short[name] for name in names]
 
 
@@ -145,15 +137,9 @@ class Shown:
         return max(heading, *map(display_width, self.cells), 0)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether every cell says nothing: zero or absent."""
-        return len(self.cells) > 0 and set(self.cells) <= _NOTHING
-
-    @property
     def is_repeated(self) -> bool:
-        """Whether every row says the same about what or where it is: one mention is enough."""
-        says_where = (self.is_text and not self.is_name) or self.key in PLACES
-        return says_where and len(self.cells) > 1 and len(set(self.cells)) == 1
+        """Whether every row says the same: one mention is enough."""
+        return not self.is_name and len(self.cells) > 1 and len(set(self.cells)) == 1
 
     @property
     def least(self) -> int:
@@ -167,9 +153,6 @@ class Shown:
         """The cells in at most that many cells of the terminal; different texts stay different."""
         is_kernel = self.heading.lower() in KERNELS
         return short_names(readable_apart(self.cells, width) if is_kernel else self.cells, width)
-
-
-_NOTHING = {"0", "0 ns", "0 B", "no", "0.0", "0.000", "< 1 KB", "-", ""}
 
 
 def lines(
@@ -192,8 +175,7 @@ def fitted(
     readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    nothing, or the same in every row, make space before anything is cut. The two most important
-    ones always stay.
+    the same in every row make space before anything is cut. The two most important always stay.
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
@@ -201,7 +183,7 @@ def fitted(
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
-    needless = [at for at in ranked if columns[at].is_empty or columns[at].is_repeated]
+    needless = [at for at in ranked if columns[at].is_repeated]
     kept: set[int] = set()
     for at in sorted(ranked, key=needless.__contains__):
         least = sum(columns[each].least for each in {*kept, at}) + GAP * len(kept - {at})
@@ -213,9 +195,9 @@ def fitted(
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no space for, on one line; of what all rows share the value."""
-    shared = [f"{c.heading} {c.cells[0]} in all rows" for c in hidden if len(set(c.cells)) == 1]
-    others = [column.heading for column in hidden if len(set(column.cells)) > 1]
-    text = f"not shown (--format csv): {', '.join([*others, *shared])}"
+    shared = [f"{c.heading} {c.cells[0]} in all rows" for c in hidden if c.is_repeated]
+    others = [column.heading for column in hidden if not column.is_repeated]
+    text = f"not shown (--format csv): {', '.join([*shared, *others])}"
     return textwrap.shorten(text, width, placeholder=" ...")
 
 

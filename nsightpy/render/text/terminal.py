@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
 from nsightpy.output.cells import cell, cells, heading
-from nsightpy.output.escape import display_width, printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text import layout
 from nsightpy.render.text.layout import WIDEST_NOTE, styled, wrapped
 from nsightpy.results import Field, Row, Table, Value, View
@@ -98,21 +97,16 @@ def print_cards(table: Table, out: Console, rows: int | None = None) -> None:
         print_table(table, out, rows)
         return
     labels = list(map(heading, table.fields))
-    label_width = max(map(display_width, labels)) + layout.GAP
-    limit = min(out.width, WIDEST_CARD) - label_width
-    wrap = partial(layout.wrapped, width=limit)
+    margin = max(map(len, labels)) + layout.GAP
     shown_rows, more = first_rows(table, rows)
     for index, row in enumerate(shown_rows):
         if index:
             out.print()
         for field, label, value in zip(table.fields, labels, row, strict=True):
-            if value is None:
-                continue
             text = printable(str(value)) if field.is_text else cell(field, value)
-            # warnings are separated by one bar in a text
-            parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
-            for name, part in zip_longest([label], parts, fillvalue=""):
-                out.print(layout.styled(f"{name:<{label_width}}", "dim") + layout.styled(part))
+            start, width = f"{label:<{margin}}", min(out.width, WIDEST_CARD)
+            if value is not None:
+                out.print("\n".join(wrapped(text, width, start, " " * margin) or [start]))
     if more:
         out.print(more, style="dim")
 
