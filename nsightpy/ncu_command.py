@@ -112,63 +112,36 @@ class Job:
     ranks: int = 1
     nodes: int = 1
 
-    @property
-    def per_node(self) -> int:
-        """Ranks on one node, where all have as many."""
-        return -(-self.ranks // max(self.nodes, 1))
 
-    def fill(self, text: str) -> str:
-        """A text with {ranks}, {nodes} and {per_node}."""
-        return text.format(ranks=self.ranks, nodes=self.nodes, per_node=self.per_node)
+SCRIPT_KINDS = ("plain", "slurm", "mpi", "torchrun")
 
 
-@dataclass(frozen=True, slots=True)
-class Launcher:
-    """How a kind of script starts a job: header, launcher, the variables that hold a rank.
-
-    `on_nodes` and `more` are further header lines and launcher words (as shell text) where the
-    job has several nodes.
-    """
-
-    header: tuple[str, ...]
-    start: tuple[str, ...]
-    rank_variables: tuple[str, ...]
-    how: str
-    on_nodes: tuple[str, ...] = ()
-    more: str = ""
-
-
-SCRIPTS = {
-    "plain": Launcher((), (), (), "bash SCRIPT"),
-    "slurm": Launcher(
-        ("#SBATCH --job-name=ncu", "#SBATCH --ntasks={ranks}"),
-        ("srun",),
-        ("SLURM_PROCID",),
-        "sbatch SCRIPT, or bash SCRIPT inside an allocation",
-        ("#SBATCH --nodes={nodes}", "#SBATCH --ntasks-per-node={per_node}"),
-    ),
-    "mpi": Launcher(
-        (
+def _launcher(kind: str, job: Job) -> tuple[list[str], str, tuple[str, ...]]:
+    """How a kind of script starts a job: header, words for a shell, the variables with a rank."""
+    per_node, several = -(-job.ranks // job.nodes), job.nodes > 1
+    if kind == "slurm":
+        header = ["#SBATCH --job-name=ncu", f"#SBATCH --ntasks={job.ranks}"]
+        if several:
+            header += [f"#SBATCH --nodes={job.nodes}", f"#SBATCH --ntasks-per-node={per_node}"]
+        return header, "srun", ("SLURM_PROCID",)
+    if kind == "mpi":
+        header = [
             "#PBS -N ncu",
             "# What PBS may ask of a job: fill in, and take away the first # of the line.",
-            "##PBS -l select={nodes}:mpiprocs={per_node}",
+            f"##PBS -l select={job.nodes}:mpiprocs={per_node}",
             "##PBS -l walltime=HH:MM:SS",
             "##PBS -l filesystems=NAME:NAME",
             "##PBS -q QUEUE",
-        ),
-        ("mpirun", "-n", "{ranks}"),
-        MPI_RANKS,
-        "bash SCRIPT, or qsub SCRIPT; PALS: launch=(mpiexec -n {ranks})",
-    ),
-    "torchrun": Launcher(
-        (),
-        ("torchrun", "--nproc-per-node={per_node}", "--no-python"),
-        ("RANK",),
-        "bash SCRIPT on every node",
-        more="--nnodes={nodes} --rdzv-backend=c10d "
-        '--rdzv-endpoint="${{MASTER_ADDR:?is to name the first node}}:${{MASTER_PORT:-29500}}"',
-    ),
-}
+            f"# With PALS: launch=(mpiexec -n {job.ranks})",
+        ]
+        return header, f"mpirun -n {job.ranks}", MPI_RANKS
+    words = f"torchrun --nproc-per-node={per_node} --no-python"
+    if several:
+        words += f" --nnodes={job.nodes} --rdzv-backend=c10d --rdzv-endpoint={_FIRST_NODE}"
+    return ["# To be run on every node."], words, ("RANK",)
+
+
+_FIRST_NODE = '"${MASTER_ADDR:?is to name the first node}:${MASTER_PORT:-29500}"'
 _PER_RANK = """\
 # What each rank executes: the chosen rank all words, the others only the application after --.
 # It travels as one line: not every launcher hands on line ends.
@@ -199,31 +172,26 @@ run() {
 
 
 def script(kind: str, runs: Sequence[Run], options: Options, job: Job) -> str:
-    """The script of a kind in SCRIPTS."""
-    starter = SCRIPTS[kind]
-    header = [*starter.header, *(starter.on_nodes if job.nodes > 1 else ())]
-    lines = ["#!/usr/bin/env bash", *map(job.fill, header)]
-    lines += [
-        f"# Made by nsightpy select: {job.fill(starter.how)}",
-        "# Every run starts the application again; ncu runs in the chosen ranks only.",
+    """The script of one of SCRIPT_KINDS."""
+    header, launch, names = ([], "", ()) if kind == "plain" else _launcher(kind, job)
+    lines = [
+        *("#!/usr/bin/env bash", *header),
+        "# Made by nsightpy select: each run starts the application, ncu in the chosen rank only.",
         "set -u",
         'cd "${PBS_O_WORKDIR:-$PWD}" || exit 1',
         "failed=0",
     ]
-    if kind == "plain":
-        lines += [_ALONE.rstrip()]
-    else:
-        nested, names = "", starter.rank_variables
+    if launch:
+        nested = ""
         for name in reversed(names):
             nested = f"{name}:-${{{nested}}}" if nested else f"{name}:-"
-        ranked = _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(names))
         lines += [
             f"# How the job is started: as the {counted(job.ranks, 'rank')} of the reports.",
-            f"launch=({shlex.join(map(job.fill, starter.start))})",
+            f"launch=({launch})",
+            _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(names)).rstrip(),
         ]
-        if starter.more and job.nodes > 1:
-            lines += [f"launch+=({job.fill(starter.more)})"]
-        lines += [ranked.rstrip()]
+    else:
+        lines += [_ALONE.rstrip()]
     for run in runs:
         title = "".join(c if c.isprintable() else " " for c in run.title)
         rank = "" if run.rank is None else str(run.rank)

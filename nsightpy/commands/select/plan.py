@@ -12,7 +12,7 @@ from nsightpy.names import brief
 from nsightpy.ncu_command import (
     APPLICATION,
     OWN_RANK,
-    SCRIPTS,
+    SCRIPT_KINDS,
     Job,
     Options,
     Run,
@@ -48,7 +48,6 @@ FIELDS = (
     Field("rank", "id"),
 )
 _TITLE_WIDTH = 100
-SCRIPT_KINDS = tuple(SCRIPTS)
 _NOT_FOR_NCU = (
     "ncu measures GPUs of NVIDIA only, and these kernels ran on another maker's: the table says "
     "which are worth measuring, with its own profiler (rocprof-compute for AMD)."
@@ -137,8 +136,8 @@ def plan_notes(plan: Plan, selection: Selection, parts: Parts[Offers]) -> Iterat
     if plan.runs:
         metric_set = plan.options.metric_set
         passes = PASSES.get(metric_set, PASSES_OTHERWISE)
-        once = sum(choice.sample.duration_ns for choice in selection.choices)
         which = f"--set {metric_set}" if metric_set else "these metrics"
+        once = sum(choice.sample.duration_ns for choice in selection.choices)
         yield (
             f"Measuring takes {counted(len(plan.runs), 'run')} of the application, in each about "
             f"{passes} passes ({which}; ncu prints the real number) over one launch: {passes} x "

@@ -57,15 +57,18 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
         raise ReportError(path, "is no Nsight Compute report", advice)
     version, processes = "", list[tuple[int, str]]()
     try:
-        _sized(file, size)
-        while file.tell() < size:
-            header = _sized(file, size)
-            end = file.tell() + _number(header, PAYLOAD_SIZE)
+        at = _end(file, len(MAGIC), size)
+        _fields(file.read(at - file.tell()))
+        while at < size:
+            end = _end(file, at, size)
+            header = _fields(file.read(end - file.tell()))
             results = sum(_number(header, count) for count in RESULT_COUNTS)
+            at = end + _number(header, PAYLOAD_SIZE)
             # the library ends this process where a message of a payload has another size
             for _ in range(_number(header, SOURCE_COUNT) + results):
-                _skip(file, _announced(file), min(end, size))
-            _skip(file, end - file.tell(), size)
+                end = _end(file, end, min(at, size))
+            if not end <= at <= size:
+                raise EOFError
             processes += [_process(header)] * results
             version = _version(header) or version
     except (EOFError, ValueError):
@@ -74,25 +77,17 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
     return FileFacts(version, processes)
 
 
-def _announced(file: BinaryIO) -> int:
-    """The length of the message that follows, a little-endian u32."""
+def _end(file: BinaryIO, at: int, most: int) -> int:
+    """Where the message ends that stands there after its length, a little-endian u32 that is read.
+
+    Raises EOFError where that is beyond `most`.
+    """
+    file.seek(at)
     length = file.read(4)
-    if len(length) < 4:
+    end = at + 4 + int.from_bytes(length, "little")
+    if len(length) < 4 or end > most:
         raise EOFError
-    return int.from_bytes(length, "little")
-
-
-def _sized(file: BinaryIO, size: int) -> _Message:
-    length = _announced(file)
-    if length > size - file.tell():
-        raise EOFError
-    return _fields(file.read(length))
-
-
-def _skip(file: BinaryIO, length: int, size: int) -> None:
-    if not 0 <= length <= size - file.tell():
-        raise EOFError
-    file.seek(length, 1)
+    return end
 
 
 def _version(header: _Message) -> str:

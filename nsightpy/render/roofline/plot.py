@@ -90,7 +90,7 @@ def _key(
     texts = ["", "    launches  time  kernel"]
     for variant, name in zip(named, names, strict=True):
         share = 100 * (variant.total_ns or 0) / whole
-        drawn = "" if variant.typical.work else " (no work counted)"
+        drawn = "" if variant.typical.work else " (no point)"
         about_one = f"{numbers[id(variant)]:>3} {len(variant.launches):>8} {share:>3.0f} %"
         texts.append(f"{about_one}  {name}{drawn}")
     if more := len(variants) - len(named):
