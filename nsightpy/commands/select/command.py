@@ -22,6 +22,7 @@ _NOTHING = Note(
     "There are no kernels to choose from.",
     "Those of communication need --with-communication, those of CUDA graphs `nsys profile "
     "--cuda-graph-trace=node`; `nsightpy kernels` shows what ran.",
+    "Those of communication need --with-communication; `nsightpy kernels` shows what ran.",
 )
 
 
