@@ -74,11 +74,6 @@ MEMORY_SEGMENTS = schema(
     "device memory that PyTorch's allocator held at the dump",
     *_CUDA,
     _int("bytes", "bytes", "size"),
-    _int("allocated_bytes", "bytes", "in blocks that the program held"),
-    _int("active_bytes", "bytes", "the same, and blocks that a stream still uses"),
-    _int("requested_bytes", "bytes", "what the program asked for; -1 in old snapshots", -1),
-    _label("kind", "small or large"),
-    _int("expandable", "", "1 = grows in place"),
 )
 MEMORY_BLOCKS = schema(
     "memory_blocks",

@@ -263,9 +263,6 @@ PYTHON_FUNCTIONS = schema(
     "calls of Python functions and modules (PyTorch traces with_stack)",
     *CALL,
     _label("name", "file(line): function, or nn.Module: Name_0"),
-    _int("python_id", "", "number of the call; -1 = not known", -1),
-    _int("parent_id", "", "number of the calling call; -1 = none", -1),
-    _int("module_id", "", "number of the nn.Module among those of its class; -1 = none", -1),
 )
 SCHEMAS = {
     each.name: each

@@ -135,7 +135,7 @@ def test_nothing_to_draw_is_refused() -> None:
     for figure, table, said in (
         (collectives_figure, nothing, "no collectives of known size"),
         (breakdown_figure, Table("breakdown", FIELDS, ()), "no devices to draw"),
-        (iterations_figure, Table("iterations", ITERATION_FIELDS, ()), "are no iterations to draw"),
+        (iterations_figure, Table("iterations", ITERATION_FIELDS, ()), "no iterations to draw"),
     ):
         with pytest.raises(NsightpyError, match=said):
             figure(table)

@@ -33,7 +33,7 @@ class Allocations:
     `freed` are moments; BEFORE and n stand for before the first and never. `source` is what says
     who allocated, a row of the events or a stack; -1 where nothing does. `times` (ns, n of them)
     are -1 where no clock was recorded. `reserved`, what the allocator held, has n + 1 states, or
-    none where it is not known. `unknown_frees` gave back what was allocated before.
+    none where it is not known.
     """
 
     start: Ints
@@ -42,7 +42,6 @@ class Allocations:
     source: Ints
     times: Ints
     reserved: Ints
-    unknown_frees: int = 0
 
     @property
     def moments(self) -> int:
@@ -120,7 +119,6 @@ def usage(events: Frame) -> Allocations:
         np.concatenate([np.full(len(older), -1), rows]),
         times,
         reserved,
-        int(np.count_nonzero(unknown)),
     )
 
 

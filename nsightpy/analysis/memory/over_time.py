@@ -1,6 +1,5 @@
 """Live memory over time for a picture, by place, and what each iteration leaves behind."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +8,8 @@ from nsightpy.analysis.memory.allocations import Allocations
 from nsightpy.frames import Frame, Ints
 from nsightpy.results.series import MemoryGrowth, MemorySeries
 
-STRETCHES, PLACES = 1200, 8
-# What is no place of the program; the first two stand at the bottom.
+STRETCHES, PLACES = 1200, 9
+# What is no place of the program.
 EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
 
 
@@ -29,15 +28,13 @@ def over_time(
     times = np.append(recorded.times[:1], recorded.times) if clock else order
     by_place = _by_place(recorded, states, codes, len(names))
     most = by_place.max(axis=1, initial=0)
-    order = np.argsort(-most, kind="stable")
-    lowest = [row for row in map(names.index, (EARLIER, NO_STACK)) if most[row]]
-    kept = [row for row in order.tolist() if most[row] and row not in lowest][:PLACES]
-    others = by_place.sum(axis=0) - by_place[[*lowest, *kept]].sum(axis=0)
-    layers = [
-        *((names[row], by_place[row].tolist()) for row in lowest),
-        *([(OTHERS, others.tolist())] if others.any() else []),
-        *((names[row], by_place[row].tolist()) for row in kept),
-    ]
+    kept = [row for row in np.argsort(-most, kind="stable").tolist() if most[row]][:PLACES]
+    # what is no place of the program stands at the bottom
+    kept.sort(key=lambda row: names[row] not in (EARLIER, NO_STACK))
+    layers = [(names[row], by_place[row].tolist()) for row in kept]
+    others = by_place.sum(axis=0) - by_place[kept].sum(axis=0)
+    if others.any():
+        layers.append((OTHERS, others.tolist()))
     return MemorySeries(
         times_ns=times[states].tolist(),
         live=live[states].tolist(),
@@ -67,10 +64,6 @@ def _by_place(recorded: Allocations, states: Ints, rows: Ints, count: int) -> In
     return np.cumsum(change.reshape(count, width), axis=1)[:, :-1]
 
 
-_PROFILER_STEP = re.compile(r"ProfilerStep#?\*?\d*")
-_OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
-
-
 def snapshot_iterations(ranges: Frame) -> tuple[str, Ints, Ints]:
     """What the iterations of a snapshot (schema snapshot_ranges) are known by; their starts, ends.
 
@@ -80,12 +73,12 @@ def snapshot_iterations(ranges: Frame) -> tuple[str, Ints, Ints]:
     names = ranges.labels("name")
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
     closed = (start >= 0) & (end >= start)
-    rows = np.flatnonzero(names.where(_PROFILER_STEP.fullmatch) & closed)
+    rows = np.flatnonzero(names.where(lambda name: name.startswith("ProfilerStep")) & closed)
     if len(rows):
         rows = rows[np.argsort(start[rows], kind="stable")]
         return "ProfilerStep", start[rows], end[rows]
     for name in names.values:
-        if _OPTIMIZER_STEP.match(name):
+        if name.startswith("Optimizer.step#"):
             ends = np.sort(end[names.equals([name]) & closed])
             return name.replace("#", " of ", 1), ends[:-1], ends[1:]
     return "", start[:0], end[:0]

@@ -35,7 +35,6 @@ from nsightpy.reports.one_file import MemorySnapshot
 from nsightpy.reports.opening import natural
 from nsightpy.results import Said, with_notes
 from nsightpy.results.series import MemorySeries, MemoryUsage
-from nsightpy.units import format_count
 
 BEFORE = "(before the capture)"
 _OF_SNAPSHOTS = ("rank", "device", "from_time", "to_time")
@@ -120,13 +119,13 @@ def _of_snapshots(given: Sequence[object], by: str, diff: bool, common: Common) 
     return with_notes(table, snapshots.inputs, notes)
 
 
-def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], int] | None:
-    """The memory of each device, and how many frees end what is not known; None unrecorded."""
+def _of_report(report: SystemReport, scope: Scope) -> list[DeviceMemory] | None:
+    """The memory of each device; None where it was not recorded."""
     if not report.has_memory_usage:
         return None
     events = memory_events(report, scope)
     names = allocators(report, events)
-    devices, unknown = [], 0
+    devices = []
     for pid, device, memory, rows, used in usages(events):
         # of a state that begins in the capture
         older, peak = used.source < 0, int(np.argmax(used.live[1:])) + 1 if used.moments else 0
@@ -138,26 +137,22 @@ def _of_report(report: SystemReport, scope: Scope) -> tuple[list[DeviceMemory], 
         if used.bytes[older].sum():
             before, after = (int(used.bytes[older & alive].sum()) for alive in live)
             held.append(Holder(BEFORE, before, None, None, None, after))
-        else:
-            unknown += used.unknown_frees
         live_bytes, reserved = (each[1:].tolist() for each in (used.live, used.reserved))
         whose = (report.rank_of(pid)[0], device, memory)
         series = MemorySeries(used.times.tolist(), live_bytes, reserved, *whose)
         peak_ns = int(used.times[peak - 1]) if used.moments else None
         figures = (int(used.live[peak]), peak_ns, int(used.live[-1]))
         devices.append(DeviceMemory(*figures, held, series))
-    return devices, unknown
+    return devices
 
 
-def _of_reports(parts: Parts[tuple[list[DeviceMemory], int] | None]) -> MemoryUsage:
+def _of_reports(parts: Parts[list[DeviceMemory] | None]) -> MemoryUsage:
     recorded = [part for part in parts.values if part is not None]
     notes: list[Said] = []
     if silent := len(parts.values) - len(recorded):
         which = captures(silent, len(parts.values))
         notes.append(not_recorded(f"{which} recorded no allocations.", "--cuda-memory-usage=true"))
-    if unknown := sum(frees for _, frees in recorded):
-        notes.append(f"{format_count(unknown)} frees gave back memory from before the capture.")
-    table = usage_table([device for devices, _ in recorded for device in devices])
+    table = usage_table([device for devices in recorded for device in devices])
     return replace(table, notes=tuple(notes))
 
 

@@ -94,11 +94,7 @@ ARGUMENTS: dict[str, Arguments] = {
         "inputs": ("Concrete Inputs", None),
     },
     RANGE: {},
-    PYTHON: {
-        "python_id": ("Python id", -1),
-        "parent_id": ("Python parent id", -1),
-        "module_id": ("Python module id", -1),
-    },
+    PYTHON: {},
     SYNC: {
         **LAUNCHED,
         "device": ("device", 0),
@@ -124,7 +120,6 @@ ARGUMENTS: dict[str, Arguments] = {
         "group_size": ("Group size", 0),
         "group": ("Process Group Name", None),
         "group_ranks": ("Process Group Ranks", None),
-        "splits": ("In split size", None),
         "sequence": ("Seq", -1),
         "source": ("Src Rank", -1),
         "target": ("Dst Rank", -1),

@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.names import NO_NAME, function_name
-from nsightpy.readers.nccl.names import MOST_SENT, SEND_RECV, parse_kernel
+from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
 from nsightpy.readers.torch.columns import integers, whole
 
 # Greater numbers are processes, and no GPUs.
@@ -144,31 +144,13 @@ def _collective(
         "evidence": ARGUMENTS,
     }
     if size and isinstance(elements, int) and elements >= 0:
-        collective["bytes"] = elements * size
+        collective["bytes"] = whole(elements * size)
     if rank in members:
         collective["group_rank"] = members.index(rank)
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
     if side is not None:
         collective["peer"] = _peer(int(arguments[side]), members, rank)
-    if "bytes" in collective and side == "target" and int(collective["peer"]) >= 0:
-        collective["sent"] = f"{collective['peer']}:{collective['bytes']}"
-    if "bytes" in collective and operation == "AllToAll":
-        collective["sent"] = _sent(int(collective["bytes"]), _whole_numbers(arguments["splits"]))
-    if "bytes" in collective:
-        collective["bytes"] = whole(collective["bytes"])
     return collective
-
-
-def _sent(size: int, splits: list[int]) -> str:
-    """Bytes by rank of the group, in the proportions of its splits; empty without them.
-
-    PyTorch counts splits in rows of the tensor. Of more than 30 it writes only the first, which is
-    no list; none where all are equal, or, in older versions, where tensors are given one by one.
-    """
-    whole = max(sum(splits), 1)
-    if min(splits, default=0) < 0 or size > MOST_SENT:
-        return ""
-    return " ".join(f"{rank}:{size * split // whole}" for rank, split in enumerate(splits))
 
 
 def _peer(number: int, members: list[int], rank: int | None) -> int:

@@ -12,6 +12,7 @@ _NEVER = 2**63
 FORWARD, BACKWARD = "forward", "backward"
 _ENGINE = "autograd::engine::evaluate_function"
 _CPU = 0  # of c10::DeviceType; the others are of accelerators
+_EVENT = ("pid", "device", "context", "stream", "correlation_id", "time_ns", "event_id")
 _KINDS = {
     "stream wait event": "stream wait",
     "event sync": "event",
@@ -81,28 +82,17 @@ def cuda_events(recorded: Frame, waits: Frame, pids: tuple[Ints, Ints]) -> Frame
     _, first = np.unique(waits.ints("event_sync_id")[names_recording], return_index=True)
     rows = np.flatnonzero(names_recording)[first]
     new = ~np.isin(waits.ints("event_sync_id")[rows], recorded.ints("correlation_id"))
-    named, pid = waits.take(rows[new]), pids[1][rows[new]]
-    return Frame.concatenate(
-        [
-            _events(recorded, pids[0], "stream", "correlation_id", recorded.ints("end_ns")),
-            _events(named, pid, "wait_on", "event_sync_id", np.zeros(named.rows, dtype=np.int64)),
-        ]
-    )
-
-
-def _events(table: Frame, pid: Ints, stream: str, correlation: str, time: Ints) -> Frame:
-    return Frame(
-        {
-            "pid": pid,
-            "device": table["device"],
-            "context": table["context"],
-            "stream": table[stream],
-            "correlation_id": table[correlation],
-            "time_ns": time,
-            "event_id": table["event_id"],
-            "event_sync_id": table[correlation],
-        }
-    )
+    named = waits.take(rows[new])
+    of_waits = {
+        "pid": pids[1][rows[new]],
+        "stream": named["wait_on"],
+        "correlation_id": named["event_sync_id"],
+        "time_ns": frames.constant(0, named.rows),
+    }
+    of_trace = {**recorded, "pid": pids[0], "time_ns": recorded["end_ns"]}
+    parts = (Frame(of_trace), Frame({**named, **of_waits}))
+    events = Frame.concatenate([part.select(_EVENT) for part in parts])
+    return Frame({**events, "event_sync_id": events["correlation_id"]})
 
 
 def memory_usage(table: Frame) -> Frame:

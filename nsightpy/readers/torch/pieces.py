@@ -15,12 +15,14 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.file_check import file_errors
 from nsightpy.readers.torch.columns import whole
 
 PIECE_BYTES = 8 * 2**20
@@ -78,14 +80,11 @@ class Pieces:
             yield from self._tail(text)
 
     def _texts(self) -> Iterator[bytes]:
-        try:
-            with self.path.open("rb") as file:
+        with file_errors(self.path), self.path.open("rb") as file:
+            try:
                 yield from texts(file, PIECE_BYTES)
-        except EOFError:
-            self.cut_off = True
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror or error}"
-            raise ReportError(self.path, problem, "check the path.") from error
+            except EOFError:
+                self.cut_off = True
 
     def _tail(self, text: bytes) -> Iterator[bytes]:
         """The last events, and what stands after them."""
@@ -108,13 +107,10 @@ def texts(file: IO[bytes], size: int) -> Iterator[bytes]:
     """
     packed = file.read(2) == _GZIP_MAGIC
     file.seek(0)
-    if not packed:
-        yield from iter(lambda: file.read(size), b"")
-        return
+    source: Any = gzip.GzipFile(fileobj=file) if packed else file
     held = bytearray()
-    unpacked = gzip.GzipFile(fileobj=file)
     try:
-        while data := unpacked.read1(_UNPACKED_BYTES):
+        while data := source.read1(_UNPACKED_BYTES):
             held += data
             if len(held) >= size:
                 yield bytes(held)
@@ -175,12 +171,11 @@ class Header:
     gpus: tuple[Mapping[str, Any], ...] = ()
     rank: int | None = None
     runtime: str = ""
-    torn: bool = False
 
     @classmethod
     def of(cls, before: bytes, after: bytes) -> Header:
         """The header in the texts before and after the events."""
-        fields, torn = _fields(before, after)
+        fields = _fields(before, after)
         distributed = fields.get("distributedInfo")
         jobs: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
         given = fields.get("deviceProperties")
@@ -193,21 +188,17 @@ class Header:
             gpus=tuple(gpu for gpu in listed if isinstance(gpu, dict)),
             rank=rank if rank >= 0 else None,
             runtime=next(filter(None, versions), ""),
-            torn=torn,
         )
 
 
-def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
-    """The known fields, and whether the header is damaged: then there are none."""
+def _fields(before: bytes, after: bytes) -> dict[str, Any]:
+    """The known fields; none where there is only a list of events, or a damaged header."""
     head = before.removeprefix(b"\xef\xbb\xbf")
-    if not head.strip():  # only a list of events
-        return {}, False
     text = (head + b'"": 0' + (after.strip() or b"}")).decode("utf-8", "replace")
-    try:
+    with suppress(ValueError, RecursionError, TypeError):
         fields = json.loads(text, object_pairs_hook=_merged, strict=False)
-        return {name: fields[name] for name in _HEADER_FIELDS if name in fields}, False
-    except (ValueError, RecursionError, TypeError):
-        return {}, True
+        return {name: fields[name] for name in _HEADER_FIELDS if name in fields}
+    return {}
 
 
 def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

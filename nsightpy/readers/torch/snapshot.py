@@ -7,8 +7,8 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,23 +26,8 @@ BASE_SECONDS, BYTES_PER_SECOND = 60, 2_000_000
 HEADER = re.compile(rb"\x80[\x02-\x05]|[(}\]]")
 KEYS = (b"segment", b"device_traces")
 _AGAIN = "write it again with torch.cuda.memory._dump_snapshot(FILE)."
+Columns: TypeAlias = dict[str, Any]
 _HARMFUL = "nothing in it was run; a snapshot written by torch needs no such thing."
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of a decoded snapshot, and the texts that codes in them stand for."""
-
-    numbers: dict[str, Ints]
-    texts: dict[str, tuple[str, ...]]
-
-    def ints(self, name: str) -> Ints:
-        """A column; empty where the snapshot has no row of its kind."""
-        return self.numbers.get(name, np.empty(0, dtype=np.int64))
-
-    def labels(self, name: str) -> Labels:
-        """A column of texts."""
-        return Labels(self.ints(name).astype(np.int32), self.texts.get(name, ()))
 
 
 def is_snapshot(start: bytes) -> bool:
@@ -75,15 +60,15 @@ def _decode(path: Path) -> Columns:
     if process.returncode:
         raise _failure(path, process.returncode, process.stderr, need, seconds)
     output = process.stdout
-    end = output.find(b"\n")
-    header = json.loads(output[: max(end, 0)] or "{}")
-    numbers, offset = {}, end + 1
-    for name, length in header.get("columns", ()):
-        numbers[name] = np.frombuffer(output, dtype=np.int64, count=length, offset=offset)
+    offset = output.index(b"\n") + 1
+    header = json.loads(output[:offset])
+    columns: Columns = {}
+    for name, length in header["columns"]:
+        values = np.frombuffer(output, dtype=np.int64, count=length, offset=offset)
+        texts = header["texts"].get(name)
+        columns[name] = values if texts is None else Labels(values.astype(np.int32), tuple(texts))
         offset += 8 * length
-    if offset != len(output) or not numbers:
-        raise ReportError(path, "was not decoded to its end", "try again.")
-    return Columns(numbers, {name: tuple(texts) for name, texts in header["texts"].items()})
+    return columns
 
 
 def _failure(path: Path, code: int, message: bytes, need: int, seconds: int) -> ReportError:
@@ -114,7 +99,7 @@ def read_snapshot(path: Path) -> dict[str, Frame]:
     """
     columns = _decode(path)
     _check(path, columns)
-    times = columns.ints("event_time_us")
+    times = columns["event_time_us"]
     start = int(times[times >= 0].min()) if (times >= 0).any() else UNKNOWN
     return {
         "allocator_events": _frame(
@@ -130,51 +115,45 @@ def read_snapshot(path: Path) -> dict[str, Frame]:
 def _check(path: Path, columns: Columns) -> None:
     """Raise ReportError for numbers beyond any device and any clock: sums of them would wrap."""
     for name in ("event_bytes", "block_bytes", "block_requested_bytes", "segment_bytes"):
-        sizes = columns.ints(name)
+        sizes = columns[name]
         if len(sizes) and not 0 <= sizes.min() <= sizes.max() < MOST_BYTES:
             raise ReportError(path, "is no memory snapshot: it holds impossible sizes", _AGAIN)
     for name in ("event_time_us", "annotation_time_us"):
-        if columns.ints(name).max(initial=0) > MOST_TIME_US:
+        if columns[name].max(initial=0) > MOST_TIME_US:
             raise ReportError(path, "is no memory snapshot: it holds impossible times", _AGAIN)
 
 
 def _frame(columns: Columns, rows: str, schema: Schema, **computed: ColumnData) -> Frame:
     """A frame of the decoded columns of some rows, and of those that are computed."""
-    decoded = {
-        column.name: columns.labels(f"{rows}_{column.name}")
-        if column.kind == "label"
-        else columns.ints(f"{rows}_{column.name}")
-        for column in schema.columns
-        if column.name not in computed
-    }
-    return Frame({**decoded, **computed}).select(schema.names)
+    given = {name: columns[f"{rows}_{name}"] for name in schema.names if name not in computed}
+    return Frame({**given, **computed}).select(schema.names)
 
 
 def _blocks(columns: Columns) -> Frame:
-    blocks = columns.ints("segment_blocks")
+    blocks = columns["segment_blocks"]
     segment = np.repeat(np.arange(len(blocks), dtype=np.int64), blocks)
-    of_segment = {name: columns.ints(f"segment_{name}")[segment] for name in ("device", "stream")}
+    of_segment = {name: columns[f"segment_{name}"][segment] for name in ("device", "stream")}
     return _frame(columns, "block", frames.MEMORY_BLOCKS, segment=segment, **of_segment)
 
 
 def _stack_frames(columns: Columns) -> Frame:
-    lengths = np.diff(columns.ints("stack_end"))
-    row = columns.ints("stack_frame") - 1
+    lengths = columns["stack_length"]
+    row = columns["stack_frame"] - 1
     return Frame(
         {
             "stack": np.repeat(np.arange(len(lengths), dtype=np.int64), lengths),
-            "function": columns.labels("frame_function").take(row),
-            "file": columns.labels("frame_file").take(row),
-            "line": columns.ints("frame_line")[row],
+            "function": columns["frame_function"].take(row),
+            "file": columns["frame_file"].take(row),
+            "line": columns["frame_line"][row],
         }
     )
 
 
 def _ranges(columns: Columns, start: int) -> Frame:
     """Each start with the end of its name and device that follows it; -1 where none does."""
-    stages, names = (columns.labels(f"annotation_{name}") for name in ("stage", "name"))
-    device = columns.ints("annotation_device")
-    times = _since(columns.ints("annotation_time_us"), start)
+    stages, names = (columns[f"annotation_{name}"] for name in ("stage", "name"))
+    device = columns["annotation_device"]
+    times = _since(columns["annotation_time_us"], start)
     ends = np.full(len(device), UNKNOWN, dtype=np.int64)
     open_rows: dict[object, int] = {}
     keys = zip(names.codes.tolist(), device.tolist(), strict=True)

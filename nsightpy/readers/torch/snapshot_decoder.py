@@ -19,17 +19,12 @@ import pickle
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NoReturn
 
 OUT_OF_MEMORY, REFUSED, DAMAGED, NO_SNAPSHOT = 10, 11, 12, 13
 NONE = -1
-# What the unpickler and these functions raise on files that are not what they should be.
-BROKEN = (
-    *(pickle.UnpicklingError, EOFError, ArithmeticError, AttributeError, ImportError),
-    *(LookupError, RecursionError, SystemError, TypeError, ValueError),
-)
 
 
 class RefusedError(Exception):
@@ -101,10 +96,7 @@ class Stacks:
 
     def codes(self, rows: Sequence[dict[str, Any]]) -> array[int]:
         """The number of each row's stack; NONE for none. Rows share their lists of frames."""
-        ids = array("Q", map(id, values(rows, "frames", None)))
-        for frames in dict(zip(ids, values(rows, "frames", None), strict=True)).values():
-            self.code(frames)
-        return array("q", map(self.by_list.__getitem__, ids))
+        return array("q", map(self.code, values(rows, "frames", None)))
 
     def code(self, frames: object) -> int:
         """The number of one stack; the list lives as long as this does, so that its id is its."""
@@ -183,11 +175,10 @@ def add_segments(
     columns.add("segment_stream", values(segments, "stream", 0))
     columns.add("segment_address", values(segments, "address", NONE))
     columns.add("segment_bytes", values(segments, "total_size", NONE))
-    for size in ("allocated", "active", "requested"):
-        columns.add(f"segment_{size}_bytes", values(segments, f"{size}_size", NONE))
-    columns.add("segment_expandable", values(segments, "is_expandable", 0))
-    columns.add_texts("segment_kind", values(segments, "segment_type", ""))
     columns.add("segment_blocks", blocks)
+    for name in ("address", "bytes", "requested_bytes", "stack"):
+        columns.add(f"block_{name}", ())
+    columns.add_texts("block_state", ())
     for segment in segments:
         address = segment.get("address", 0)
         for block in segment["blocks"]:
@@ -204,7 +195,7 @@ def add_segments(
 
 
 def columns_of(snapshot: dict[str, Any], most: int) -> Columns:
-    """The columns of a decoded snapshot; raises one of BROKEN where it is none.
+    """The columns of a decoded snapshot; raises any exception where it is none.
 
     A row takes more than a byte of its file, so that `most` bounds what shared lists may add up to.
     """
@@ -214,7 +205,7 @@ def columns_of(snapshot: dict[str, Any], most: int) -> Columns:
         raise ValueError("it repeats its rows without end")
     columns, stacks = Columns(), Stacks(most)
     add_segments(columns, segments, blocks, stacks)
-    for device, trace in enumerate(traces):
+    for device, trace in enumerate(traces or [[]]):
         add_events(columns, device, trace, stacks)
     # ranges of the program (record_function, optimizer steps), each as its start and its end
     annotations = snapshot.get("external_annotations") or []
@@ -222,12 +213,8 @@ def columns_of(snapshot: dict[str, Any], most: int) -> Columns:
     columns.add("annotation_device", values(annotations, "device", NONE))
     columns.add_texts("annotation_stage", values(annotations, "stage", ""))
     columns.add_texts("annotation_name", values(annotations, "name", ""))
-    ends, end = array("q", [0]), 0
-    for stack in stacks.known:
-        end += len(stack)
-        ends.append(end)
-        columns.add("stack_frame", stack)
-    columns.add("stack_end", ends)
+    columns.add("stack_length", map(len, stacks.known))
+    columns.add("stack_frame", chain.from_iterable(stacks.known))
     columns.add("frame_function", (key[0] for key in stacks.frames))
     columns.add("frame_file", (key[1] for key in stacks.frames))
     columns.add("frame_line", (key[2] for key in stacks.frames))
@@ -248,7 +235,7 @@ def decode(path: str, bounded: bool) -> tuple[int, str]:
         return OUT_OF_MEMORY, ""
     except RefusedError as error:
         return REFUSED, str(error)
-    except BROKEN as error:
+    except Exception as error:  # noqa: BLE001 - files that are not what they should be raise any
         return (NO_SNAPSHOT if loaded else DAMAGED), f"{type(error).__name__}: {error}"[:300]
     return 0, ""
 

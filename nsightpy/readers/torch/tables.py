@@ -41,7 +41,6 @@ class TraceTables:
     def __init__(self) -> None:
         self._parts: dict[str, list[Frame]] = {kind: [] for kind in (*TIMED, COLLECTIVE)}
         self.process_names: dict[int, str] = {}
-        self.events = 0
         self.left_out = 0
         self.unread: Counter[str] = Counter()  # what is no number where one belongs, by its name
         for kind in TIMED:  # so that each has its columns
@@ -49,7 +48,6 @@ class TraceTables:
 
     def add(self, events: Sequence[Event]) -> None:
         """Take the events of one more piece. Raises InexactTimesError."""
-        self.events += len(events)
         categories = {event.cat for event in events}
         kind_of = {cat: CATEGORIES.get(cat and cat.lower(), OTHER) for cat in categories}
         kinds: dict[str, list[Event]] = {kind: [] for kind in (*TIMED, METADATA, OTHER)}
@@ -116,8 +114,6 @@ class TraceTables:
             if missing is None:
                 columns[name] = labels(map(bytes, values))
                 continue
-            if name == "parent_id":  # null: the outermost call has none
-                values = [missing if value is None else value for value in values]
             numbers = self._read(argument, integers(values, missing))
             if name in LAUNCHED:
                 impossible = numbers < int(LAUNCHED[name][1] or 0)

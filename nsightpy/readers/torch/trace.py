@@ -61,7 +61,7 @@ def read_trace(path: Path) -> Trace:
     raw = {kind: tables.table(kind) for kind in TIMED}
     if not any(raw[kind].rows for kind in (*_BEGINNING, *_AT_ANY_TIME)):
         raise _no_trace(path, pieces, decoder)
-    return _trace(path, tables, raw, header, _damage_notes(tables, pieces, decoder, header))
+    return _trace(path, tables, raw, header, _damage_notes(tables, pieces, decoder))
 
 
 def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, EventDecoder]:
@@ -73,12 +73,9 @@ def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, EventDe
 
 def _no_trace(path: Path, pieces: Pieces, decoder: EventDecoder) -> ReportError:
     """Why nothing of a trace could be read."""
-    if decoder.lost:
-        problem = f"is damaged: no event of it can be read ({decoder.reason})"
+    if decoder.lost or pieces.cut_off:
+        problem = f"is damaged or cut off: no event of it can be read {decoder.reason}".rstrip()
         return ReportError(path, problem, "export the trace again, or copy it again.")
-    if pieces.cut_off:
-        problem = "is cut off before its first event"
-        return ReportError(path, problem, "copy it again; the disk may have been full.")
     problem = "holds no event of PyTorch's profiler"
     return ReportError(path, problem, "give what `prof.export_chrome_trace(FILE)` writes.")
 
@@ -211,15 +208,12 @@ def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[Note]:
     return [kinds.as_note(note) for note, holds in notes.items() if holds]
 
 
-def _damage_notes(
-    tables: TraceTables, pieces: Pieces, decoder: EventDecoder, header: Header
-) -> list[Note]:
+def _damage_notes(tables: TraceTables, pieces: Pieces, decoder: EventDecoder) -> list[Note]:
     """What is said of a trace that is not whole."""
     mended, unread = decoder.mended, +tables.unread
     parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
     notes: dict[str, object] = {
-        f"the file is cut off: what stands before is read, {tables.events:,} events; what came "
-        "after is missing.": pieces.cut_off,
+        "the file is cut off: what stands before is read.": pieces.cut_off,
         f"{mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
         "characters) and were mended.": mended,
         f"{decoder.lost:,} damaged events are left out: {decoder.reason}": decoder.lost,
@@ -227,6 +221,5 @@ def _damage_notes(
             tables.left_out
         ),
         f"values that are no number count as not recorded ({parts}).": unread,
-        "the header is damaged: nothing of it is known.": header.torn and not pieces.cut_off,
     }
     return [Note(note) for note, holds in notes.items() if holds]

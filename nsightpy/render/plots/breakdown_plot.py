@@ -139,10 +139,8 @@ def _panel(
 
 
 def _text(row: NDArray[np.float64], kinds: Sequence[Kind]) -> str:
-    """What stands beside a bar: compute and idle of a budget, the largest of causes."""
+    """What stands beside a bar: all of it, and the largest part."""
     whole, largest = row.sum(), int(row.argmax())
-    if kinds is BUDGET:
-        return f"{share_text(row[0], whole)} compute, {share_text(row[-1], whole)} idle"
     if not whole:
         return "none"
     return f"{format_time(whole)}, {share_text(row[largest], whole)} {kinds[largest].name}"
@@ -150,28 +148,24 @@ def _text(row: NDArray[np.float64], kinds: Sequence[Kind]) -> str:
 
 @styled
 def utilization_figure(table: Table) -> Figure:
-    """Draw the table of `nsightpy.utilization`. Raises NsightpyError when it has no rows."""
-    if not table.rows:
-        raise nothing_to_draw(table, "GPU work")
+    """Draw the table of `nsightpy.utilization`. Raises NsightpyError when it has no GPU work."""
     count = stretches_of(table)
     devices = devices_of(table)[::count]
     names = device_names(devices)
     shape = (len(devices), count)
-    every = {column: floats(table, column).reshape(shape) for column in TITLES}
-    maps = {
-        column: values
-        for column, values in every.items()
-        if column == "busy_share" or np.nanmax(values, initial=0.0) > 0
-    }
+    maps = {name: floats(table, name).reshape(shape) for name in TITLES}
+    drawn = [name for name, each in maps.items() if np.nanmax(each, initial=0.0) > 0]
+    if not drawn:
+        raise nothing_to_draw(table, "GPU work")
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     low, high = int(starts[0] or 0), int(starts[-1] or 0) + int(lengths[-1] or 0)
     unit, scale = time_unit_for([float(high - low)])
-    heights = [min(max(0.2 * len(names), 0.42), 2.6)] * len(maps)
+    heights = [min(max(0.2 * len(names), 0.42), 2.6)] * len(drawn)
     heading = f"Share of time in use: {reports_name(table.inputs)}"
     figure, panels = new_panels(heading, heights, shared=True)
-    for axes, (column, values) in zip(panels, maps.items(), strict=True):
+    for axes, name in zip(panels, drawn, strict=True):
         across = (low / scale, high / scale)
-        draw_heat_map(axes, 100 * values, names, across, "%", ends=(0.0, 100.0))
-        axes.set_title(TITLES[column])
+        draw_heat_map(axes, 100 * maps[name], names, across, "%", (0.0, 100.0))
+        axes.set_title(TITLES[name])
     panels[-1].set_xlabel(f"time ({unit}); grey: not known")
     return figure

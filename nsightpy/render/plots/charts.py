@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
-from nsightpy.render.plots.drawing import COLORS, INK, QUIET, Kind, Look
+from nsightpy.render.plots.drawing import COLORS, INK, Kind, Look
 
 MOST_BARS, MOST_NAMES, MOST_POINTS = 400, 20, 120
 PALE_ALPHA = 0.45
@@ -44,22 +44,21 @@ def draw_shares(
     draw, thickness = (axes.barh, 0.8) if across else (axes.bar, 0.86)
     below, bars = np.zeros(len(values)), None
     for kind, lengths in zip(kinds, values.T, strict=True):
-        look: Look = {"color": kind.color, "hatch": kind.hatch, "linewidth": 0}
-        look["edgecolor"] = "white" if kind.hatch else kind.color
-        bars = draw(at, lengths, thickness, below, **look)
+        bars = draw(at, lengths, thickness, below, **_look(kind))
         below = below + lengths
         for bar, is_pale in zip(bars, () if pale is None else pale, strict=False):
             bar.set_alpha(PALE_ALPHA if is_pale else 1.0)
     return bars
 
 
+def _look(kind: Kind) -> Look:
+    edge = "white" if kind.hatch else kind.color
+    return {"facecolor": kind.color, "hatch": kind.hatch, "edgecolor": edge, "linewidth": 0}
+
+
 def samples(kinds: Sequence[Kind]) -> list[Patch]:
     """What a legend shows of the kinds."""
-    looks = [(kind, "white" if kind.hatch else QUIET) for kind in kinds]
-    return [
-        Patch(facecolor=k.color, hatch=k.hatch, edgecolor=edge, linewidth=0, label=k.name)
-        for k, edge in looks
-    ]
+    return [Patch(**_look(kind), label=kind.name) for kind in kinds]
 
 
 def draw_heat_map(
@@ -68,22 +67,18 @@ def draw_heat_map(
     names: Sequence[str],
     across: tuple[float, float],
     unit: str,
-    *,
-    ends: tuple[float, float] | None = None,
+    ends: tuple[float, float],
 ) -> None:
-    """Draw rows of values (NaN, not known: grey) from left to right; `across` is the extent of x.
-
-    `ends` are those of the scale; else it runs from 0 to the highest value.
-    """
-    low, high = ends or (0.0, float(values[np.isfinite(values)].max(initial=0.0)))
-    high = max(high, low * 1.01, 1e-9)
+    """Draw rows of values (NaN, not known: grey) from left to right; `across` is the extent of x,
+    `ends` are those of the scale."""
+    low, high = ends
     axes.set_facecolor("#d9d9d9")
     image = axes.imshow(
         np.ma.masked_invalid(values),
         aspect="auto",
         interpolation="none",
         cmap=colormaps["viridis"],
-        norm=Normalize(low, high),
+        norm=Normalize(low, max(high, low * 1.01, 1e-9)),
         extent=(*across, len(names) - 0.5, -0.5),
     )
     axes.set_yticks(*every_nth(names, MOST_NAMES))

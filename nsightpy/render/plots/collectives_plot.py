@@ -5,7 +5,7 @@ Colour says which groups, the marker which operation, the area how much time.
 
 import math
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import cycle
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -26,16 +26,7 @@ from nsightpy.results import Record, Table, number
 from nsightpy.units import format_bytes
 
 WIDTH, HEIGHT = 10.0, 5.2
-MARKERS = {
-    "AllReduce": "o",
-    "AllGather": "s",
-    "AllGatherV": "s",
-    "ReduceScatter": "D",
-    "Broadcast": "^",
-    "Reduce": "v",
-    "AllToAll": "X",
-}
-OTHER_MARKER, OTHER_COLOR = "P", "#777777"
+MARKERS = "osD^vXP"
 LARGEST, SMALLEST = 260.0, 14.0  # areas of points, in square points
 
 
@@ -52,8 +43,8 @@ def collectives_figure(table: Table) -> Figure:
     figure = new_figure(f"Collectives: {reports_name(table.inputs)}", WIDTH, HEIGHT, footer)
     axes = figure.subplots()
     families = list(map(_family, rows))
-    distinct = dict.fromkeys(families)
-    colors = dict(zip(distinct, chain(COLORS[:-1], repeat(OTHER_COLOR)), strict=False))
+    colors = dict(zip(dict.fromkeys(families), cycle(COLORS), strict=False))
+    markers = dict(zip(dict.fromkeys(map(_operation, rows)), cycle(MARKERS), strict=False))
     times = [number(row["duration_med_ns"]) * number(row["instances"]) for row in rows]
     for at in sorted(range(len(rows)), key=lambda at: -times[at]):  # the longest first
         row, color = rows[at], colors[families[at]]
@@ -61,7 +52,7 @@ def collectives_figure(table: Table) -> Figure:
             number(row[name]) for name in ("bytes", "busbw_gb_per_s", "busbw_with_wait_gb_per_s")
         )
         area = max(LARGEST * times[at] / (max(times) or 1.0), SMALLEST)
-        look: Look = {"s": area, "marker": MARKERS.get(_operation(row), OTHER_MARKER)}
+        look: Look = {"s": area, "marker": markers[_operation(row)]}
         if busbw:
             axes.scatter([size], [busbw], c=color, alpha=0.75, linewidths=0, **look)
             axes.plot([size] * 2, [with_wait, busbw], color=color, linewidth=0.8)
@@ -73,10 +64,8 @@ def collectives_figure(table: Table) -> Figure:
     axes.set_ylim(_around([rate for rate in rates if rate]))
     log_ticks(axes.xaxis, lambda size: format_bytes(size).replace(".00", "").replace("0.0", "0"))
     log_ticks(axes.yaxis, lambda rate: f"{rate:g}")
-    signs = [(name, color, "o") for name, color in colors.items() if color != OTHER_COLOR]
-    signs += [("other groups", OTHER_COLOR, "o")] * (OTHER_COLOR in colors.values())
-    operations = dict.fromkeys(map(_operation, rows))
-    signs += [(name, INK, MARKERS.get(name, OTHER_MARKER)) for name in operations]
+    signs = [(name, color, "o") for name, color in colors.items()]
+    signs += [(name, INK, marker) for name, marker in markers.items()]
     handles = [
         Line2D([], [], color=color, marker=marker, linestyle="none", label=name)
         for name, color, marker in signs

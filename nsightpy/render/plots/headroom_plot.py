@@ -94,7 +94,6 @@ def _key(axes: Axes, kernels: Sequence[Record]) -> None:
         figures = (number(kernel[n]) for n in ("ceiling_share", "share", "roof_fraction"))
         text = "{:>6.1f} % {:>5.1f} % {:>4.0f} %".format(*(100 * figure for figure in figures))
         rows.append(Line2D([], [], label=f"{index:>2} {text}  {name}", **_kind(kernel)[1]))
-    rows.append(Line2D([], [], linestyle="", label=f"{len(kernels)} kernels in all"))
     classes = dict(map(_kind, kernels))
     rows += [Line2D([], [], label=name, **look) for name, look in classes.items()]
     heading = f"{'':5} {'ceiling':>8} {'share':>7} {'roof':>6}  kernel"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from nsightpy.render.plots.charts import draw_spread, every_nth
@@ -55,15 +54,13 @@ def instances_figure(table: Instances) -> Figure:
     heights = [HISTOGRAM] * len(durations)
     if "start_ns" in table.columns:
         lengths = floats(table, "duration_ns")
-        middle, longest = float(np.median(lengths)), float(lengths.max())
-        about += f", median {format_time(middle)}, longest {format_time(longest)}"
         for row, device in enumerate(devices_of(table)):
             devices.setdefault(device, []).append(row)
         heights = [OVER_TIME, *[BY_RANK] * (len(devices) > FEW_RANKS), *heights]
     heading = f"Instances of {first}{more}"
     figure, panels = new_panels(heading, heights, footer=about, shared=False)
     if devices:
-        unit, scale = time_unit_for([middle])
+        unit, scale = time_unit_for([float(np.median(lengths))])
         _over_time(panels[0], table, devices, lengths / scale)
         if len(devices) > FEW_RANKS:
             _by_rank(panels[1], lengths / scale, devices)
@@ -112,8 +109,7 @@ def _scale(axes: Axes, lengths: Values) -> None:
     low, high = float(lengths.min()), float(lengths.max())
     if low > 0 and high > WIDE * low:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        log_ticks(axes.yaxis, lambda value: f"{value:,.6g}")
         axes.set_ylim(low / 1.3, high * 1.6)
     else:
         axes.set_ylim(0, high * 1.15 or 1)

@@ -13,7 +13,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from nsightpy.errors import UsageError
 from nsightpy.output.escape import printable
 from nsightpy.render.plots.charts import (
     COMMUNICATION,
@@ -32,6 +31,7 @@ from nsightpy.render.plots.drawing import (
     devices_of,
     floats,
     new_panels,
+    nothing_to_draw,
     styled,
 )
 from nsightpy.results import Table, Value
@@ -60,11 +60,10 @@ class Iterations(NamedTuple):
 def iterations_figure(table: Table) -> Figure:
     """The picture of the table of `nsightpy iterations`: ms, us, ... on one common scale.
 
-    Raises UsageError when the table has no rows.
+    Raises NsightpyError when the table has no rows.
     """
     if not table.rows:
-        notes = "".join(f"\n  {note}" for note in table.notes)
-        raise UsageError(f"there are no iterations to draw{notes}")
+        raise nothing_to_draw(table, "iterations")
     iterations = iterations_of(table)
     names = device_names(iterations.devices)
     many = len(names) > PANELS
@@ -81,7 +80,7 @@ def iterations_figure(table: Table) -> Figure:
             scale = steady if len(steady) else values[~np.isnan(values)]
             across = (iterations.numbers[0] - 0.5, iterations.numbers[-1] + 0.5)
             ends = (float(scale.min()), float(scale.max()))
-            draw_heat_map(axes, values, names, across, iterations.unit, ends=ends)
+            draw_heat_map(axes, values, names, across, iterations.unit, ends)
             axes.set_title(f"{kind} of each device")
     else:
         for row, (axes, name) in enumerate(zip(panels, names, strict=True)):
