@@ -113,9 +113,6 @@ class Job:
     nodes: int = 1
 
 
-SCRIPT_KINDS = ("plain", "slurm", "mpi", "torchrun")
-
-
 def _launcher(kind: str, job: Job) -> tuple[list[str], str, tuple[str, ...]]:
     """How a kind of script starts a job: header, words for a shell, the variables with a rank."""
     per_node, several = -(-job.ranks // job.nodes), job.nodes > 1
@@ -172,7 +169,7 @@ run() {
 
 
 def script(kind: str, runs: Sequence[Run], options: Options, job: Job) -> str:
-    """The script of one of SCRIPT_KINDS."""
+    """The script of a kind: plain, slurm, mpi or torchrun."""
     header, launch, names = ([], "", ()) if kind == "plain" else _launcher(kind, job)
     lines = [
         *("#!/usr/bin/env bash", *header),

@@ -12,7 +12,6 @@ from nsightpy.names import brief
 from nsightpy.ncu_command import (
     APPLICATION,
     OWN_RANK,
-    SCRIPT_KINDS,
     Job,
     Options,
     Run,
@@ -48,6 +47,7 @@ FIELDS = (
     Field("rank", "id"),
 )
 _TITLE_WIDTH = 100
+SCRIPT_KINDS = ("plain", "slurm", "mpi", "torchrun")
 _NOT_FOR_NCU = (
     "ncu measures GPUs of NVIDIA only, and these kernels ran on another maker's: the table says "
     "which are worth measuring, with its own profiler (rocprof-compute for AMD)."
