@@ -124,18 +124,6 @@ GPU_METRICS = schema(
     _label("metric", "NVIDIA's name of the metric, SM Active [Throughput %]"),
     _int("value", "", "value; per cent for most metrics"),
 )
-NIC_METRICS = schema(
-    "nic_metrics",
-    "counters of network interfaces, one row per interface, counter and interval",
-    *SPAN,
-    _int("nic", "", "number of the interface in the capture"),
-    _int("port", "", "port of the interface; 0 where the export does not say"),
-    _label("metric", "NVIDIA's name of the counter, IB: Bytes sent"),
-    _label("metric_unit", "unit of the values, bytes/ms"),
-    _int("value", "", "mean rate over the interval, in that unit"),
-    _label("nic_name", "name of the interface, mlx5_0; empty where the export does not say"),
-    _label("guid", "its globally unique id in hexadecimal; empty where not recorded"),
-)
 PROCESSES = schema(
     "processes",
     "processes with GPU, CUDA or NVTX activity",
@@ -270,7 +258,7 @@ SCHEMAS = {
         *(KERNELS, GRAPH_LAUNCHES, GRAPH_NODES, MEMORY_OPERATIONS, API_CALLS),
         *(NVTX_RANGES, SYNCHRONIZATIONS, CUDA_EVENTS, MEMORY_USAGE),
         *(MPI_CALLS, LIBRARY_CALLS, PAGE_FAULTS, OS_CALLS),
-        *(CPU_SAMPLES, CPU_RUNS, GPU_METRICS, NIC_METRICS),
+        *(CPU_SAMPLES, CPU_RUNS, GPU_METRICS),
         *(PROCESSES, DEVICES, DIAGNOSTICS),
         *(OPERATORS, PYTHON_FUNCTIONS),
     )

@@ -93,10 +93,10 @@ def launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched]
     """
     if not report.calls.recorded:
         return None
-    calls = report.calls.launching(whole=True)
+    calls = report.calls.launching()
     launches = launched(operations, calls)
     if len(launches.rows) < operations.rows:
-        others = report.calls.launching(others=True, whole=True)
+        others = report.calls.launching(others=True)
         calls = Frame.concatenate([calls, others.select(calls)]).ordered()
         launches = launched(operations, calls)
     return calls, launches

@@ -44,7 +44,7 @@ class NamedRanges:
 
         Looked for among all ranges of the report, so that no call counts for two of them.
         """
-        made = self.report.calls.launching(whole=True)
+        made = self.report.calls.launching()
         ranges = self.report.frame("nvtx_ranges", RANGE_COLUMNS)
         waited = as_launched_by(made, waiting_threads(made, ranges))
         return waited.take(membership.inside(waited, self.ranges))

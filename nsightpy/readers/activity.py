@@ -52,14 +52,12 @@ class HostCalls:
         """Whether the capture holds any."""
         return self._frame(("start_ns",)).rows > 0
 
-    def launching(
-        self, names: Sequence[str] = LAUNCHING, *, others: bool = False, whole: bool = False
-    ) -> Frame:
-        """start_ns, pid and correlation_id of runtime and driver calls, by start.
+    def launching(self, names: Sequence[str] = LAUNCHING, *, others: bool = False) -> Frame:
+        """start_ns, end_ns, pid, tid and correlation_id of runtime and driver calls, by start.
 
-        Calls of functions whose names begin so, or all `others`; `whole` adds end_ns and tid.
+        Calls of functions whose names begin so, or all `others`.
         """
-        columns = (*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ()))
+        columns = (*LAUNCH_COLUMNS, "end_ns", "tid")
         if self._every:
             return self._frame(columns, slice(0) if others else None)
         calls = self._frame(("name", EVENT_CLASS))

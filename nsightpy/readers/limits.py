@@ -8,15 +8,12 @@ what programs do.
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, distinct_pairs
-
-T = TypeVar("T")
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
 

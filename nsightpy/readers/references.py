@@ -135,9 +135,6 @@ class _Head(msgspec.Struct):
 def read_baseline(path: Path | str) -> tuple[RunSummary, ...]:
     """The runs of a baseline. Raises ReportError for anything else, or another version."""
     path = Path(path)
-    with file_errors(path):
-        if path.is_dir():
-            raise ReportError(path, "is a directory, not a baseline", _SAVE_AGAIN)
     data = _content(path, _MOST_BASELINE, "a baseline", _SAVE_AGAIN)
     try:
         head = msgspec.json.decode(data, type=_Head)

@@ -58,8 +58,6 @@ _SCHEMA = (
     "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
 )
 _OTHERS = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
-# What SQLite calls the values that are no whole numbers.
-_KINDS = {str: "text", float: "real", bytes: "blob"}
 # How the driver says that a value fits none of the types that the first ones had.
 _MISMATCH = "Type mismatch in column"
 
@@ -120,11 +118,9 @@ class SqliteFile:
         columns = [table.c[c] if c in table.c else sa.null() for c in (*numbers, *texts)]
         query = sa.select(*columns).select_from(table)
         rows = self.rows(query if where is None else query.where(where))
-        for row in rows:
-            for column, value in zip(numbers, row, strict=False):
-                if type(value) in _KINDS:
-                    raise self._ill_typed(name, column, _KINDS[type(value)])
         count = len(numbers)
+        if any(type(value) in (str, float, bytes) for row in rows for value in row[:count]):
+            raise self._not_integers(sa.select(*columns[:count]))
         return [(*row[:count], *(v if v is None else str(v) for v in row[count:])) for row in rows]
 
     def rows(self, query: Query) -> list[tuple[Any, ...]]:
@@ -210,12 +206,10 @@ class SqliteFile:
                 other = kind.not_in(("integer", "null"))
                 odd = sa.select(kind).select_from(column.table).where(other).limit(1)
                 for (found,) in self.rows(odd):
-                    return self._ill_typed(column.table.name, column.name, found)
+                    problem = f"is damaged: {column.table.name}.{column.name} holds a {found}"
+                    problem += " where a whole number belongs"
+                    return ReportError(self.path, problem, "export it again.")
         return damaged(self.path)
-
-    def _ill_typed(self, table: str, column: str, found: str) -> ReportError:
-        problem = f"is damaged: {table}.{column} holds a {found} where a whole number belongs"
-        return ReportError(self.path, problem, "export it again.")
 
     def _too_slow(self) -> ReportError:
         took = f"took more than {self._seconds:,.0f} s of processor time"

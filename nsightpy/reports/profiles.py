@@ -44,12 +44,11 @@ _READERS: Mapping[str, tuple[_Reader, Callable[..., FrameSource]]] = {
     "page_faults": (events.page_faults, _EVENTS),
     "os_calls": (host_tables.os_calls, _EVENTS),
     "gpu_metrics": (host_tables.gpu_metrics, _SAMPLES),
-    "nic_metrics": (host_tables.nic_metrics, partial(FrameSource, order="start_ns")),
     "cpu_samples": (host_tables.cpu_samples, _SAMPLES),
     "cpu_runs": (host_tables.cpu_runs, partial(FrameSource, order="start_ns")),
     # about the capture itself
     "devices": (lambda export, columns: devices(export).select(columns), FrameSource),
-    "diagnostics": (lambda export, columns: diagnostics(export).select(columns), FrameSource),
+    "diagnostics": (diagnostics, _SAMPLES),
 }
 
 

@@ -204,14 +204,3 @@ class Export(Host):
             self.add("TARGET_INFO_GPU_METRICS", ids, typeName="GPU", metricName=name)
         row = {"typeId": type_id, "metricId": metric, "value": value}
         self.add("GPU_METRICS", row, rawTimestamp=time, timestamp=time)
-
-    def nic_metric(self, start: int, end: int, name: Text, value: int, nic: int = 1) -> None:
-        """The mean rate of a counter of a network interface, in bytes/ms."""
-        table = self._rows.setdefault("TARGET_INFO_NETWORK_METRICS", [])
-        index = next((row[1] for row in table if row[2] == name), None)
-        if index is None:
-            index = len(table)
-            row = {"metricsIdx": index, "unit": "bytes/ms"}
-            self.add("TARGET_INFO_NETWORK_METRICS", row, name=name)
-        row = {"globalId": nic, "portId": 1, "metricsIdx": index, "value": value}
-        self.add("NET_NIC_METRIC", row, start=start, end=end)

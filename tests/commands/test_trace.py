@@ -88,24 +88,6 @@ def test_push_pop_ranges_hold_what_is_inside_them(tmp_path: Path) -> None:
     ]
 
 
-def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
-    export = Export(tmp_path / "nic.sqlite")
-    export.kernel(0, 10, "k", launch=(-5, -2))
-    for at, name, value in ((100, "Send waits", 9_999), (200, "Send waits", 25_000)):
-        export.nic_metric(at, at + 100, f"IB: {name}", value)
-    export.nic_metric(200, 300, "IB: Bytes sent", 90_000)
-    statements = [
-        *("CREATE TABLE NIC_ID_MAP (nicId, globalId)", "INSERT INTO NIC_ID_MAP VALUES (7, 1)"),
-        "CREATE TABLE TARGET_INFO_NIC_INFO (GUID, nicId, name)",
-        "INSERT INTO TARGET_INFO_NIC_INFO VALUES (-2, 7, 'mlx5_0')",
-    ]
-    path = changed(export.write(), tmp_path / "changed.sqlite", statements)
-    (row,) = nsightpy.stats(path, report="network_congestion").rows
-    assert row == (200, 300, 100, 25_000, "0xFFFFFFFFFFFFFFFE", "mlx5_0")
-    notes = " ".join(map(str, nsightpy.stats(TRAINING, report="network_congestion").notes))
-    assert "nsys profile --nic-metrics=lf" in notes
-
-
 def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     lost = ["UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 0"]

@@ -21,7 +21,7 @@ from tests.support.reports import REPORTS, ask, needs_reports, refused, rows_of,
 EXPORT = "nsys export --type sqlite"
 OTHER_KIND = f"is no report of a kind that|{EXPORT}"
 CUT = "is truncated|copy or export it again"
-SPECIAL = "is a pipe or a device"
+SPECIAL = "is a pipe, a device"
 
 
 @pytest.fixture(scope="session")

@@ -251,7 +251,7 @@ def test_every_generation_answers_alike(generation: str, tmp_path: Path) -> None
         (KERNEL, ""),
         (CALL, "No CUDA API calls were recorded"),
         ("StringIds", "no StringIds table"),
-        ("TARGET_INFO_GPU", "does not describe its GPUs"),
+        ("TARGET_INFO_GPU", ""),
         *((table, "") for table in (COPY, SET, RANGE)),
     ],
 )

@@ -139,7 +139,7 @@ def test_broken_exports_beside_the_report(bench: Bench) -> None:
         assert why in note
     beside.unlink()
     beside.mkdir()
-    assert "is a directory" in sqlite_of(bench.report).notes[0]
+    assert "or a directory" in sqlite_of(bench.report).notes[0]
 
 
 def test_without_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_without_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("missing", "no such file"), ("", "is a pipe or a device"), ("empty", "is empty")],
+    [("missing", "no such file"), ("", "is a pipe, a device"), ("empty", "is empty")],
 )
 def test_what_is_no_report(bench: Bench, name: str, problem: str) -> None:
     (bench.report.parent / "empty.nsys-rep").touch()

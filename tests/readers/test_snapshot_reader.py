@@ -219,7 +219,7 @@ def test_processor_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_cannot_be_read_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ReportError, match="is a pipe or a device"):
+    with pytest.raises(ReportError, match="is a pipe, a device"):
         read_snapshot(Path("/dev/zero"))
     with pytest.raises(ReportError, match="no such file"):
         read_snapshot(tmp_path / "missing.pickle")

@@ -35,8 +35,8 @@ def stats(
     um_cpu_page_faults_sum.
 
     Of lists in time order, whose rows are written while the reports are read: cuda_gpu_trace,
-    cuda_api_trace, cuda_kern_exec_trace, nvtx_gpu_proj_trace, nvtx_pushpop_trace, mpi_event_trace,
-    network_congestion. Of several reports, times are on the clock of all ranks, and rank and report
+    cuda_api_trace, cuda_kern_exec_trace, nvtx_gpu_proj_trace, nvtx_pushpop_trace, mpi_event_trace.
+    Of several reports, times are on the clock of all ranks, and rank and report
     come behind the columns of nsys.
     """
     report, _, style = report.partition(":")

@@ -1,6 +1,5 @@
-"""MPI calls by time, by message size and one by one; when network interfaces could not send."""
+"""MPI calls by time, by message size and one by one."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from nsightpy.analysis.ranking import spread
 from nsightpy.commands.stats.operations import events
 from nsightpy.commands.stats.reports import Listing, Reports, by_time, known, numbered_by, sum_of
-from nsightpy.frames import Frame, Labels, constant
+from nsightpy.frames import Frame, Labels
 from nsightpy.query import Scope, SystemReport
 
 _MPI = "-t mpi"
@@ -26,9 +25,6 @@ _MESSAGES = (
     ("coll_send", _COLLECTIVE, "bytes"),
     ("coll_recv", _COLLECTIVE, "receive_bytes"),
 )
-# nsys lists intervals above this many ticks/ms.
-_LEAST_TICKS = 10_000
-_WAITS = re.compile(r"send.?waits?", re.IGNORECASE)
 
 
 def _sized(report: SystemReport, scope: Scope, *more: str) -> Frame:
@@ -72,19 +68,6 @@ def _calls(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
     yield Frame({**frame, **columns})
 
 
-def _congested(report: SystemReport, scope: Scope, _: str) -> Iterator[Frame]:
-    """The intervals in which an interface waited.
-
-    Made from the documentation of that report; no public capture with such counters was at hand.
-    """
-    frame = report.frame("nic_metrics")
-    waits = frame.labels("metric").where(_WAITS.search)
-    frame = frame.take(waits & (frame.ints("value") > _LEAST_TICKS)).ordered()
-    # interfaces belong to no process; those of a report share its clock
-    pid = constant(next(iter(report.pids), 0), frame.rows)
-    yield scope.within(report, Frame({**frame, "pid": pid}))
-
-
 _NAMES = {"source": "Source", "name": "Name"}
 REPORTS: Reports = {
     "mpi_event_sum": by_time(_by_source, keys=_NAMES, records=_MPI, on_host=True),
@@ -103,11 +86,5 @@ REPORTS: Reports = {
         "Tid=tid, Tag=tag>-1, Rank=rank, PeerRank=other>-1, RootRank=root>-1, Size (B)=size>-1, "
         "CollSendSize (B)=sent>-1, CollRecvSize (B)=received>-1",
         records=_MPI,
-    ),
-    "network_congestion": Listing(
-        _congested,
-        "Start (ns)=start_ns, End (ns)=end_ns, Duration (ns)=duration, Send wait rate=value, "
-        "GUID=guid, Name=nic_name",
-        records="--nic-metrics=lf",
     ),
 }

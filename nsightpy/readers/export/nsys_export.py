@@ -21,7 +21,7 @@ from nsightpy.readers.tools.file_check import (
     file_size,
     size_of_regular,
 )
-from nsightpy.readers.tools.nvidia_tools import Tool, ToolRun, find_tool, run_tool
+from nsightpy.readers.tools.nvidia_tools import Tool, find_tool, run_tool
 from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.store import cache
 
@@ -184,19 +184,17 @@ def _run(nsys: Tool, report: Path, exported: Path) -> None:
     while True:
         command: list[str | Path] = [nsys.path, "export", "--type=sqlite", "--quiet=true"]
         command += ["--force-overwrite=true", f"--output={exported}", *options, report]
-        run = run_tool(command)
-        match = _REJECTED.search(run.output) if run.returncode else None
+        code, output = run_tool(command)
+        match = _REJECTED.search(output) if code else None
         kept = [each for each in options if match is None or each.split("=")[0] != match[1]]
         if len(kept) == len(options):
             break
         options = kept
-    if run.returncode < 0:
-        raise _failure(nsys, report, exported, run, f"was killed by signal {-run.returncode}")
-    if run.returncode:
-        raise _failure(nsys, report, exported, run, f"failed (exit code {run.returncode})")
-    flaw = export_fault(exported)
-    if flaw is not None:
-        raise _failure(nsys, report, exported, run, f"ended well, but of its export: {flaw}")
+    if code:
+        ending = f"failed (exit code {code})" if code > 0 else f"was killed by signal {-code}"
+        raise _failure(nsys, report, exported, output, ending)
+    if flaw := export_fault(exported):
+        raise _failure(nsys, report, exported, output, f"ended well, but of its export: {flaw}")
 
 
 def last_words(output: str) -> list[str]:
@@ -209,10 +207,8 @@ def last_words(output: str) -> list[str]:
     return lines[-_KEPT_LINES:]
 
 
-def _failure(
-    nsys: Tool, report: Path, exported: Path, run: ToolRun, ending: str
-) -> ToolFailedError:
-    words = "".join(f"\n  | {line}" for line in last_words(run.output))
+def _failure(nsys: Tool, report: Path, exported: Path, output: str, ending: str) -> ToolFailedError:
+    words = "".join(f"\n  | {line}" for line in last_words(output))
     advice = next(
         text.format(
             *(part.replace("@", ".").strip(".") for part in match.groups()),
@@ -221,7 +217,7 @@ def _failure(
             folder=exported.parent.parent,
         )
         for pattern, text in _CAUSES
-        if (match := re.search(pattern, run.output))
+        if (match := re.search(pattern, output))
     )
     problem = f"cannot be exported: nsys {nsys.version_text} {ending}{words}"
     return ToolFailedError(report, problem, advice)

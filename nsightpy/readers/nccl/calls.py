@@ -6,7 +6,7 @@ the GroupEnd (`-t nccl`, nsys 2025.6 on: inside the API Group that holds them).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,10 +79,7 @@ class Calls:
         """
         end = self.ranges.ints("end_ns")
         inner = self._last_begun(pid, tid, moment)
-        late = np.flatnonzero(inner != NONE)
-        while len(late := late[end[inner[late]] < moment[late]]):
-            inner[late] = self._parent[inner[late]]
-            late = late[inner[late] != NONE]
+        _climb(inner, self._parent, lambda place, row: end[place] < moment[row])
         around = _nearest(self._parent, self.counts > 0)
         serving = np.where(inner == NONE, NONE, around[inner])
         is_call = self.ranges.labels("name").equals(tuple(CALLS))
@@ -110,11 +107,16 @@ def _parents(ranges: Frame) -> Ints:
     end = ranges.ints("end_ns")
     parent = np.arange(-1, ranges.rows - 1)
     parent[~_same_thread(ranges)] = NONE
-    looking = np.flatnonzero(parent != NONE)
-    while len(looking := looking[end[parent[looking]] < end[looking]]):
-        parent[looking] = parent[parent[looking]]
-        looking = looking[parent[looking] != NONE]
+    _climb(parent, parent, lambda place, row: end[place] < end[row])
     return parent
+
+
+def _climb(places: Ints, parent: Ints, passed: Callable[[Ints, Ints], NDArray[np.bool_]]) -> None:
+    """Move the place of each row to the first around it that is not passed, NONE without any."""
+    looking = np.flatnonzero(places != NONE)
+    while len(looking := looking[passed(places[looking], looking)]):
+        places[looking] = parent[places[looking]]
+        looking = looking[places[looking] != NONE]
 
 
 def _same_thread(ranges: Frame) -> NDArray[np.bool_]:
@@ -128,10 +130,7 @@ def _same_thread(ranges: Frame) -> NDArray[np.bool_]:
 def _nearest(parent: Ints, wanted: NDArray[np.bool_]) -> Ints:
     """For each range it or the first wanted one around it, NONE without any."""
     nearest = np.where(wanted, np.arange(len(parent)), parent)
-    looking = np.flatnonzero(nearest != NONE)
-    while len(looking := looking[~wanted[nearest[looking]]]):
-        nearest[looking] = nearest[nearest[looking]]
-        looking = looking[nearest[looking] != NONE]
+    _climb(nearest, nearest, lambda place, _: ~wanted[place])
     return nearest
 
 
@@ -162,8 +161,8 @@ def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
 
 def nccl_calls(export: NsysExport) -> Calls:
     """All NCCL ranges of an export; nothing where it has none."""
-    wanted = {*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"}
-    registered = export.strings.starting("ncclComm") | export.strings.named(wanted)
+    registered = export.strings.starting("ncclComm", "CommInit")
+    registered |= export.strings.named(RANGE_TEXTS)
     raw = _read(export, registered)
     if raw is None or not raw.rows:
         empty = np.empty(0, dtype=np.int64)

@@ -110,12 +110,8 @@ def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -
         reason = f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
         reason += "recorded one by one."
         notes.append(Note(reason, "`nsys profile --cuda-graph-trace=node` opens them."))
-    if any(export.has(table) for table in GPU_TABLES):
-        if not export.has(RUNTIME):
-            notes.append(NO_CALLS)
-        if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
-            reason = "The export does not describe its GPUs: model and limits are unknown."
-            notes.append(Note(reason))
+    if any(export.has(table) for table in GPU_TABLES) and not export.has(RUNTIME):
+        notes.append(NO_CALLS)
     if not export.has("StringIds"):
         reason = "The export has no StringIds table: names are shown by number, and what "
         notes.append(Note(f"{reason}communicates counts as compute."))

@@ -1,5 +1,5 @@
 """Calls of the host beside CUDA's and MPI's, CPU samples, context switches, and sampled counters of
-GPUs (--gpu-metrics-devices) and networks (--nic-metrics), as frames.
+GPUs (--gpu-metrics-devices), as frames.
 
 Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows of
 CUBLAS_EVENTS, CUDNN_EVENTS or counters was at hand: those are tested on simulated exports only;
@@ -9,27 +9,22 @@ OSRT_API on real ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Labels, distinct, distinct_pairs
+from nsightpy.frames import ColumnData, Frame, Labels, distinct_pairs
 from nsightpy.readers.nsys.events import OF_THREAD, PLAIN, SPAN
 from nsightpy.readers.nsys.table_frames import Derived, Source, readable_table, reader, stored_frame
 from nsightpy.readers.nsys.tables import UNNAMED, NsysExport, number, process_part, thread_part
 from nsightpy.readers.sql import sa
 
-_OPENMP = (
-    *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
-    *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
-    *("MUTEX_RELEASED", "LOCK_INIT", "LOCK_DESTROY", "WORKSHARE", "DISPATCH", "FLUSH"),
-)
-LIBRARY_TABLES = {
+# How the tables of libraries begin.
+_LIBRARIES = {
     "CUBLAS_EVENTS": "cuBLAS",
     "CUDNN_EVENTS": "cuDNN",
-    **{f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}": "OpenACC" for kind in ("DATA", "LAUNCH", "OTHER")},
-    **{f"OPENMP_EVENT_KIND_{kind}": "OpenMP" for kind in _OPENMP},
+    "CUPTI_ACTIVITY_KIND_OPENACC_": "OpenACC",
+    "OPENMP_EVENT_KIND_": "OpenMP",
     "SYSCALL": "syscall",
 }
 # Rows that only say when the tracing of a process began and finished.
@@ -50,13 +45,17 @@ os_calls = reader(
         where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
     ),
 )
-library_calls = reader(
-    frames.LIBRARY_CALLS,
-    *(
+
+
+def library_calls(export: NsysExport, columns: Sequence[str]) -> Frame:
+    """The frame of calls of libraries and of the system, of one table after the other."""
+    sources = (
         Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": name}, derived=PLAIN)
-        for table, name in LIBRARY_TABLES.items()
-    ),
-)
+        for start, name in _LIBRARIES.items()
+        for table in sorted(export.file.tables)
+        if table.startswith(start) and not table.endswith("CALLCHAINS")
+    )
+    return reader(frames.LIBRARY_CALLS, Source("", {}), *sources)(export, columns)
 
 
 def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
@@ -104,37 +103,13 @@ def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     return Frame({name: every[name] for name in wanted})
 
 
-def _interfaces(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
-    """The name and the id of the interface of each row."""
-    listed = export.file.values("TARGET_INFO_NIC_INFO", ("globalId", "nicId", "GUID"), ("name",))
-    # older exports have the number that samples have in place of the id
-    about = {global_id: (name, None) for global_id, _, _, name in listed}
-    by_id = {nic: (name, guid) for _, nic, guid, name in listed}
-    for global_id, nic in export.file.values("NIC_ID_MAP", ("globalId", "nicId")):
-        about[global_id] = by_id.get(nic, (None, None))
-    values, codes = distinct(samples.ints("nic"))
-    interfaces = [about.get(global_id, (None, None)) for global_id in values.tolist()]
-    guids = tuple(
-        f"0x{guid & 2**64 - 1:016X}" if isinstance(guid, int) else "" for _, guid in interfaces
-    )
-    shown = tuple(str(name or "") for name, _ in interfaces)
-    return {"nic_name": Labels(codes, shown).merged(), "guid": Labels(codes, guids)}
-
-
-def _metric(
-    export: NsysExport, samples: Frame, table: str, columns: tuple[str, ...]
-) -> dict[str, ColumnData]:
-    """The name and the unit of each row, by the two numbers that a table of names has in columns;
-    unnamed metrics go by the second number."""
-    *keys, name = columns
-    rows = export.file.values(table, keys, (name, "unit"))
-    named = {(first, second): (text or "", unit or "") for first, second, text, unit in rows}
+def _metric(export: NsysExport, samples: Frame) -> dict[str, ColumnData]:
+    """The name of each row's metric; unnamed ones go by their number."""
+    rows = export.file.values("TARGET_INFO_GPU_METRICS", ("typeId", "metricId"), ("metricName",))
+    named = {(kind, metric): name or "" for kind, metric, name in rows}
     pairs, codes = distinct_pairs(samples.ints("list"), samples.ints("place"))
-    texts = [named.get(key, (f"metric {key[1]}", "")) for key in pairs]
-    return {
-        column: Labels(codes, tuple(text[part] for text in texts)).merged()
-        for part, column in enumerate(("metric", "metric_unit"))
-    }
+    texts = (named.get(pair, f"metric {pair[1]}") for pair in pairs)
+    return {"metric": Labels(codes, tuple(texts)).merged()}
 
 
 gpu_metrics = reader(
@@ -144,43 +119,7 @@ gpu_metrics = reader(
         {"time_ns": "timestamp", "value": "value", "list": "typeId", "place": "metricId"},
         derived=(
             Derived(("gpu_id",), ("list",), lambda _, rows: {"gpu_id": rows.ints("list") & 0xFF}),
-            Derived(
-                ("metric",),
-                ("list", "place"),
-                partial(
-                    _metric,
-                    table="TARGET_INFO_GPU_METRICS",
-                    columns=("typeId", "metricId", "metricName"),
-                ),
-            ),
+            Derived(("metric",), ("list", "place"), _metric),
         ),
-    ),
-)
-nic_metrics = reader(
-    frames.NIC_METRICS,
-    Source(
-        "NET_NIC_METRIC",
-        {
-            "start_ns": ("start", 0),
-            "end_ns": "end",
-            "nic": "globalId",
-            "port": "portId",
-            "value": "value",
-            "list": "metricsListId",
-            "place": "metricsIdx",
-        },
-        derived=(
-            Derived(
-                ("metric", "metric_unit"),
-                ("list", "place"),
-                partial(
-                    _metric,
-                    table="TARGET_INFO_NETWORK_METRICS",
-                    columns=("metricsListId", "metricsIdx", "name"),
-                ),
-            ),
-            Derived(("nic_name", "guid"), ("nic",), _interfaces),
-        ),
-        where=lambda table: table.c["end"].is_not(None) if "end" in table.c else None,
     ),
 )

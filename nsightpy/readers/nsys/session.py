@@ -15,12 +15,12 @@ from typing import Any
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.limits import clock_reading
-from nsightpy.readers.nsys.tables import NsysExport, process_part
+from nsightpy.readers.nsys.events import OF_PROCESS
+from nsightpy.readers.nsys.table_frames import Source, reader
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")
-SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
-DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
 _NUMBER = re.compile(r"-?\d{1,19}")
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 _VERSION, _SCHEMA_VERSION = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
@@ -95,6 +95,23 @@ def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     return {pid: name or "" for pid, name in rows if pid in wanted}
 
 
+# What the profiler said.
+diagnostics = reader(
+    frames.DIAGNOSTICS,
+    Source(
+        "DIAGNOSTIC_EVENT",
+        {"time_ns": "timestamp"},
+        ids=OF_PROCESS,
+        codes={
+            "severity": ("severity", {1: "info", 2: "warning", 3: "error", 4: "verbose"}),
+            "source": ("source", {1: "injection", 2: "daemon", 3: "analysis"}),
+        },
+        texts={"text": "text"},
+        needs=("text",),
+    ),
+)
+
+
 def devices(export: NsysExport) -> Frame:
     """The devices frame: one row per process and CUDA ordinal, or per ordinal in older exports."""
     gpus = _gpus(export, "TARGET_INFO_GPU")
@@ -127,26 +144,6 @@ def _gpus(export: NsysExport, name: str) -> list[dict[str, Any]]:
     names = (*_GPU_NUMBERS, *_GPU_TEXTS)
     rows = export.file.values(name, _GPU_NUMBERS, _GPU_TEXTS)
     return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def diagnostics(export: NsysExport) -> Frame:
-    """The diagnostics frame: what the profiler said, in order."""
-    if export.table("DIAGNOSTIC_EVENT", "text") is None:
-        return Frame.empty(frames.DIAGNOSTICS)
-    numbers = ("timestamp", "globalPid", "severity", "source")
-    rows = [
-        (
-            time or 0,
-            process_part(owner or 0),
-            SEVERITIES.get(severity, f"severity {severity or 0}"),
-            DIAGNOSTIC_SOURCES.get(source, f"source {source or 0}"),
-            text or "",
-        )
-        for time, owner, severity, source, text in export.file.values(
-            "DIAGNOSTIC_EVENT", numbers, ("text",)
-        )
-    ]
-    return Frame.of_rows(frames.DIAGNOSTICS, rows).ordered("time_ns")
 
 
 def _device(

@@ -28,8 +28,6 @@ def has_suffix(path: Path, suffixes: tuple[str, ...]) -> bool:
 def check_file(path: Path) -> None:
     """Raise ReportError unless the path is a whole, readable SQLite file."""
     with file_errors(path):
-        if path.is_dir():
-            raise ReportError(path, "is a directory, not a report file")
         size = size_of_regular(path)
         with path.open("rb") as file:
             header = file.read(100)
@@ -98,12 +96,12 @@ def resolved(path: Path) -> Path:
 def size_of_regular(path: Path) -> int:
     """The size of a regular file in bytes: reading anything else could wait for ever.
 
-    Raises ReportError for pipes, sockets and devices, OSError when nothing is there.
+    Raises ReportError for all that is none, OSError when nothing is there.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         advice = "write what it yields into a file, and give that file."
-        raise ReportError(path, "is a pipe or a device, not a file", advice)
+        raise ReportError(path, "is a pipe, a device or a directory, not a file", advice)
     return status.st_size
 
 

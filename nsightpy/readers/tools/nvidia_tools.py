@@ -107,29 +107,22 @@ def _probe(spec: ToolKind, path: Path) -> Tool | str:
     if not _runnable(path):
         return "is not an executable file" if path.exists() else "does not exist"
     try:
-        run = run_tool([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
+        code, output = run_tool([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return "does not answer --version"
     except OSError as error:
         return f"cannot be run: {error.strerror}"
-    match = _VERSION.search(run.output)
-    if run.returncode == 0 and match and spec.product in run.output:
+    match = _VERSION.search(output)
+    if code == 0 and match and spec.product in output:
         return Tool(path, tuple(int(part) for part in match.groups() if part))
     return f"does not answer --version as {spec.product} does"
 
 
-@dataclass(frozen=True)
-class ToolRun:
-    """How a tool ended: its exit code (negative: killed by that signal) and all that it printed."""
-
-    returncode: int
-    output: str
-
-
-def run_tool(command: Sequence[str | Path], timeout_s: float | None = None) -> ToolRun:
+def run_tool(command: Sequence[str | Path], timeout_s: float | None = None) -> tuple[int, str]:
     """Run a tool to its end; what it starts may go on and hold on to its output.
 
-    Raises OSError if it cannot start, and TimeoutExpired; any exception kills its process group.
+    Returns its exit code (negative: killed by that signal) and all that it printed. Raises OSError
+    if it cannot start, and TimeoutExpired; any exception kills its process group.
     """
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
@@ -145,7 +138,7 @@ def run_tool(command: Sequence[str | Path], timeout_s: float | None = None) -> T
             _kill_group(process)
             raise
         printed.seek(0)
-        return ToolRun(process.returncode, printed.read().decode("utf-8", "replace"))
+        return process.returncode, printed.read().decode("utf-8", "replace")
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
