@@ -36,11 +36,7 @@ class UsageError(NsightpyError):
 def require_choice(parameter: str, value: str, choices: Collection[str]) -> None:
     """Raise UsageError where a parameter is none of its choices."""
     if value not in choices:
-        from difflib import get_close_matches
-
-        nearest = get_close_matches(str(value), choices, n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}{hint}")
+        raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}")
 
 
 class _FileError(NsightpyError):
@@ -83,10 +79,6 @@ class FaultError(ReportError):
     def __reduce__(self) -> tuple[type[FaultError], tuple[str, str]]:  # type: ignore[override]
         return type(self), (self.path, self.what)
 
-    @property
-    def left_out(self) -> str:
-        return f"left out: {self.problem}"
-
 
 def memory_left() -> int | None:
     """Bytes that limits of this process (`ulimit -v`, `-d`) leave; None where there is no limit."""
@@ -123,9 +115,6 @@ def unforeseen(path: object, error: Exception, since: float | None = None) -> Re
     text = " ".join(str(error).split())[:200]
     if isinstance(error, TooMuchError):
         return ReportError(path, text, "`nsightpy nvtx` counts ranges by name.")
-    if isinstance(error, ImportError):
-        advice = "install nsightpy again, with what it needs."
-        return ReportError(path, f"cannot be read here: {text}", advice)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     with suppress(OSError, ValueError):
         if since is not None and Path(str(path)).stat().st_ctime > since:  # written or replaced

@@ -63,10 +63,7 @@ def positions(
         return np.empty(0, dtype=np.int64)
     low, span = int(times.min()), int(times.max()) - int(times.min()) + 1
     if _is_wide(groups, span):
-        # small numbers in the same order; a group without rows stands between two that have some
-        present = rows[0][np.flatnonzero(np.append(True, np.diff(rows[0]) != 0)[:edge])]
-        number = np.searchsorted(present, groups)
-        groups = 2 * number + np.isin(groups, present)
+        groups = np.unique(groups, return_inverse=True)[1]  # small numbers in the same order
     if _is_wide(groups, span):
         # too far apart to lay the groups end to end; only their order counts
         times = np.unique(times, return_inverse=True)[1]

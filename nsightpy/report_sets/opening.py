@@ -27,7 +27,6 @@ from nsightpy.reports.opening import (
     first_hand,
     in_order,
     is_ncu_file,
-    is_no_report,
     is_nsys_name,
     is_snapshot_file,
     is_system_report,
@@ -56,36 +55,30 @@ def _reports_behind(given: str | Path) -> list[Path]:
         reports = [p for p in files if is_system_report(p)]
         if not reports:
             problem = "holds no Nsight Systems report and no PyTorch trace"
-            raise ReportError(path, problem, _instead(path, files))
+            raise ReportError(path, problem, _instead(given, files))
         files = reports
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
     return in_order(first_hand(files, NSYS_SUFFIXES))
 
 
-def _instead(folder: Path, files: Sequence[Path]) -> str:
-    """What to do with a folder without reports that holds these files."""
-    regular = [file for file in files if is_regular(file)]
-    for command, fits in (("memory-usage", is_snapshot_file), ("roofline", is_ncu_file)):
-        if any(map(fits, regular)):
-            return f"`nsightpy {command} {quote(str(folder))}` reads it."
+def _instead(given: str | Path, files: Sequence[Path]) -> str:
+    """What to do with a path that stands for these files, none of which is of the wanted kind."""
+    kinds = (is_system_report, is_ncu_file, is_snapshot_file)
+    for command, fits in zip(("summarize", "roofline", "memory-usage"), kinds, strict=True):
+        if any(map(fits, filter(is_regular, files))):
+            return f"`nsightpy {command} {quote(str(given))}` reads it."
     return f"{KINDS}."
 
 
 def find_ncu_reports(given: str | Path) -> list[Path]:
     """The Nsight Compute files behind one path; of a report and its CSV, the report."""
-    path = Path(given)
-    found = files_of(given)
-    others = any(map(is_system_report, [path] if found is None else found))
-    if found is None and not others:
-        return [path]
-    files = [p for p in found or () if is_regular(p) and is_ncu_file(p)]
-    if not files:
-        advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
-        if others:
-            advice = f"`nsightpy summarize {quote(str(given))}` reads it."
+    path, files = Path(given), files_of(given)
+    found = [p for p in files or () if is_regular(p) and is_ncu_file(p)]
+    if not found and (files is not None or is_system_report(path)):
+        advice = _instead(given, files or [path])
         raise ReportError(path, "holds no Nsight Compute report", advice)
-    return in_order(first_hand(files, NCU_SUFFIXES))
+    return in_order(first_hand(found or [path], NCU_SUFFIXES))
 
 
 def find_snapshots(given: str | Path) -> list[Path]:
@@ -129,12 +122,12 @@ def open_ranks(
         "use_cache": use_cache,
         "rank_regex": rank_regex,
         "progress": progress,
-        "threads": 1 if jobs == 1 else None,
     }
     opened = [item for item in given if isinstance(item, SystemReport)]
     opened += [_opened(path, len(chosen) == 1 or path in named, settings) for path in chosen]
     reports: dict[Path, SystemReport] = {}
     for ranked in opened:
+        ranked.threads = 1 if jobs == 1 else None
         reports.setdefault(resolved(ranked.path), ranked)
     if not reports:
         raise UsageError("no reports given")
@@ -155,14 +148,10 @@ def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
 
 
 def _files_of(given: Iterable[str | Path]) -> tuple[list[Path], set[Path]]:
-    """The reports that are meant, and what is not read beside them: no reports, and earlier traces
-    of a process; where all are no reports, each is to be opened and refused for what it is."""
+    """The reports that are meant, and earlier traces of their processes, which are not read."""
     behind = [_reports_behind(item) for item in given]
     latest = dict.fromkeys(path for files in behind for path in latest_cycles(files))
-    files = first_hand(latest, NSYS_SUFFIXES)
-    chosen = [path for path in files if not (len(files) > 1 and is_no_report(path))] or files
-    every = first_hand(chain.from_iterable(behind), NSYS_SUFFIXES)
-    return chosen, set(every) - set(chosen)
+    return first_hand(latest, NSYS_SUFFIXES), set(chain.from_iterable(behind)) - latest.keys()
 
 
 def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemReport:
@@ -248,26 +237,21 @@ def split_by_tool(
         return reports, [], []
     single = isinstance(reports, str | Path | SystemReport | NcuReport | MemorySnapshot)
     given: list[Item] = [reports] if single else list(reports)  # type: ignore[arg-type, list-item]
-    systems: list[str | Path | SystemReport] = []
-    compute: list[str | Path | NcuReport] = []
-    snapshots: list[MemorySnapshot] = []
+    systems, compute, snapshots = list[Any](), list[Any](), list[Any]()
     for item in given:
-        if isinstance(item, NcuReport):
-            compute.append(item)
-        elif isinstance(item, SystemReport):
-            systems.append(item)
-        elif isinstance(item, MemorySnapshot):
-            snapshots += open_snapshots([item])
-        else:
-            of_systems, of_compute, pickles = _behind(item)
-            systems += of_systems
-            compute += of_compute
-            snapshots += open_snapshots(pickles)
-    return systems, compute, snapshots
+        of_each: Iterable[Sequence[object]] = ([item] * isinstance(item, kind) for kind in _KINDS)
+        if isinstance(item, str | Path):
+            of_each = _behind(item)
+        for every, found in zip((systems, compute, snapshots), of_each, strict=True):
+            every.extend(found)
+    return systems, compute, open_snapshots(snapshots)
 
 
-def _behind(path: str | Path) -> tuple[list[str | Path], list[Path], list[Path]]:
-    """What a path stands for of each: of systems where it is of neither other kind."""
+_KINDS = (SystemReport, NcuReport, MemorySnapshot)
+
+
+def _behind(path: str | Path) -> Iterable[Sequence[str | Path]]:
+    """What a path stands for of each kind: of systems where it is of neither other one."""
     files = files_of(path)
     regular = [file for file in files or [Path(path)] if is_regular(file)]
     compute = [file for file in regular if is_ncu_file(file)]

@@ -30,7 +30,7 @@ class RankSet(ReportSet[SystemReport]):
     """Reports of one job in natural order, each process with its rank and the evidence for it."""
 
     _ranked = False
-    # files beside the reports that are none, or earlier traces of their processes
+    # earlier traces of their processes
     passed_by: tuple[Path, ...] = ()
 
     @property
@@ -113,7 +113,7 @@ class RankSet(ReportSet[SystemReport]):
         notes: list[Note] = []
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
-            notes.append(Note(f"not read, as no report or an earlier one of a process: {others}"))
+            notes.append(Note(f"not read, as later traces of the same processes are: {others}"))
         if self._ranked:
             notes += guess_notes(self.readable)
         if len(self.reports) < 2:

@@ -63,9 +63,6 @@ class ReportSet(Generic[R]):
     def __iter__(self) -> Iterator[R]:
         return iter(self.reports)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({[str(report.path) for report in self.reports]})"
-
     def only(self, wanted: Callable[[R], bool]) -> Self:
         """Some of the reports, read in the same way."""
         return type(self)([report for report in self.reports if wanted(report)], **self.settings)

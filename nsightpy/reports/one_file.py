@@ -36,7 +36,7 @@ class OneFile:
     # by how much more memory than the file reading takes, by suffix; some are compressed
     growth: ClassVar[tuple[tuple[str, int], ...]]
     schemas: ClassVar[Mapping[str, Schema]]
-    threads: int | None = None
+    threads: int | None = None  # that read one table at most; None: as many as pay
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -109,7 +109,6 @@ NO_HISTORY = (
     "The snapshot holds no history, only what was allocated at the dump; "
     "torch.cuda.memory._record_memory_history() records one."
 )
-NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only."
 
 
 class MemorySnapshot(WholeFile):
@@ -136,10 +135,7 @@ class MemorySnapshot(WholeFile):
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of any figure of this snapshot must know."""
-        events = self.frame("allocator_events")
-        if not events.rows:
-            return [NO_HISTORY]
-        return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
+        return [] if self.frame("allocator_events").rows else [NO_HISTORY]
 
     @property
     def facts(self) -> dict[str, list[str]]:

@@ -10,7 +10,6 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.export.nsys_export import Progress
 from nsightpy.readers.ncu.file import is_ncu_rep
 from nsightpy.readers.tools.file_check import (
-    MAGIC,
     NSYS_SUFFIXES,
     SQLITE_SUFFIXES,
     beginning,
@@ -65,16 +64,6 @@ def is_system_report(path: Path) -> bool:
     return is_nsys_name(path) or (has_suffix(path, TRACE_SUFFIXES) and is_torch_trace(path))
 
 
-def is_no_report(path: Path) -> bool:
-    """Whether a file that is there is none of those that nsightpy reads, whatever its name."""
-    if is_system_report(path) or not is_regular(path):
-        return False
-    if is_ncu_file(path) or is_snapshot_file(path) or is_torch_trace(path):
-        return False
-    with file_errors(path), path.open("rb") as file:
-        return not file.read(len(MAGIC)).startswith(MAGIC)
-
-
 def files_of(given: str | Path) -> list[Path] | None:
     """What a folder holds, or the files that a glob matches; None for the path of one file."""
     path = Path(given)
@@ -111,19 +100,18 @@ def open_report(
     use_cache: bool = True,
     rank_regex: str | None = None,
     progress: Progress | None = None,
-    threads: int | None = None,
 ) -> NsysReport | TorchTrace | NcuReport | MemorySnapshot:
     """Open one report: of Nsight Systems, Nsight Compute, PyTorch's profiler or its allocator.
 
     A .nsys-rep or .qdrep is exported with nsys on first use, and the columns of a trace (.json,
-    .json.gz) are kept, in the user's cache unless `use_cache` is False. `threads` read one table,
-    by default up to 4. Raises ReportError when the file is no report that nsightpy reads.
+    .json.gz) are kept, in the user's cache unless `use_cache` is False. Raises ReportError when the
+    file is no report that nsightpy reads.
     """
     path = Path(path)
     with file_errors(path):
         if path.is_dir():
             problem = "is a directory"
-            raise ReportError(path, problem, "nsightpy.open_ranks reads all reports in one.")
+            raise ReportError(path, problem, "nsightpy.open reads all reports in one.")
         size_of_regular(path)
     if is_ncu_file(path):
         return NcuReport(path)
@@ -131,6 +119,4 @@ def open_report(
         return MemorySnapshot(path)
     if not has_suffix(path, NSYS_SUFFIXES) and is_torch_trace(path):
         return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
-    return NsysReport(
-        path, use_cache=use_cache, rank_regex=rank_regex, progress=progress, threads=threads
-    )
+    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

@@ -148,14 +148,9 @@ class TorchTrace(SystemReport):
     def _read(self) -> Trace:
         """The trace, which is read as a whole, and its columns are kept."""
         if self._trace is None:
-            progress = self._progress or (lambda done, message: None)
-            progress(None, f"reading {self.path.name}")
             from nsightpy.readers.torch.trace import read_trace
 
-            try:
-                self._trace = read_trace(self.path)
-            finally:
-                progress(1.0, "")
+            self._trace = read_trace(self.path)
             for name in self._trace.frames:
                 self.store.frame(self._source_of(name))
         return self._trace

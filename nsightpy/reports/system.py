@@ -63,12 +63,10 @@ class SystemReport(OneFile, ABC):
         use_cache: bool = True,
         rank_regex: str | None = None,
         progress: Progress | None = None,
-        threads: int | None = None,
     ) -> None:
         super().__init__(path)
         self.use_cache = use_cache
         self.rank_regex = rank_regex
-        self.threads = threads  # that read one table at most; None: as many as pay
         # rank and evidence by process, once ranks were decided for a whole set
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
@@ -78,9 +76,7 @@ class SystemReport(OneFile, ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same report: no connections, no frames."""
-        fresh = type(self)(
-            self.path, use_cache=self.use_cache, rank_regex=self.rank_regex, threads=self.threads
-        )
+        fresh = type(self)(self.path, use_cache=self.use_cache, rank_regex=self.rank_regex)
         return {**fresh.__dict__, "ranks": self.ranks}
 
     @cached_property
@@ -164,9 +160,9 @@ class SystemReport(OneFile, ABC):
         work = [self.frame(name, columns) for name in GPU_FRAMES]
         return extent_of_frames(work[0].rows, work)
 
-    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
+    def bounds(self) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
-        names = (*GPU_FRAMES, *HOST_FRAMES) if gpu else HOST_FRAMES
+        names = (*GPU_FRAMES, *HOST_FRAMES)
         return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
 
     @property

@@ -99,18 +99,18 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose events a track holds: one device as one process used it; None for a host alone."""
+    """Whose events a track holds: one device as one process used it."""
 
     report: str
     host: str
     pid: int
     rank: int | None
-    device: int | None
+    device: int
 
     @property
     def label(self) -> str:
         who = f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
-        return who if self.device is None else f"{who} · GPU {self.device}"
+        return f"{who} · GPU {self.device}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One device in a picture, with shares of the window in which it was busy, or only talked."""
+    """One device in a picture."""
 
     owner: Owner
     bands: tuple[Band, ...]
-    busy_share: float
-    exposed_share: float
 
 
 @dataclass(frozen=True)
@@ -220,7 +218,6 @@ class Picture:
     rows: tuple[Row, ...]
     stacked: bool
     joins: tuple[tuple[tuple[int, int, int], ...], ...]
-    ranges_left_out: int
     clock: str
     inputs: tuple[str, ...]
     path: tuple[Mark, ...] = ()

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,14 +63,10 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("nsightpy") / "exports"
 
 
-def session_folder() -> Path:
-    """A folder for what this process alone uses, removed when it ends. Raises ReportError."""
-    return _session_folder(os.getpid())
-
-
 # Of the process, not of a report: two reports of one file share what was made of it.
 @functools.cache
-def _session_folder(_process: int) -> Path:
+def session_folder() -> Path:
+    """A folder for what this process alone uses, removed when it ends. Raises ReportError."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="nsightpy-"))
     except OSError as error:
@@ -243,21 +239,22 @@ def unwritable(folder: Path, error: OSError) -> ReportError:
 
 def cache_usage() -> CacheUsage:
     """How many exports the cache holds and how large they are. Raises UsageError."""
-    entries = _entries(cache_folder())
-    return CacheUsage(
-        cache_folder(), len(entries), sum(size for _, size, _ in entries), cache_limit()
-    )
+    return _usage([size for _, size, _ in _entries(cache_folder())])
 
 
-def clear_cache() -> tuple[int, int]:
-    """Remove every export that is not being made now; returns how many, and their bytes."""
+def _usage(sizes: Sequence[int], *, removed: bool = False) -> CacheUsage:
+    return CacheUsage(cache_folder(), len(sizes), sum(sizes), cache_limit(), removed)
+
+
+def clear_cache() -> CacheUsage:
+    """Remove every export that is not being made now; returns what was removed."""
     folder = cache_folder()
     removed = [size for _, size, path in _entries(folder) if _remove(path)]
     _remove_parts(folder, lambda entry: not is_locked(lock_of(entry)))
     for kind in (SQLITE, COLUMNS):
         for lock in folder.glob(f"*{kind}.lock"):
             is_locked(lock)
-    return len(removed), sum(removed)
+    return _usage(removed, removed=True)
 
 
 def trim_cache(keep: Path, written: int | None = None) -> None:

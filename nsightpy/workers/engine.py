@@ -4,7 +4,6 @@ of loky, which do not import the main program: it needs no `if __name__ == "__ma
 from __future__ import annotations
 
 import contextlib
-import math
 import multiprocessing
 import os
 import signal
@@ -14,17 +13,16 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, TypeVar
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.limits import available_memory
+from nsightpy.reports.one_file import OneFile
 from nsightpy.workers.outcomes import (
     LOG,
     Outcome,
     Outcomes,
     R,
-    Report,
     Run,
     attempt_elsewhere,
     here,
@@ -34,10 +32,9 @@ T = TypeVar("T")
 # Below this much memory for what is to be read, workers save less than they take to import (0.5 s).
 PAYS_BYTES = 400_000_000
 WORKER_BYTES = 200_000_000
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
-def default_jobs(reports: Sequence[Report]) -> int:
+def default_jobs(reports: Sequence[OneFile]) -> int:
     """How many workers pay: the processors this process may use, as far as memory reaches.
 
     One where there is one report, or so little to read that starting workers costs more.
@@ -52,15 +49,10 @@ def default_jobs(reports: Sequence[Report]) -> int:
 
 def processors() -> int:
     """The processors that this process may use: its affinity, and its cgroup's quota."""
-    if hasattr(os, "sched_getaffinity"):
-        allowed = len(os.sched_getaffinity(0))
-    else:
-        allowed = os.cpu_count() or 1
-    try:
-        quota, period = map(int, _QUOTA.read_text(encoding="ascii").split())
-        return min(allowed, max(1, math.ceil(quota / period)))
-    except (OSError, ValueError, ArithmeticError):  # there is none, or it says "max"
-        return allowed
+    import loky
+
+    count: int = loky.cpu_count()
+    return count
 
 
 @contextlib.contextmanager

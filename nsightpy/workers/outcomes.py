@@ -4,37 +4,15 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
+from nsightpy.reports.one_file import OneFile
 
 LOG = logging.getLogger("nsightpy")
 
 
-class Report(Protocol):
-    """One file. It can be pickled: its path and settings travel, nothing that was read does."""
-
-    path: Path
-    threads: int | None  # that may read it; None: as many as its kind uses by default
-
-    @property
-    def reading_bytes(self) -> int:
-        """Memory that reading it takes at most, estimated without opening it."""
-        ...
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Attributes that another process need not open the file for."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the file; what is asked next opens it again."""
-        ...
-
-
-R = TypeVar("R", bound=Report)
+R = TypeVar("R", bound=OneFile)
 T = TypeVar("T")
 
 
@@ -59,8 +37,7 @@ class Run(Protocol[R]):
 def attempt(function: Callable[[R], T], report: R, *, with_facts: bool = False) -> Outcome[T]:
     """The function's outcome for one report, with the facts that another process asks for.
 
-    What no check foresaw becomes a FaultError. NsightpyErrors that are no ReportErrors pass, as do
-    the exceptions of functions that are not nsightpy's own.
+    What no check foresaw becomes a FaultError; NsightpyErrors that are no ReportErrors pass.
     """
     began, since = time.perf_counter(), time.time()
     try:
@@ -71,11 +48,6 @@ def attempt(function: Callable[[R], T], report: R, *, with_facts: bool = False) 
     except NsightpyError:
         raise
     except Exception as error:
-        inner: Any = function
-        while isinstance(inner, partial):
-            inner = inner.keywords.get("function", inner.func)
-        if str(getattr(inner, "__module__", "")).split(".")[0] != __name__.split(".")[0]:
-            raise
         LOG.info("%s: where it happened:", report.path, exc_info=error)
         return unforeseen(report.path, error, since)
     finally:

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "output": DATA,
     "render": DATA | {"output"},
     "reports": DATA | {"readers", "store"},
-    "workers": {"errors", "readers"},
+    "workers": {"errors", "readers", "reports"},
     "report_sets": READING,
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis", "output", "command_table"},

@@ -54,7 +54,7 @@ Content = bytes | float | Callable[[Path], object]
         ("rank*.sqlite", "", b"", "matches no file|check the pattern"),
         ("gone.sqlite", "", b"", "no such file|check the path"),
         ("empty", "empty/", b"", f"holds no Nsight Systems report|{EXPORT}"),
-        ("runs", "runs/first/nsys/r.sqlite", 1.0, "holds no Nsight Systems report|runs/first/nsys"),
+        ("runs", "runs/first/nsys/r.sqlite", 1.0, f"holds no Nsight Systems report|{EXPORT}"),
         *((name, name, b"", "is empty|export it again") for name in ("e.sqlite", "e.db", "e")),
         ("notes.txt", "notes.txt", b"SQLite format 4? No: plain text.\n" * 99, OTHER_KIND),
         ("noname", "noname", b"x" * 99, OTHER_KIND),

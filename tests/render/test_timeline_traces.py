@@ -14,8 +14,7 @@ from nsightpy.render.timeline.chrome_trace import write_chrome_trace
 from nsightpy.render.timeline.perfetto import write_perfetto
 from nsightpy.results.tracks import (
     CATEGORIES,
-    FINDING,
-    ITERATION,
+    CRITICAL,
     Mark,
     Timeline,
 )
@@ -94,11 +93,9 @@ def crossing_timeline() -> Timeline:
     starts = np.asarray([5, 10, 12, 30, 30, 40], dtype=np.int64)
     ends = np.asarray([20, 25, 14, 40, 40, 40], dtype=np.int64)
     lane = lane_of(starts, ends, [*HOSTILE, "plain", "plain"])
-    owner = timeline_of(40, lane).owners[0]
-    steps = (Mark(ITERATION, f"iteration {n}", "steady", 10 * n, 10 * n + 15) for n in range(3))
-    finding = Mark(FINDING, HOSTILE[0], HOSTILE[1], 12, 12, owner)
-    marks = (finding, Mark(FINDING, "about all of it", ""), *steps)
-    return timeline_of(40, lane, start=5, marks=marks)
+    whole = Mark(CRITICAL, "critical path", "", 5, 40)
+    legs = (Mark(CRITICAL, *HOSTILE[:2], 5, 12), Mark(CRITICAL, "rank 0 · GPU 0", "", 12, 40))
+    return timeline_of(40, lane, start=5, path=lambda: (whole, *legs))
 
 
 @pytest.mark.parametrize("suffix", FORMATS[::2])
@@ -114,15 +111,13 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
     names = {one.name for one in trace.slices}
     assert {HOSTILE[0], HOSTILE[1], ""} <= names
     assert sum(one.end == one.start for one in trace.slices) == 1
-    # what overlaps stands on threads of its own; without a start there is no owner to mark
-    assert [(one.name, one.start, one.end) for one in sorted(trace.marks)] == [
-        ("iteration 0", 0, 10),
-        ("iteration 2", 15, 30),
-        ("iteration 1", 5, 20),
-        (HOSTILE[0], 7, 7),
+    assert [(one.name, one.start, one.end) for one in trace.marks] == [
+        ("critical path", 0, 35),
+        (HOSTILE[0], 0, 7),
+        ("rank 0 · GPU 0", 7, 35),
     ]
     assert {one.thread[0] for one in trace.marks} == {2}
-    assert sorted(trace.marks)[-1].details == f"rank 0 · GPU 0: {HOSTILE[1]}"
+    assert trace.marks[1].details == HOSTILE[1]
 
 
 def test_without_the_package_the_extra_is_named(

@@ -12,7 +12,7 @@ from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.report_sets.opening import find_ncu_reports, find_reports, open_ranks
 from nsightpy.reports.one_file import MemorySnapshot
-from nsightpy.reports.opening import is_no_report, natural, open_report
+from nsightpy.reports.opening import natural, open_report
 from nsightpy.reports.profiles import NsysReport
 from tests.support.ranked_reports import join, write
 from tests.support.reports import ROOT, ask, refused
@@ -227,18 +227,13 @@ def test_a_set_holds_no_file_open_for_each_report(tmp_path: Path) -> None:
         assert len(list(OPEN_FILES.iterdir())) - before < 6
 
 
-def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Path) -> None:
+def test_what_a_pattern_of_the_shell_gives_beside_reports_is_left_out(tmp_path: Path) -> None:
     write(tmp_path / "a.sqlite")
     for name in ("a.csv", "notes.md", "a.json"):
         (tmp_path / name).write_text("[1]", "utf-8")
-    found = open_ranks([tmp_path, *tmp_path.glob("*.*")])
-    assert [report.path.name for report in found] == ["a.sqlite"]
-    assert [path.name for path in found.passed_by] == ["a.csv", "a.json", "notes.md"]
-    assert str(found.notes[0]) == (
-        "not read, as no report or an earlier one of a process: a.csv, a.json, notes.md"
-    )
-    with pytest.raises(ReportError, match="is no report of a kind"):
-        kernels([tmp_path / "notes.md", tmp_path / "a.csv"])
+    table = kernels([tmp_path, *tmp_path.glob("*.*")])
+    assert len(table) == 1
+    assert sum("left out" in note for note in table.notes) == 3
 
 
 # A suffix means the same in any case
@@ -261,7 +256,6 @@ def test_binary_reports_of_any_case_are_reports(name: str, tmp_path: Path) -> No
     path.write_bytes(b"no such thing")
     shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / "x.SQLITE")
     assert find_reports(tmp_path) == [path]
-    assert not is_no_report(path)
     assert "is no report of a kind" not in refused("kernels", path)
 
 

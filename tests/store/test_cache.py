@@ -5,6 +5,7 @@ import os
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import platformdirs
@@ -77,7 +78,7 @@ def test_usage_counts_exports_only(cache: Path, monkeypatch: pytest.MonkeyPatch)
     (cache / "README.txt").write_text("of the user")
     assert (cache_usage().files, cache_usage().bytes) == (2, 42)
     monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(cache / "none"))
-    assert (cache_usage().files, clear_cache()) == (0, (0, 0))
+    assert (cache_usage().files, clear_cache().files) == (0, 0)
     assert not (cache / "none").exists()
 
 
@@ -89,7 +90,7 @@ def test_what_is_no_file_in_a_store_is_counted(cache: Path) -> None:
         (store / name).symlink_to(target)
     usage = cache_usage()
     assert (usage.files, 1000 <= usage.bytes < 2000) == (1, True)
-    assert clear_cache() == (1, usage.bytes)
+    assert clear_cache() == replace(usage, removed=True)
     assert names(cache) == []
 
 
@@ -157,10 +158,10 @@ def test_clear(cache: Path) -> None:
     (cache / f"report-{3:024x}.sqlite.lock").touch()
     (cache / "README.txt").write_text("of the user")
     with locked(lock_of(held)):
-        assert clear_cache() == (1, 10)
+        assert clear_cache().bytes == 10
         left = sorted(["README.txt", held.name, f"{held.name}.lock", in_work.name])
         assert names(cache) == left
-    assert clear_cache() == (1, 20)
+    assert clear_cache().bytes == 20
     assert names(cache) == ["README.txt"]
 
 

@@ -108,5 +108,5 @@ def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(tempfile, "tempdir", None)
     nowhere = replace(nvidia_tools.KINDS["nsys"], installs=())
     monkeypatch.setitem(nvidia_tools.KINDS, "nsys", nowhere)
-    cache._session_folder.cache_clear()
+    cache.session_folder.cache_clear()
     return made

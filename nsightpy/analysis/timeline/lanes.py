@@ -5,6 +5,7 @@ Events that overlap are laid out on levels on which none do.
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.grouping import group_by, named_by, rows_of_groups
 from nsightpy.analysis.launches import LAUNCH_CLASSES, launch_rows, of_calls
-from nsightpy.analysis.tally import Key
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.results import Value
 from nsightpy.results.tracks import (
     CALL,
     CALLS,
@@ -56,8 +55,7 @@ def stream_lanes(
         flows = np.where(rows != NO_LAUNCH, events.ints("correlation_id"), 0)
         events = Frame({**events, **launched, "flows": flows})
     lanes = []
-    for key, part in _parts(events, ("pid", "device", "stream")):
-        pid, device, stream = map(_int, key)
+    for (pid, device, stream), part in _parts(events, ("pid", "device", "stream")):
         lanes.append((pid, device, _lane(part, STREAM, f"stream {stream}", stream)))
     return lanes
 
@@ -71,7 +69,7 @@ def host_lanes(
     lanes = []
     for (pid, tid, *domain), part in _parts(events, keys):
         of = " ".join([label, *filter(None, map(str, domain))])
-        lanes.append((_int(pid), _lane(part, kind, f"{of}, thread {tid}", _int(tid))))
+        lanes.append((pid, _lane(part, kind, f"{of}, thread {tid}", tid)))
     return lanes
 
 
@@ -84,11 +82,6 @@ def call_lanes(calls: Frame, streams: Sequence[tuple[int, int, Lane]]) -> list[t
         launched = (real.ints("pid") == pid) & np.isin(ids, np.concatenate([flows[:0], *used]))
         flows[launched] = ids[launched]
     return host_lanes(Frame({**real, "flows": flows}), "API calls", CALLS, CALL)
-
-
-def _int(value: Value) -> int:
-    """A number out of a group's key."""
-    return value if isinstance(value, int) else 0
 
 
 def _gpu_events(
@@ -133,7 +126,7 @@ def _copy_text(size: int, source: str, target: str) -> str:
     return ", ".join(filter(None, [format_bytes(size) if size >= 0 else "", way]))
 
 
-def _parts(events: Frame, keys: tuple[str, ...]) -> Iterator[tuple[Key, Frame]]:
+def _parts(events: Frame, keys: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Frame]]:
     """The events of each group by start, longest first; groups by their keys."""
     if not events.rows:
         return

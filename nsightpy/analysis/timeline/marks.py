@@ -4,7 +4,7 @@ they share, and marks: iterations, findings and the critical path."""
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from nsightpy.results.tracks import (
     Mark,
     Owner,
 )
-from nsightpy.units import format_count, format_time
+from nsightpy.units import counted, format_count, format_time
 
 # By report, process, device and stream: when collectives began, in the report's own time and
 # ascending, and which instance each was.
@@ -57,7 +57,7 @@ def collectives_of(alignment: Alignment) -> Collectives:
 
 def with_collectives(lane: Lane, owner: Owner, collectives: Collectives) -> Lane:
     """A stream's lane, in the report's own time, with the instances of its collectives."""
-    instances = collectives.get((owner.report, owner.pid, owner.device or 0, lane.number))
+    instances = collectives.get((owner.report, owner.pid, owner.device, lane.number))
     if instances is None:
         return lane
     starts, numbers = instances
@@ -95,15 +95,12 @@ def iteration_marks(processes: Sequence[Iterations]) -> list[Mark]:
         times = zip(each.start.tolist(), each.end.tolist(), each.phase, strict=True)
         for number, span in enumerate(times):
             spans[number].append(span)
-    sources = sorted({iterations.source for iterations in processes if iterations.source})
     marks = []
     for number, parts in sorted(spans.items())[:MOST]:
         starts, ends, phases = zip(*parts, strict=True)
-        lengths = [end - start for start, end in zip(starts, ends, strict=True)]
-        low, high = format_time(min(lengths)), format_time(max(lengths))
-        length = low if low == high else f"{low} to {high}"
-        ranks = f" on {len(parts)} ranks" if len(parts) > 1 else ""
-        text = f"{'/'.join(dict.fromkeys(phases))}, {length}{ranks}; by {', '.join(sources)}"
+        longest = format_time(max(end - start for start, end, _ in parts))
+        on = counted(len(parts), "rank")
+        text = f"{'/'.join(dict.fromkeys(phases))}, {longest} on {on}"
         marks.append(Mark(ITERATION, f"iteration {number}", text, min(starts), max(ends)))
     return marks
 
@@ -129,18 +126,15 @@ def finding_marks(owners: Sequence[Owner], findings: Table) -> list[Mark]:
     Their times are on the common clock, as those of the timeline are.
     """
     marks = []
-    for record in findings.records():
+    for record in cast(list[dict[str, Any]], findings.records()):
         owner = _owner(owners, record["rank"], record["device"])
-        start, length = record["start_ns"], record["duration_ns"]
-        span: tuple[int | None, int | None] = (None, None)
-        if isinstance(start, int):
-            span = (start, start + (length if isinstance(length, int) else 0))
-        text, bound = str(record["evidence"]), record["recoverable_ns"]
-        if isinstance(bound, int) and bound:
-            text += f"; at most {format_time(bound)} to gain"
-        text += f". Next: {record['next_command']}" if record["next_command"] else ""
-        severity = str(record["severity"])
-        marks.append(Mark(FINDING, str(record["finding"]), text, *span, owner, severity))
+        start, text = record["start_ns"], record["evidence"]
+        end = None if start is None else start + (record["duration_ns"] or 0)
+        if record["recoverable_ns"]:
+            text += f"; at most {format_time(record['recoverable_ns'])} to gain"
+        if record["next_command"]:
+            text += f". Next: {record['next_command']}"
+        marks.append(Mark(FINDING, record["finding"], text, start, end, owner, record["severity"]))
     return marks
 
 
@@ -151,6 +145,4 @@ def _owner(owners: Sequence[Owner], rank: Value, device: Value) -> Owner | None:
         for owner in owners
         if (rank is None or owner.rank == rank) and (device is None or owner.device == device)
     ]
-    if rank is None and device is None and len(owners) > 1:
-        return None
     return fitting[0] if len(fitting) == 1 or (fitting and rank is not None) else None

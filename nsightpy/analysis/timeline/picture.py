@@ -1,6 +1,6 @@
 """A timeline reduced to as many columns as a picture has: exact shares of each column's time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 import numpy as np
@@ -71,17 +71,15 @@ class _Grid:
 def picture(timeline: Timeline, columns: int = 1500) -> Picture:
     """The timeline's window in that many columns; more than a few rows are stacked, one band each.
 
-    No event is left out but NVTX ranges nested deeper than is drawn; those are counted.
+    No event is left out but NVTX ranges nested deeper than is drawn, and those of stacked rows.
     """
     grid = _Grid(timeline.start_ns, timeline.end_ns, columns)
     stacked = len(timeline.owners) > MOST_UNSTACKED
     rows: dict[int, Row] = {}
     parts: dict[int, list[tuple[int, int, int]]] = {}
-    left_out = 0
     for track in timeline.tracks(False):
         number = timeline.owners.index(track.owner)
-        rows[number], missing = _row(track, grid, stacked)
-        left_out += missing
+        rows[number] = _row(track, grid, stacked)
         for lane in track.lanes_of(STREAM):
             for collective, start, end in _collectives(lane, grid):
                 parts.setdefault(collective, []).append((number, start, end))
@@ -94,34 +92,22 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         rows=tuple(rows[each] for each in sorted(rows)),
         stacked=stacked,
         joins=() if stacked else tuple(map(tuple, shared[:MOST_JOINS])),
-        ranges_left_out=left_out,
         clock=timeline.clock,
         inputs=timeline.inputs,
         path=timeline.path(),
     )
 
 
-def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
-    """A row, and the number of its ranges that it has no space for."""
+def _row(track: Track, grid: _Grid, stacked: bool) -> Row:
     lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(STREAM)]
     sets = {category: _spans(lanes, category, grid) for category in _DEVICE}
-    busy = union_of(sets.values())
-    work = union_of((sets[COMPUTE], sets[GRAPH]))
-    exposed = sets[COMMUNICATION] - union_of((work, sets[COPY]))
-    ranges: list[Band] = []
-    left_out = 0
     if stacked:
-        bands = _stacked_bands(lanes, grid, work, exposed, union_of((work, sets[COMMUNICATION])))
-        left_out = sum(len(lane.within(grid.start, grid.end)) for lane in track.lanes_of(RANGES))
-    else:
-        ranges, left_out = _range_bands(track, grid)
-        idle = complement(busy, grid.start, grid.end)
-        bands = [_band(lanes, category, sets[category], grid) for category in _DEVICE]
-        bands = [band for band in bands if band.events or band.kind != CATEGORIES[GRAPH]]
-        bands.append(Band(IDLE, grid.shares(idle), None, 0))
-    whole = max(grid.end - grid.start, 1)
-    row = Row(track.owner, (*ranges, *bands), busy.total / whole, exposed.total / whole)
-    return row, left_out
+        return Row(track.owner, _stacked_bands(lanes, sets, grid))
+    bands = [_band(lanes, category, sets[category], grid) for category in _DEVICE]
+    bands = [band for band in bands if band.events or band.kind != CATEGORIES[GRAPH]]
+    idle = complement(union_of(sets.values()), grid.start, grid.end)
+    bands.append(Band(IDLE, grid.shares(idle), None, 0))
+    return Row(track.owner, (*_range_bands(track, grid), *bands))
 
 
 _DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
@@ -135,17 +121,19 @@ def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
     return clip(union_of(union(lane.starts, lane.ends) for lane in chosen), grid.start, grid.end)
 
 
-def _stacked_bands(
-    lanes: list[Lane], grid: _Grid, work: Spans, exposed: Spans, kernels: Spans
-) -> list[Band]:
+def _stacked_bands(lanes: list[Lane], spans: Mapping[int, Spans], grid: _Grid) -> tuple[Band, ...]:
     """Compute, then communication on its own, then copies on their own: together at most 1."""
-    copies = _spans(lanes, COPY, grid) - kernels
-    sets = ((COMPUTE, work), (COMMUNICATION, exposed), (COPY, copies))
+    work = union_of((spans[COMPUTE], spans[GRAPH]))
+    sets = {
+        COMPUTE: work,
+        COMMUNICATION: spans[COMMUNICATION] - union_of((work, spans[COPY])),
+        COPY: spans[COPY] - union_of((work, spans[COMMUNICATION])),
+    }
     events = sum(map(len, lanes))
-    return [
-        Band(CATEGORIES[category], grid.shares(spans), None, events * (category == COMPUTE))
-        for category, spans in sets
-    ]
+    return tuple(
+        Band(CATEGORIES[category], grid.shares(own), None, events * (category == COMPUTE))
+        for category, own in sets.items()
+    )
 
 
 def _times(lanes: list[Lane]) -> tuple[Ints, Ints]:
@@ -179,16 +167,13 @@ def _boxes(starts: Ints, ends: Ints, names: Labels, grid: _Grid) -> Boxes:
     return Boxes(*inside, names.take(order), levels, int(levels.max(initial=0)) + 1)
 
 
-def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
+def _range_bands(track: Track, grid: _Grid) -> list[Band]:
     """The outermost levels of NVTX ranges, from the threads whose ranges cover most."""
     lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(RANGES)]
-    lanes = [lane for lane in lanes if len(lane)]
     window = Spans.of(grid.start, grid.end)
     lanes.sort(key=lambda lane: (-(union(lane.starts, lane.ends) & window).total, lane.label))
     levels = (lane.take(lane.levels == n) for lane in lanes for n in range(lane.depth))
-    outer = list(islice(levels, RANGE_LEVELS))
-    bands = [_band([x], RANGE, _spans([x], RANGE, grid), grid) for x in outer]
-    return bands, sum(map(len, lanes)) - sum(band.events for band in bands)
+    return [_band([x], RANGE, _spans([x], RANGE, grid), grid) for x in islice(levels, RANGE_LEVELS)]
 
 
 def _collectives(lane: Lane, grid: _Grid) -> list[tuple[int, int, int]]:

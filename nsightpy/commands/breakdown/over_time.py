@@ -116,7 +116,7 @@ def _shares(
 ) -> _Shares:
     work = read_work(report, scope)
     windows = scope.windows(report)
-    captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
+    captured = Spans.of(*(report.bounds() or (0, 0)))
     own = {pid: times for (path, pid), times in edges.items() if path == str(report.path)}
     communicates = is_communication(work.kernels.labels("name"), communication)
     gpus, devices = gpus_of(report), []

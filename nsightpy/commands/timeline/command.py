@@ -19,7 +19,7 @@ from nsightpy.analysis.timeline.marks import (
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.analysis.work_graph.critical_path import legs
 from nsightpy.commands.findings import command as checks
-from nsightpy.commands.timeline.tracks import TrackReader
+from nsightpy.commands.timeline.tracks import TrackReader, at_all_times
 from nsightpy.errors import MissingDataError, NsightpyError, UsageError
 from nsightpy.frames import GPU_FRAMES
 from nsightpy.query import Communication, Option, Parts, Question, Request, Scope, answers
@@ -28,7 +28,6 @@ from nsightpy.query.rank_alignment import CommonClock, alignment_of
 from nsightpy.query.replayed import Replayed, path_question
 from nsightpy.query.steps import none_of, places_in
 from nsightpy.readers.activity import bounds_of
-from nsightpy.reports.opening import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
 from nsightpy.results.notes import texts
@@ -48,7 +47,7 @@ class Survey:
     `iterations` by process, where some of them were chosen.
     """
 
-    owners: tuple[tuple[int, int | None], ...]
+    owners: tuple[tuple[int, int], ...]
     start_ns: int
     end_ns: int
     iterations: dict[int, Iterations] = field(default_factory=dict)
@@ -81,21 +80,13 @@ def timeline(
 
 def _survey(report: SystemReport, scope: Scope) -> Survey | None:
     """The owners of a report in scope; None when there are none."""
-    chosen, scope = scope.iteration, _at_all_times(scope)
-    iterations = {} if chosen is None else scope.iterations(report)
+    chosen, scope = scope.iteration, at_all_times(scope)
     frames = [scope.read(report, name, _PLACED) for name in GPU_FRAMES]
-    if gpu := bounds_of(frames):
-        return Survey(tuple(places_of(*frames)), *gpu, iterations)
-    host = report.bounds(gpu=False)
-    if scope.devices is not None or host is None:
+    bounds = bounds_of(frames)
+    if bounds is None:
         return None
-    pids = [pid for pid in report.pids if scope.includes(report.rank_of(pid)[0])]
-    return Survey(tuple((pid, None) for pid in pids), *host, iterations)
-
-
-def _at_all_times(scope: Scope) -> Scope:
-    """The same part of the ranks, devices and ranges: what crosses the window is drawn, too."""
-    return replace(scope, from_ns=None, to_ns=None, iteration=None)
+    iterations = {} if chosen is None else scope.iterations(report)
+    return Survey(tuple(places_of(*frames)), *bounds, iterations)
 
 
 def _drawn(
@@ -105,28 +96,17 @@ def _drawn(
     request, clock, scope = parts.request, parts.clock, parts.scope
     placed = _placed(parts)
     if not any(survey.end_ns > survey.start_ns for _, survey in placed):
-        inputs = listed(parts.ranks.inputs)
-        narrowed = scope.ranks is not None or scope.devices is not None
-        hint = "check --rank and --device." if narrowed else "nsightpy info says what was recorded."
-        raise MissingDataError(inputs, "holds no GPU work: there is nothing to draw", hint)
+        problem = "holds no GPU work: there is nothing to draw"
+        hint = "`nsightpy info` says what was recorded; check --rank and --device."
+        raise MissingDataError(listed(parts.ranks.inputs), problem, hint)
     owners = tuple(owner for owner, _ in placed)
     window = _window(request, clock, placed)
-    by_path = {str(report.path): report for report, _ in parts.results}
     notes = list(texts([*parts.ranks.notes, *clock.notes], request.kind))
     if scope.nvtx is not None:
         notes.append(f"Of the GPU's work only what was launched inside ranges {scope.nvtx!r}.")
     alone = len(owners) == len(parts.ranks) == 1 or not parts.ranks.one_job
-    reader = TrackReader(
-        [by_path[path] for path in dict.fromkeys(owner.report for owner in owners)],
-        owners,
-        _at_all_times(scope),
-        communication,
-        clock,
-        {} if alone else collectives_of(alignment_of(parts.ranks)),
-        window,
-        notes,
-        skip=parts.ranks.on_error == "skip" and len(by_path) > 1,
-    )
+    collectives = {} if alone else collectives_of(alignment_of(parts.ranks))
+    reader = TrackReader(parts, owners, communication, collectives, window, notes)
     moments = [
         clock.moment(owner.report, owner.pid, time_ns)
         for owner, survey in placed
@@ -151,7 +131,7 @@ def _drawn(
 def _placed(parts: Parts[Survey | None]) -> list[tuple[Owner, Survey]]:
     """Every owner with its report's survey, in the order of the picture.
 
-    Ranks ascending, unknown ones last, then reports, processes and devices.
+    Ranks ascending, unknown ones last; those of one rank as reports, processes and devices come.
     """
     repeated = parts.ranks.repeated
     placed = [
@@ -160,12 +140,7 @@ def _placed(parts: Parts[Survey | None]) -> list[tuple[Owner, Survey]]:
         if survey is not None and report.path not in repeated
         for pid, device in survey.owners
     ]
-
-    def order(pair: tuple[Owner, Survey]) -> tuple[Any, ...]:
-        owner = pair[0]
-        return (*rank_order(owner.rank), natural(owner.report), owner.pid, owner.device or 0)
-
-    return sorted(placed, key=order)
+    return sorted(placed, key=lambda pair: rank_order(pair[0].rank))
 
 
 def _caption(request: Request, owners: Sequence[Owner]) -> str:
@@ -239,17 +214,17 @@ def _path(replayed: Replayed, *, owners: Sequence[Owner]) -> list[Mark]:
 
 def _iterations(report: SystemReport, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process of the whole capture, in its own time."""
-    return _at_all_times(scope).iterations(report)
+    return at_all_times(scope).iterations(report)
 
 
 def _on_one_clock(parts: Parts[dict[int, Iterations]], reader: TrackReader) -> list[Mark]:
     """The iterations of the drawn processes as marks, those that the window holds some of."""
     units = {(owner.report, owner.pid) for owner in reader.owners}
-    processes = []
+    processes, clock = [], reader.parts.clock
     for report, by_pid in parts.results:
         for pid, found in by_pid.items():
             if (path := str(report.path), pid) in units:
-                start, end = (reader.clock.aligned(path, pid, t) for t in (found.start, found.end))
+                start, end = (clock.aligned(path, pid, t) for t in (found.start, found.end))
                 processes.append(replace(found, start=start, end=end))
     low, high = reader.window
     return [

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.timeline.lanes import call_lanes, host_lanes, stream_lanes
 from nsightpy.analysis.timeline.marks import Collectives, with_collectives
-from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints
-from nsightpy.query import Scope, SystemReport
+from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.device_time import memory_events
-from nsightpy.query.rank_alignment import CommonClock
 from nsightpy.query.sampled_metrics import SHARES, gpus_of
 from nsightpy.results.tracks import Counter, Lane, Owner, Track
 
@@ -36,34 +34,37 @@ BYTES, PER_CENT = "bytes", "%"
 _SHARE = re.compile("|".join(SHARES.values()))
 
 
+def at_all_times(scope: Scope) -> Scope:
+    """The same part of the ranks, devices and ranges: what crosses the window is drawn, too."""
+    return replace(scope, from_ns=None, to_ns=None, iteration=None)
+
+
 @dataclass(frozen=True)
 class TrackReader:
-    """Reads the tracks of some reports, whole events of ranks and devices in `scope`.
+    """Reads the tracks of some reports, whole events of ranks and devices in scope.
 
     `window`: the stretch of time on the common clock, None to the end; `notes` gets what failed.
     """
 
-    reports: Sequence[SystemReport]
+    parts: Parts[Any]
     owners: Sequence[Owner]
-    scope: Scope
     communication: tuple[str, ...]
-    clock: CommonClock
     collectives: Collectives
     window: tuple[int | None, int | None]
     notes: list[str]
-    skip: bool = False
+
+    @property
+    def reports(self) -> dict[str, SystemReport]:
+        """The reports by path, in the order of their owners."""
+        by_path = {str(report.path): report for report, _ in self.parts.results}
+        return {owner.report: by_path[owner.report] for owner in self.owners}
 
     def tracks(self, detail: bool) -> Iterator[Track]:
         """The tracks; with `detail` grids, sizes, launches, API calls, operators and counters."""
-        for report in self.reports:
-            owners = [owner for owner in self.owners if owner.report == str(report.path)]
+        for path, report in self.reports.items():
+            owners = [owner for owner in self.owners if owner.report == path]
             try:
                 lanes = self._lanes(report, detail)
-            except ReportError as error:
-                if not self.skip:
-                    raise
-                self.notes.append(error.left_out)
-                continue
             finally:
                 report.close()
             seen: set[int] = set()
@@ -73,9 +74,9 @@ class TrackReader:
 
     def earliest(self) -> int:
         """A time that is not later than any event."""
-        bounds = {str(report.path): report.bounds(gpu=True) for report in self.reports}
+        bounds = {path: report.bounds() for path, report in self.reports.items()}
         starts = (
-            self.clock.moment(owner.report, owner.pid, bound[0])
+            self.parts.clock.moment(owner.report, owner.pid, bound[0])
             for owner in self.owners
             if (bound := bounds[owner.report])
         )
@@ -84,7 +85,7 @@ class TrackReader:
     def _track(self, owner: Owner, lanes: Lanes, *, is_first: bool) -> Track:
         """What was read of one device; on the first one of a process its host threads, too."""
         streams, hosts, counters = lanes
-        move = partial(self.clock.aligned, owner.report, owner.pid)
+        move = partial(self.parts.clock.aligned, owner.report, owner.pid)
         key = (owner.pid, owner.device)
         own = [lane for *of, lane in streams if tuple(of) == key]
         lanes_shown = [with_collectives(lane, owner, self.collectives) for lane in own]
@@ -96,7 +97,7 @@ class TrackReader:
 
     def _lanes(self, report: SystemReport, detail: bool) -> Lanes:
         """The lanes of one report, in its own time."""
-        scope = self.scope
+        scope = at_all_times(self.parts.scope)
 
         def gpu_frame(name: str, *columns: str) -> Frame:
             return scope.read(report, name, (*_STREAM, *columns))
@@ -145,8 +146,7 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
     for code, (name, gpu) in enumerate(cast(Sequence[tuple[str, int]], groups.keys)):
         own = samples.take(groups.codes == code)
         if gpu in owners and own.rows > 1:
-            order = np.argsort(own.ints("time_ns"), kind="stable")
-            times, values = own.ints("time_ns")[order], own.ints("value")[order]
+            times, values = own.ints("time_ns"), own.ints("value")
             # the last one lasts as long as others do
             times = np.append(times, times[-1] + int(np.median(np.diff(times))))
             label = name.removesuffix(" [Throughput %]")

@@ -2,8 +2,8 @@
 
 Every event is complete (X) on a thread where events nest; times are in microseconds with three
 decimals, so that no nanosecond is lost. A flow leads from each launch call to what it launched,
-another along the ranks of a collective; marks are a process of their own. Written as it is read.
-Format:
+another along the ranks of a collective; the critical path is a process of its own. Written as it
+is read. Format:
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 

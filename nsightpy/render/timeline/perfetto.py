@@ -2,7 +2,7 @@
 
 Ranks are processes, streams and host threads are threads; slices nest on every one. A flow leads
 from each launch call to what it launched, another along the ranks of a collective. Names are
-interned, packets are written as they are made; marks are a process of their own. Format:
+interned, packets are written as they are made; the critical path is a process of its own. Format:
 https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescriptor).
 """
 

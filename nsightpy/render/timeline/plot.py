@@ -18,7 +18,6 @@ from nsightpy.names import function_name
 from nsightpy.render.plots.charts import samples
 from nsightpy.render.plots.drawing import (
     INK,
-    QUIET,
     SMALL,
     Kind,
     Look,
@@ -103,11 +102,7 @@ def draw(picture: Picture) -> Figure:
         if mark.owner in below and start < end:
             axes.hlines(below[mark.owner], start / scale, end / scale, **PATH)
     _draw_labels(axes, picture, slots, inner)
-    drawn = {
-        slot.band.kind
-        for slot in slots
-        if slot.band.events or slot.band.shares.any() or slot.band.boxes is not None
-    }
+    drawn = {slot.band.kind for slot in slots}
     kinds = STACKED if picture.stacked else KINDS
     handles: list[Artist] = [*samples([kind for name, kind in kinds.items() if name in drawn])]
     if picture.path:
@@ -193,22 +188,16 @@ def _draw_boxes(axes: Axes, picture: Picture, slot: _Slot, boxes: Boxes, scale: 
 
 
 def _draw_labels(axes: Axes, picture: Picture, slots: Sequence[_Slot], inner: float) -> None:
-    """Whose row it is on the left, how busy it was on the right."""
-    middles, names, busy = [], [], []
+    """Whose row it is."""
+    middles, names = [], []
     for row in picture.rows[:: math.ceil(0.1 * len(picture.rows) / inner)]:
         own = [slot for slot in slots if slot.row is row]
         middles.append((own[0].top + own[-1].bottom) / 2)
-        exposed = f"\n{100 * row.exposed_share:.0f} % exposed" * (not picture.stacked)
-        busy.append(f"{100 * row.busy_share:.0f} % busy{exposed}")
         names.append(row.owner.label if picture.stacked else row.owner.label.replace(" · ", "\n"))
     size = SMALL - 1 if picture.stacked else SMALL
     axes.set_yticks(middles, names, fontsize=size, color=INK)
-    right = axes.secondary_yaxis("right")
-    right.set_yticks(middles, busy, fontsize=size - 1, color=QUIET)
-    for side in (axes, right):
-        side.tick_params(axis="y", length=0)
-    for spine in (axes.spines["left"], *right.spines.values()):
-        spine.set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
 
 
@@ -225,9 +214,6 @@ def caption(picture: Picture) -> list[str]:
         )
     if picture.joins:
         lines.append(f"Lines join the ends of the {len(picture.joins)} longest collectives.")
-    if picture.ranges_left_out:
-        left_out = f"{picture.ranges_left_out:,}"
-        lines.append(f"{left_out} code ranges are not drawn for lack of space.")
     return lines
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nsightpy.frames import Labels
 from nsightpy.results import tracks
+from nsightpy.results.tracks import CRITICAL
 
 _FIRST_TID = 10_001
 _SORT = {tracks.CALLS: 0, tracks.RANGES: 1, tracks.STREAM: 2}
@@ -38,7 +39,7 @@ class TraceThread(NamedTuple):
 
 
 def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread]:
-    """The processes, then their threads, the marks last.
+    """The processes, then their threads, the critical path last.
 
     Numbers are unique in the trace; one track is held in memory at a time.
     """
@@ -54,15 +55,13 @@ def parts_of(timeline: tracks.Timeline) -> Iterator[TraceProcess | TraceThread]:
     calls: dict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(dict)
     for track in timeline:
         number = numbers[track.owner.report, track.owner.pid]
-        device = "" if track.owner.device is None else f"GPU {track.owner.device} "
         for lane in sorted(track.lanes, key=lambda x: (_SORT[x.kind], x.number, x.label)):
-            name = f"{device}{lane.label}" if lane.kind == tracks.STREAM else lane.label
-            yield from _threads(lane, number, name, tids, calls[number])
-    if lanes := _mark_lanes(timeline):
+            on_device = f"GPU {track.owner.device} " * (lane.kind == tracks.STREAM)
+            yield from _threads(lane, number, f"{on_device}{lane.label}", tids, calls[number])
+    if marks := timeline.path():
         number = len(numbers) + 1
-        yield TraceProcess(number, "iterations, findings, critical path", 0)
-        for lane in lanes:
-            yield TraceThread(number, next(tids), lane.label, lane)
+        yield TraceProcess(number, CRITICAL, 0)
+        yield TraceThread(number, next(tids), CRITICAL, _path_lane(marks, timeline.earliest()))
 
 
 def _threads(
@@ -91,34 +90,18 @@ def _threads(
         yield TraceThread(process, tid, title, piece, flows, callers)
 
 
-def _mark_lanes(timeline: tracks.Timeline) -> list[tracks.Lane]:
-    """The marks that have times as lanes; those that overlap are in lanes of their own."""
-    origin = timeline.earliest()
-    lanes: dict[str, list[tuple[int, int, tracks.Mark]]] = {}
-    every = timeline.marks()
-    for mark in sorted(every, key=lambda m: (m.kind != tracks.ITERATION, m.start_ns or 0)):
-        if mark.start_ns is None or mark.end_ns is None:
-            continue
-        names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
-        start = max(mark.start_ns, origin)
-        name = next(lane for lane in names if lane not in lanes or lanes[lane][-1][1] <= start)
-        lanes.setdefault(name, []).append((start, mark.end_ns, mark))
-    return [_lane_of(name, marks) for name, marks in lanes.items()]
-
-
-def _lane_of(label: str, marks: Sequence[tuple[int, int, tracks.Mark]]) -> tracks.Lane:
-    """Marks that do not overlap, each with its start and end, as the events of a lane."""
-    starts, ends = np.asarray([times for *times, _ in marks], dtype=np.int64).T
-    owners = ["" if mark.owner is None else f"{mark.owner.label}: " for *_, mark in marks]
-    texts = zip(owners, (mark.text for *_, mark in marks), strict=True)
+def _path_lane(marks: Sequence[tracks.Mark], origin: int) -> tracks.Lane:
+    """The critical path: all of it, and inside of that whom it runs over, one after the other."""
+    times = [(mark.start_ns or 0, mark.end_ns or 0) for mark in marks]
+    starts, ends = np.maximum(np.asarray(times, dtype=np.int64), origin).T
     return tracks.Lane(
         tracks.RANGES,
-        label,
+        CRITICAL,
         0,
         starts,
-        np.maximum(starts, ends),
-        Labels.of(mark.label for *_, mark in marks),
-        np.zeros(len(marks), dtype=np.int16),
+        ends,
+        Labels.of(mark.label for mark in marks),
+        np.minimum(np.arange(len(marks)), 1).astype(np.int16),
         np.full(len(marks), tracks.MARK, dtype=np.uint8),
-        details=Labels.of(f"{owner}{text}".strip() for owner, text in texts),
+        details=Labels.of(mark.text for mark in marks),
     )
