@@ -12,10 +12,8 @@ from nsightpy.output.escape import printable
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
-    GONE,
     LAUNCH_SPREAD,
     LEAST_SHARE,
-    NEW,
     SAME,
     SLOWER,
     ComparedQuantity,
@@ -126,8 +124,6 @@ def answer(result: Comparison) -> str:
         return f"{subject} is {step.verdict} by {change.lstrip('+-')}: {times}"
     if step.verdict == SAME:
         return f"{subject} takes the same time: {times}, {change}"
-    if step.verdict in (NEW, GONE):
-        return f"{subject} is {step.verdict}: {times}"
     return f"Cannot tell whether {subject[0].lower()}{subject[1:]} changed: {times}, {change}"
 
 

@@ -21,11 +21,9 @@ BY_UNIT = {
     "window": "Not all runs have iterations: the windows of the captures are compared, from the "
     "first to the last GPU work, so that a longer capture counts as slower.",
     "repetition": "Not all runs have iterations: what repeats in all of them is compared, a part "
-    "of a step (a layer, say) with as many launches on both sides; no warm-up is left out.",
-    "launch": "Reports of ncu: times of single launches, each measured alone; they do not add up "
-    f"to a step. Below four runs a side each is taken to be within {100 * LAUNCH_SPREAD:g} %, as "
-    "far as launches of one kernel lie apart in captures: profile again (four runs a side) to "
-    "know it.",
+    "of a step (a layer, say); no warm-up is left out.",
+    "launch": "Reports of ncu: times of single launches, which do not add up to a step. Below four "
+    f"runs a side each is taken to be within {100 * LAUNCH_SPREAD:g} %.",
 }
 _OF_PARTS = (
     ("compute", "kernels", "which kernels the time went to"),

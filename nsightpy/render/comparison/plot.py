@@ -102,8 +102,6 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     axes.bar_label(drawn, [sides[0], *changes, sides[1]], padding=4)
     rows = np.arange(len(bars) - 1)
     axes.vlines(ends[:-1], rows, rows + 1, colors=QUIET, linewidth=0.6, zorder=0)
-    if not inner:
-        axes.set_title(f"no part changed by more than {format_time(LEAST_SHARE * result.limit_ns)}")
     least, most = min(starts[1:-1], default=0.0), ends.max()
     least = min(least, *ends)
     margin = 0.25 * max(most - least, result.limit_ns / scale)
