@@ -1,6 +1,7 @@
 """Sampled hardware metrics of a report over stretches of time, of each GPU."""
 
 import re
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,9 @@ SHARES = {
     "nvlink_tx_share": rf"NVLink TX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
 }
 
+# A GPU as several reports know it: of what samples all GPUs of a host there is one.
+GpuKey: TypeAlias = tuple[str, str]
+
 
 def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
     """The GPU of the host behind each place (process, device) with GPU work."""
@@ -33,10 +37,22 @@ def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
     return {(pid, d): known.get((pid, d), known.get((0, d), d)) for pid, d in places}
 
 
-def sampled_shares(report: SystemReport, gpu: int, edges: Ints) -> list[Floats]:
-    """The SHARES of a GPU of the host in each stretch between edges (ns); NaN where not sampled."""
-    samples = report.frame("gpu_metrics").at(gpu_id=gpu)
-    return [_summed(samples, pattern, edges) for pattern in SHARES.values()]
+def gpu_key(report: SystemReport, gpu: int) -> GpuKey:
+    """The host of a GPU, and its place there."""
+    buses = dict(report.frame("devices").tuples("gpu_id", "bus"))
+    return report.session.host or str(report.path), buses.get(gpu) or f"GPU {gpu}"
+
+
+def sampled_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, Floats]:
+    """The SHARES that a report sampled of each GPU, a row each, in the stretches between edges (ns
+    of its own time); NaN for none."""
+    samples = report.frame("gpu_metrics")
+    return {
+        gpu_key(report, gpu): np.stack(
+            [_summed(samples.at(gpu_id=gpu), pattern, edges) for pattern in SHARES.values()]
+        )
+        for gpu in np.unique(samples.ints("gpu_id")).tolist()
+    }
 
 
 def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats:

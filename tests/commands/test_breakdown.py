@@ -183,6 +183,21 @@ def test_sampled_metrics_stand_beside_the_shares(tmp_path: Path) -> None:
     assert not any("nsys profile" in note for note in table.notes)
 
 
+def test_one_report_of_a_host_samples_the_gpus_of_all(tmp_path: Path) -> None:
+    """Each rank uses a GPU of its own; the report of rank 0 samples both."""
+    for rank in range(2):
+        export = Export(tmp_path / f"rank{rank}.sqlite")
+        for gpu in range(2):
+            export.gpu(gpu)
+        export.kernel(0, 1_000, "k", device=rank)
+        for time in range(100, 1_100, 100) if rank == 0 else ():
+            for gpu in range(2):
+                export.gpu_metric(time, "SMs Active [Throughput %]", 30 + gpu * 40, gpu=gpu)
+        export.write()
+    rows = nsightpy.breakdown(tmp_path, bins=1).records()
+    assert [row["sm_active_share"] for row in rows] == pytest.approx([0.3, 0.7])
+
+
 def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
     report = TRAINING
     (window,) = {

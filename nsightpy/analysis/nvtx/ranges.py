@@ -1,6 +1,7 @@
 """NVTX ranges grouped by what they name: host time, projected GPU time, share of the busy time."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -79,13 +80,15 @@ def range_tallies(
 ) -> RangeTallies:
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
-    With `fold`, ranges that differ in their numbers only are one. `launches`: which calls launched
-    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU; `attributed`
-    the same of calls for which the ranges' threads waited.
+    With `fold`, ranges that differ in their numbers only are one, and a name alone stays as it is.
+    `launches`: which calls launched the operations (OPERATION_COLUMNS), `projection` where the
+    ranges are on the GPU; `attributed` the same of calls for which the ranges' threads waited.
     """
     names = folded(ranges.labels("name"))
     if fold:
-        names = names.renamed(numberless)
+        used = (names.values[code] for code in np.unique(names.codes).tolist())
+        alike = Counter(map(numberless, used))
+        names = names.renamed(lambda name: star if alike[star := numberless(name)] > 1 else name)
     if tree:
         names = paths(names, nest(ranges))
     groups = group_by(Frame({**ranges, "name": names}), BY)

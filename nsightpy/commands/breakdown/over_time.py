@@ -16,7 +16,14 @@ from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
 from nsightpy.query.device_time import read_work, suspect_note
 from nsightpy.query.rank_alignment import CommonClock
-from nsightpy.query.sampled_metrics import NO_SAMPLES, SHARES, gpus_of, sampled_shares
+from nsightpy.query.sampled_metrics import (
+    NO_SAMPLES,
+    SHARES,
+    GpuKey,
+    gpu_key,
+    gpus_of,
+    sampled_shares,
+)
 from nsightpy.readers.activity import bounds_of
 from nsightpy.results import Field, Table, Value, rank_order
 
@@ -36,16 +43,17 @@ Edges = Mapping[tuple[str, int], Ints]
 
 @dataclass(frozen=True)
 class _Device:
-    """The shares of one device in each stretch, in the order of OVER_TIME."""
+    """The shares of one device in each stretch, in the order of BUSY, and which GPU it is."""
 
     rank: int | None
     pid: int
     device: int
+    gpu: GpuKey
     shares: list[Floats]
 
 
-# A report's devices, whether anything was sampled, kernels that may be communication.
-_Shares: TypeAlias = tuple[list[_Device], bool, list[str]]
+# A report's devices, what it sampled of GPUs, kernels that may be communication.
+_Shares: TypeAlias = tuple[list[_Device], dict[GpuKey, Floats], list[str]]
 # A process, and from when to when its GPU work was.
 Extent: TypeAlias = tuple[int, int, int]
 
@@ -76,10 +84,11 @@ def over_time(bins: int, communication: tuple[str, ...]) -> Question[Table]:
 def _table(parts: Parts[_Shares], *, edges: Ints) -> Table:
     devices = [device for own, *_ in parts.values for device in own]
     devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
-    rows = tuple(row for device in devices for row in _rows(device, edges))
+    samples = [part for _, part, _ in parts.values]
+    rows = tuple(row for device in devices for row in _rows(device, samples, edges))
     doubtful = dict.fromkeys(name for *_, names in parts.values for name in names)
     several = parts.clock.notes if len(parts.ranks) > 1 else ()
-    unsampled = () if any(sampled for _, sampled, _ in parts.values) else (NO_SAMPLES,)
+    unsampled = () if any(samples) else (NO_SAMPLES,)
     notes = (*map(suspect_note, doubtful), *unsampled, *several)
     return Table("breakdown", OVER_TIME, rows, notes=notes)
 
@@ -119,6 +128,7 @@ def _shares(
     captured = Spans.of(*(report.bounds() or (0, 0)))
     own = {pid: times for (path, pid), times in edges.items() if path == str(report.path)}
     communicates = is_communication(work.kernels.labels("name"), communication)
+    first = next(iter(own.values()), None)
     gpus, devices = gpus_of(report), []
     for pid, device in places_of(*work):
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
@@ -126,18 +136,26 @@ def _shares(
         did = active.inside(window)
         sets = (did.busy, did.compute, did.communication, did.memory)
         # rows of damaged exports name processes that the report does not
-        stretches = own.get(pid, next(iter(own.values())))
-        sampled = sampled_shares(report, gpus.get((pid, device), device), stretches)
-        figures = [*(shares(spans, window, stretches) for spans in sets), *sampled]
-        devices.append(_Device(report.rank_of(pid)[0], pid, device, figures))
+        stretches = own.get(pid, first)
+        if stretches is not None:
+            figures = [shares(spans, window, stretches) for spans in sets]
+            gpu = gpu_key(report, gpus.get((pid, device), device))
+            devices.append(_Device(report.rank_of(pid)[0], pid, device, gpu, figures))
+    sampled = {} if first is None else sampled_shares(report, first)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-    return devices, bool(report.frame("gpu_metrics").rows), doubtful
+    return devices, sampled, doubtful
 
 
-def _rows(device: _Device, edges: Ints) -> Iterable[tuple[Value, ...]]:
-    """The rows of a device, in the order of time; NaN becomes None."""
+def _rows(
+    device: _Device, samples: Sequence[Mapping[GpuKey, Floats]], edges: Ints
+) -> Iterable[tuple[Value, ...]]:
+    """The rows of a device, in the order of time, with what any report sampled of its GPU; NaN
+    becomes None."""
     starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
-    values = np.stack(device.shares, axis=1).tolist()
+    sampled = np.full((len(SHARES), len(lengths)), np.nan)
+    for figures in (part[device.gpu] for part in samples if device.gpu in part):
+        sampled = np.where(np.isnan(sampled), figures, sampled)
+    values = np.vstack([*device.shares, *sampled]).T.tolist()
     for start, length, row in zip(starts, lengths, values, strict=True):
         known = (None if math.isnan(value) else value for value in row)
         yield (device.rank, device.device, start, length, *known)
