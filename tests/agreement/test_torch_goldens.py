@@ -53,7 +53,7 @@ def test_allocations_end_with_what_the_trace_says_is_live() -> None:
     frees = usage.labels("operation").equals(["free"])
     assert usage.rows > 400
     assert 0 < int(frees.sum()) < usage.rows
-    assert set(usage.labels("memory").values) == {"CPU"}
+    assert set(usage.labels("memory")) == {"CPU"}
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9))))

@@ -2,9 +2,10 @@
 recorded events, allocations, as frames."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct_pairs
 
 PUSH_POP = "PushPop"
 ROOT = -1  # the parent of operators that none calls
@@ -38,14 +39,9 @@ def nvtx_ranges(table: Frame) -> Frame:
 
 def operators(table: Frame) -> Frame:
     """The frame of operators, by start; `parent` is a row of the same frame."""
-    (_, pid), (tids, tid) = (distinct(table.ints(name)) for name in ("pid", "tid"))
-    thread = pid.astype(np.int64) * max(len(tids), 1) + tid
-    parent, depth = callers(table.ints("start_ns"), table.ints("end_ns"), thread)
-    order = np.argsort(table.ints("start_ns"), kind="stable")
-    row_of = np.empty(len(order), dtype=np.int64)
-    row_of[order] = np.arange(len(order))
-    parent = np.where(parent == ROOT, ROOT, row_of[parent])[order]
-    rows, depth = table.take(order), depth[order]
+    rows = table.take(np.argsort(table.ints("start_ns"), kind="stable"))
+    _, thread = distinct_pairs(rows.ints("pid"), rows.ints("tid"))
+    parent, depth = callers(rows.ints("start_ns"), rows.ints("end_ns"), thread)
     return Frame(
         {
             **rows,
@@ -111,10 +107,10 @@ def memory_usage(table: Frame) -> Frame:
     )
 
 
-def callers(start: Ints, end: Ints, thread: Ints) -> tuple[Ints, Ints]:
+def callers(start: Ints, end: Ints, thread: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """For each operator the row of its caller (ROOT: none), and how many callers are above it.
 
-    Operators are given in the order of the file.
+    Operators are given by start, of one start in the order of the file.
     """
     parent, depth = np.empty(len(start), dtype=np.int64), np.empty(len(start), dtype=np.int64)
     by_thread = np.lexsort((-end, start, thread))

@@ -98,10 +98,8 @@ def _by_rank(axes: Axes, lengths: Values, devices: Devices) -> None:
     points = draw_spread(axes, [lengths[rows] for rows in devices.values()])
     axes.axhline(float(np.median(lengths)), **MEDIAN)
     _scale(axes, lengths)
-    ranked = all(rank is not None for rank, _ in devices)
-    axes.set_xticks(*every_nth([str(rank if ranked else device) for rank, device in devices], 16))
-    axes.set_title(f"by rank: medians, and all as {points}")
-    axes.set_xlabel("rank" if ranked else "device")
+    axes.set_xticks(*every_nth(device_names(list(devices)), 12))
+    axes.set_title(f"medians, and all as {points}")
 
 
 def _scale(axes: Axes, lengths: Values) -> None:
