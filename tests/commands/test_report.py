@@ -102,9 +102,9 @@ def test_findings_are_those_of_the_command_with_bound_and_place(training: Page) 
     assert gap.where == "worst in rank 1: 3.71 ms from 551.190 ms on"
     assert gap.section == "gaps"
     assert training.verdict == (
-        "The 4 devices compute 66 %, communicate alone 14 %, copy alone 3.8 % and are idle 16 % "
-        "of the steady state. First of all: GPU idle: host busy elsewhere, 2.02 ms per iteration "
-        "to gain, 15 %."
+        "4 devices computed 66 %, communicated alone 14 %, copied alone 3.8 %, idled 16 % of the "
+        "steady state. First of all: GPU idle: host busy elsewhere, 2.02 ms per iteration to gain, "
+        "15 %."
     )
 
 

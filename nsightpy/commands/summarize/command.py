@@ -18,7 +18,7 @@ from nsightpy.commands.summarize.sections import (
 )
 from nsightpy.query import Option, Parts, Question
 from nsightpy.query.command import command
-from nsightpy.query.device_time import NOT_ATTRIBUTED, suspect_note
+from nsightpy.query.device_time import NOT_ATTRIBUTED
 from nsightpy.query.replayed import Replayed, replayed
 from nsightpy.query.steps import steady_text
 from nsightpy.results import FINDING_FIELDS, Finding, Summary
@@ -61,11 +61,9 @@ def _summary(
     problems = tuple(with_gains(findings, known.work))
     # what gains rest on has no line of the one screen
     replays = known.work is None and any(map(has_edit, problems))
-    doubtful = dict.fromkeys(name for part in values for name in part.doubtful)
     notes = [
         *request.ranks.notes,
         *(error.left_out for error in parts.failures),
-        *map(suspect_note, doubtful),
         *(NOT_ATTRIBUTED for device in facts.devices if not device.causes),
         *facts.notes,
         *(known.notes if replays else ()),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.communication import doubtful_names, is_communication, operation_of
+from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.evidence import JobEvidence
 from nsightpy.analysis.findings.work_evidence import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.kernel_categories import category_of
@@ -87,7 +87,6 @@ class Part:
     collectives: Tally
     ranges: Tally
     facts: ReportEvidence
-    doubtful: list[str]
 
 
 def read_part(report: SystemReport, scope: Scope) -> Part:
@@ -120,7 +119,6 @@ def read_part(report: SystemReport, scope: Scope) -> Part:
         collectives=replace(by_process, keys=tuple(keys)),
         ranges=tally_ranges(named),
         facts=facts,
-        doubtful=doubtful_names(kernels, ()),
     )
 
 
