@@ -79,6 +79,10 @@ class FaultError(ReportError):
     def __reduce__(self) -> tuple[type[FaultError], tuple[str, str]]:  # type: ignore[override]
         return type(self), (self.path, self.what)
 
+    @property
+    def left_out(self) -> str:
+        return f"left out: {self.problem}"
+
 
 def memory_left() -> int | None:
     """Bytes that limits of this process (`ulimit -v`, `-d`) leave; None where there is no limit."""
