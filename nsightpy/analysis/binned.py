@@ -36,8 +36,7 @@ def sample_means(times: Ints, values: Floats, edges: Ints) -> Floats:
     """
     if len(times) < 2:
         return np.full(len(edges) - 1, np.nan)
-    interval = np.diff(times)
-    usual = float(np.median(interval))
+    usual = float(np.median(np.diff(times)))
     first = np.append(times[:1] - int(usual), times[:-1])
     starts = np.maximum(first, times - max(int(MOST_INTERVALS * usual), 1))
     index = np.searchsorted(starts, edges, side="right")

@@ -177,6 +177,5 @@ def concurrency(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     edges.sort()
     times = edges >> 1
     open_after = np.cumsum(np.where(edges & 1, 1, -1))
-    last: NDArray[np.bool_] = np.ones(len(times), dtype=np.bool_)
-    last[:-1] = times[1:] != times[:-1]
+    last = np.append(np.diff(times) != 0, True)[: len(times)]
     return times[last], open_after[last].astype(np.int64)

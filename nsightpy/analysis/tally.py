@@ -31,9 +31,6 @@ class Tally:
 
     def statistics(self) -> Statistics:
         """Count, total, mean, median, extremes and sample deviation of each group."""
-        if not self.keys:
-            no, none = np.empty(0, dtype=np.int64), np.empty(0)
-            return Statistics((), no, no, none, none, no, no, none)
         first, last = self.bounds[:-1], self.bounds[1:] - 1
         instances = np.add.reduceat(self.counts, first)
         total = np.add.reduceat(self.counts * self.values, first)
@@ -144,8 +141,6 @@ def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[flo
 
 def merge(tallies: Sequence[Tally]) -> Tally:
     """One tally of all values of several; groups with equal keys become one."""
-    if len(tallies) == 1 and len(set(tallies[0].keys)) == len(tallies[0].keys):
-        return tallies[0]
     places: dict[Key, int] = {}
     none = np.empty(0, dtype=np.int64)
     codes = [

@@ -30,10 +30,6 @@ class Activity:
     def sets(self) -> tuple[intervals.Spans, intervals.Spans, intervals.Spans, intervals.Spans]:
         return self.compute, self.communication, self.memory, self.graphs
 
-    @property
-    def busy(self) -> intervals.Spans:
-        return intervals.union_of(self.sets)
-
     def inside(self, window: intervals.Spans) -> Activity:
         """What it did in a window of one or several parts."""
         return Activity(*(spans & window for spans in self.sets))

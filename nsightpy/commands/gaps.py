@@ -141,14 +141,13 @@ def _interval_table(parts: Parts[_Longest], *, count: int) -> Table:
     ]
     rows.sort(key=lambda row: (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0)))
     every = sum(part[1] for part in parts.values)
-    silent = any(own and not recorded for own, _, recorded in parts.values)
-    notes = _notes(rows, silent=silent)
+    notes = _notes(rows, all(recorded or not own for own, _, recorded in parts.values))
     return Table("gaps", INTERVALS, tuple(rows[:count]), notes=notes, total_rows=every)
 
 
-def _notes(rows: Sequence[object], *, silent: bool) -> tuple[Said, ...]:
+def _notes(rows: Sequence[object], recorded: bool) -> tuple[Said, ...]:
     """What is said of idle time where there is none, or of reports without calls."""
-    return (NOT_ATTRIBUTED,) if silent else () if rows else (NEVER_IDLE,)
+    return (NEVER_IDLE,) if not rows else () if recorded else (NOT_ATTRIBUTED,)
 
 
 def _grouped(
@@ -211,8 +210,7 @@ def _group_table(
         (*(value or None for value in key), count, total, longest, total / whole)
         for *key, count, total, longest in statistics.rows("instances", "total", "maximum")
     ]
-    silent = bool(rows) and not all(recorded for _, recorded in parts.values)
-    notes = _notes(rows, silent=silent)
+    notes = _notes(rows, all(recorded for _, recorded in parts.values))
     return Table("gaps", fields, tuple(rows), notes=notes).first(top)
 
 

@@ -19,7 +19,7 @@ from nsightpy.analysis.operators.device_time import range_calls
 from nsightpy.frames import Frame
 from nsightpy.query import Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
-from nsightpy.results import Field, Note, Row, Table
+from nsightpy.results import Field, Note, Row, Table, fields_in
 from nsightpy.results.keys import KERNEL, row_keys
 from nsightpy.units import counted
 
@@ -36,8 +36,7 @@ FIELDS = {
         Field("operations", importance=15),
         Field("launch_med_ns", "time", 1, importance=13),
         Field("replay_med_ns", "time", 1, importance=6),
-        Field("replay_min_ns", "time"),
-        Field("replay_max_ns", "time"),
+        *fields_in("time", "replay_min_ns", "replay_max_ns"),
         Field("busy_med_ns", "time", 1, importance=12),
         Field("gap_med_ns", "time", 1, importance=10),
         Field("chain_med_ns", "time", 1),
@@ -62,10 +61,8 @@ FIELDS = {
         Field("name", "name", importance=2),
         Field("instances", heading="count", importance=8),
         Field("total_ns", "time", importance=9),
-        Field("avg_ns", "time", 1),
-        Field("med_ns", "time", 1),
-        Field("min_ns", "time"),
-        Field("max_ns", "time"),
+        *fields_in("time", "avg_ns", "med_ns", decimals=1),
+        *fields_in("time", "min_ns", "max_ns"),
         Field("share_of_graph", "share", 4, heading="of graph %", importance=14),
         Field("created_in", "text"),
     ),
@@ -119,11 +116,15 @@ def graphs(
 def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
     calls = report.frame("api_calls", CALL_COLUMNS)
     launching = calls.take(calls.labels("name").where(lambda name: GRAPH_LAUNCH in name))
-    narrowed = {name: _narrowed(report, scope, name) for name in (*_WORK, "graph_launches")}
-    work = Frame.concatenate([narrowed[name] for name in _WORK])
+    read = partial(scope.read, report)
+    parts = ((read(name, (*OPERATION_COLUMNS, label)), label) for name, label in _WORK.items())
+    work = Frame.concatenate(
+        [Frame({**frame.select(OPERATION_COLUMNS), "name": frame[label]}) for frame, label in parts]
+    )
+    launches = read("graph_launches", (*OPERATION_COLUMNS[:-1], "graph_exec_id"))
     ranges = range_calls(report.frame("nvtx_ranges", RANGE_COLUMNS))
     nodes, operations, replay = replays_of_nodes(work, launching, ranges)
-    whole = replays_as_a_whole(narrowed["graph_launches"], launching, ranges)
+    whole = replays_as_a_whole(launches, launching, ranges)
     if by == "node":
         ran = work.take(operations)
         created = created_in(ran, report.frame("graph_nodes"), ranges)
@@ -132,10 +133,3 @@ def _graphs(report: SystemReport, scope: Scope, *, by: str) -> _Part:
         shown = by_graph if by == "graph" else by_replay
         rows = [*shown(nodes, "nodes"), *shown(whole, "as a whole")]
     return rows, whole.rows
-
-
-def _narrowed(report: SystemReport, scope: Scope, name: str) -> Frame:
-    if name == "graph_launches":
-        return scope.read(report, name, (*OPERATION_COLUMNS[:-1], "graph_exec_id"))
-    frame = scope.read(report, name, (*OPERATION_COLUMNS, _WORK[name]))
-    return Frame({**frame.select(OPERATION_COLUMNS), "name": frame[_WORK[name]]})

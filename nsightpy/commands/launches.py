@@ -75,8 +75,7 @@ def launches(
     queue_mean is over the stream's time from its first launch to its last end, empty_share the part
     of it in which nothing waited. launch_bound: how long, and before how many operations of the
     stream, its device was idle because launches came late, as `nsightpy gaps` counts it.
-    Moments are on the clock that all ranks
-    share.
+    Moments are on the clock that all ranks share.
     """
     if by == "stream":
         return Question(_queues, _queue_table, identified=True, clock=True)
@@ -102,9 +101,8 @@ def _phase_table(parts: Parts[tuple[list[Tally], int]]) -> Table:
             rows.append((total, (report.rank_of(pid)[0], *row)))
     rows.sort(key=lambda row: (-row[0], *((v is not None, str(v)) for v in row[1])))
     unmatched = sum(missing for _, missing in parts.values)
-    note = without_launch_call(f"{unmatched:,} kernels", "left out")
-    notes = (note,) if unmatched else ()
-    return Table("launches", PHASES, tuple(row for _, row in rows), notes=notes)
+    notes = [without_launch_call(f"{unmatched:,} kernels", "left out")] * bool(unmatched)
+    return Table("launches", PHASES, tuple(row for _, row in rows), notes=tuple(notes))
 
 
 def _queues(report: SystemReport, scope: Scope) -> _Queues:

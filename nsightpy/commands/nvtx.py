@@ -60,7 +60,6 @@ WHOLE = ("(whole capture)", "", "")
 RANGES = 20  # that --metrics shows
 # The figures of FIELDS by (range, domain, style).
 Rows: TypeAlias = dict[Key, tuple[Value, ...]]
-_NO_FIGURES = (None,) * 8
 RangeKey: TypeAlias = tuple[str, str, str]
 
 
@@ -106,11 +105,11 @@ def nvtx(
         rows = _rows(tallied)
 
         def order(key: Key) -> tuple[Value, ...]:
-            _, host, gpu, *_, other, _ = (int(value or 0) for value in rows.get(key, _NO_FIGURES))
+            _, host, gpu, *_, other, _ = (int(value or 0) for value in rows[key])
             return (0 if tree else -gpu - other, -host, *key)
 
         # in a tree those inside one parent by host time
-        ordered = list(depth_first(rows, order)) if tree else sorted(rows, key=order)
+        ordered = depth_first(rows, order) if tree else sorted(rows, key=order)
         shown = tuple(
             (str(name).replace(SEPARATOR, "/"), *key, *rows[name, *key]) for name, *key in ordered
         )

@@ -153,4 +153,4 @@ def graph_parts(
         part = work_frames(report, communication, stretch, by_variant=by_variant)
         part = part if stretch is None else part.between(*stretch)
         parts.append(replace(part, block=block))
-    return [part for part in parts if part.operations]
+    return [part for part in parts if any(map(len, part.work))]

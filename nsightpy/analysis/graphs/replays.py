@@ -208,8 +208,6 @@ def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
 
     Of a cloned node those of the one that it was cloned from. `nodes` is the frame graph_nodes.
     """
-    if not nodes.rows:
-        return Labels.constant("", work.rows)
     keys, numbers = (nodes.ints("pid"), nodes.ints("graph_node_id")), np.arange(nodes.rows)
     origin = numbers
     for _ in range(_MOST_CLONES):

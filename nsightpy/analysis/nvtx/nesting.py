@@ -4,7 +4,7 @@ A range's parent is the innermost range of the same thread and domain that conta
 ranges overlap at will: each is a root of its own.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +32,6 @@ class Nesting:
 
     level: Ints
     parent: Ints
-
-    @property
-    def depth(self) -> int:
-        """The number of levels."""
-        return int(self.level.max()) + 1 if len(self.level) else 0
 
 
 def nest(ranges: Frame) -> Nesting:
@@ -76,8 +71,9 @@ def paths(names: Labels, nesting: Nesting) -> Labels:
     values: list[str] = []
     length = 0
     by_level = np.argsort(nesting.level, kind="stable")
-    edges = np.searchsorted(nesting.level[by_level], np.arange(nesting.depth + 1))
-    for level in range(nesting.depth):
+    depth = int(nesting.level.max(initial=-1)) + 1
+    edges = np.searchsorted(nesting.level[by_level], np.arange(depth + 1))
+    for level in range(depth):
         rows = by_level[edges[level] : edges[level + 1]]
         above = codes[nesting.parent[rows]] if level else np.full(len(rows), ROOT, np.int64)
         keys, places = distinct((above + 1) * len(names.values) + names.codes[rows])
@@ -88,28 +84,18 @@ def paths(names: Labels, nesting: Nesting) -> Labels:
             values.append(f"{values[upper - 1]}{SEPARATOR}{here}" if upper else here)
             length += len(values[-1])
             if length > MOST_CHARACTERS:
-                raise TooMuchError(f"nests ranges {nesting.depth:,} deep: too much text as paths")
+                raise TooMuchError(f"nests ranges {depth:,} deep: too much text as paths")
     return Labels(codes.astype(np.int32), tuple(values))
 
 
-def depth_first(keys: Collection[Key], place: Callable[[Key], Any]) -> Iterator[Key]:
+def depth_first(keys: Collection[Key], place: Callable[[Key], Any]) -> list[Key]:
     """Keys that begin with a path, outer ones first; those inside one parent by their place."""
-    inside: dict[Key, list[Key]] = {}
-    known: set[Key] = set()
-    for each in keys:
-        key = each
-        while key and key not in known:
-            known.add(key)
-            above, inner, _ = str(key[0]).rpartition(SEPARATOR)
-            parent: Key = (above, *key[1:]) if inner else ()
-            inside.setdefault(parent, []).append(key)
-            key = parent
-    waiting = sorted(inside.get((), ()), key=place, reverse=True)
-    while waiting:
-        key = waiting.pop()
-        if key in keys:
-            yield key
-        waiting += sorted(inside.get(key, ()), key=place, reverse=True)
+    ways: dict[Key, list[Any]] = {}
+    for key in sorted(keys, key=lambda key: str(key[0]).count(SEPARATOR)):
+        above, inner, _ = str(key[0]).rpartition(SEPARATOR)
+        parent = ways.get((above, *key[1:]), []) if inner else []
+        ways[key] = [*parent, place(key)]
+    return sorted(keys, key=ways.__getitem__)
 
 
 def in_one_domain(spans: Frame) -> Frame:

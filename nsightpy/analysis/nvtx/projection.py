@@ -164,13 +164,10 @@ def busy_by_group(
     Instances may nest and repeat; the times of several devices add up.
     """
     busy = np.zeros(len(groups.keys), dtype=np.int64)
-    if operations.rows == 0:
+    if operations.rows == 0 or not parts:
         return busy, 0
     starts, ends = _on_one_axis(operations)
     whole = union(starts, ends).total
-    parts = tuple(part for part in parts if part[1].found.any())
-    if not parts:
-        return busy, whole
     group, first, last = _operations_of(groups, parts)
     rows = np.concatenate([launches.rows for launches, _ in parts])
     # groups are laid one after another on the axis of time, as many at once as int64 holds

@@ -18,7 +18,7 @@ from nsightpy.analysis.work_graph.thresholds import (
     LEAST_SAMPLES,
     MOST_LASTED,
 )
-from nsightpy.frames import Floats, Frame, Ints, Labels
+from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.units import format_time
 
 # What a thread does in time of each Cause, in their order.
@@ -70,8 +70,7 @@ def activity(
     """What the thread did in an interval (row) of a window; `events` are of its process."""
     if idle.after[row] == NO_ROW:
         return "nothing more was launched"
-    thread = int(idle.thread[row])
-    if thread < 0:
+    if idle.thread[row] < 0:
         return "not known: the next launch was not recorded"
     time = Spans.of(int(idle.opened[row]), int(idle.closed[row]))
     texts = [
@@ -138,8 +137,7 @@ def most_sampled(time: Spans, samples: Frame) -> str:
     """The functions that were on top of the stack most often in a set of time; two at most."""
     if not samples.rows or not time.total:
         return ""
-    at: Ints = samples.ints("time_ns")
-    rows = np.flatnonzero(measure_before(time, at + 1) > measure_before(time, at))
+    rows = np.flatnonzero(time.holds(samples.ints("time_ns")))
     if len(rows) < LEAST_SAMPLES:
         return ""
     names, modules = samples.labels("name"), samples.labels("module")

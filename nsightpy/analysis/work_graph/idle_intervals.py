@@ -129,7 +129,7 @@ def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, 
     start, launch = work.start[order][1:], work.launch[order][1:]
     previous = work.reached(work.end[order])[:-1]
     host, short = launch > previous, start - previous < KERNEL_WAIT_NS
-    kernel = short & ~host
+    classes = host, short & ~host, ~short & ~host
     # from one stream to the next there is no gap
     within = np.ones(len(start), dtype=np.bool_)
     within[work.bounds[1:-1] - 1] = False
@@ -138,6 +138,5 @@ def stream_waits(work: LaunchedWork, windows: Mapping[int, Spans]) -> dict[int, 
     for number, window in windows.items():
         rows = np.flatnonzero(within & (place == number))
         lost = measure_before(window, until[rows]) - measure_before(window, previous[rows])
-        on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
-        waits[number] = on_host, on_kernel, int(lost.sum()) - on_host - on_kernel
+        waits[number] = tuple(int(lost[each[rows]].sum()) for each in classes)
     return waits

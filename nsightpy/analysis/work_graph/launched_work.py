@@ -62,11 +62,6 @@ class WorkFrames:
     high: int = NO_TIME
 
     @property
-    def operations(self) -> int:
-        """How many operations there are."""
-        return sum(frame.rows for frame in self.work)
-
-    @property
     def frames(self) -> tuple[Frame, ...]:
         """All of them."""
         return (*self.work, self.calls, self.synchronizations, self.events)
@@ -266,11 +261,8 @@ def _first(launch: Ints, place: Rows, names: Labels) -> Mask:
     launched = np.flatnonzero(launch != NO_TIME)
     launched = launched[np.argsort(launch[launched], kind="stable")]
     key = place[launched].astype(np.int64) * len(names.values) + names.codes[launched]
-    earliest = np.full((int(place.max(initial=-1)) + 1) * len(names.values), -1)
-    # of several rows for one place the last one stays
-    earliest[key[::-1]] = launched[::-1]
     first = np.zeros(len(launch), dtype=np.bool_)
-    first[earliest[earliest >= 0]] = True
+    first[launched[np.unique(key, return_index=True)[1]]] = True
     return first
 
 

@@ -24,7 +24,6 @@ from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
 from nsightpy.frames import Frame, Ints, last_before, positions
 
 Pairs = tuple[Ints, Ints]
-WAIT_KIND = "stream wait"
 _WHOLE_DEVICE = re.compile("(?:Device|Ctx|Thread)Synchronize")
 
 
@@ -77,7 +76,7 @@ class Queues:
     def events(self) -> Pairs:
         """Pairs of an operation and one that waits for it through events."""
         waits = self.frames.synchronizations
-        waits = waits.take(waits.labels("kind").equals([WAIT_KIND]))
+        waits = waits.take(waits.labels("kind").equals(["stream wait"]))
         producer = self._recorded(waits)
         consumer = self.enqueued(self._streams_of(waits), waits.ints("start_ns"), before=0)
         both = (producer >= 0) & (consumer >= 0)

@@ -127,8 +127,7 @@ def _devices(
 ) -> tuple[list[_Device], list[str], bool]:
     """The devices, kernels that may be communication, and whether calls were recorded."""
     idle = idle_report(report, scope, communication)
-    recorded = report.calls.recorded
-    work = idle.launched
+    work, recorded = idle.launched, report.calls.recorded
     windows = {work.places.index(row.place): row.budget.window for row in idle.budgets}
     waits = stream_waits(work, windows) if recorded else {}
     devices = []
@@ -159,8 +158,8 @@ def _table(parts: Parts[tuple[list[_Device], list[str], bool]]) -> Table:
         moved = None if waited is None else each.exposed.total - waited
         rows.append((*each.row, waited, moved))
     doubtful = dict.fromkeys(name for part in parts.values for name in part[1])
-    notes: list[Said] = list(map(suspect_note, doubtful))
-    notes += [NOT_ATTRIBUTED for devices, _, recorded in parts.values if devices and not recorded]
+    silent = any(devices and not recorded for devices, _, recorded in parts.values)
+    notes: list[Said] = [*map(suspect_note, doubtful), *([NOT_ATTRIBUTED] if silent else [])]
     return Table("breakdown", FIELDS, tuple(rows), notes=tuple(notes))
 
 

@@ -1,8 +1,7 @@
 """breakdown --bins: what share of each moment devices were busy, and with what, on one clock."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from nsightpy.analysis.binned import edges_of, shares
 from nsightpy.analysis.communication import doubtful_names, is_communication
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, union_of
 from nsightpy.analysis.time_budget import activity_at, places_of
 from nsightpy.frames import Floats, Ints
 from nsightpy.query import Parts, Question, Scope, SystemReport
@@ -41,17 +40,8 @@ MOST_BINS = 100_000
 Edges = Mapping[tuple[str, int], Ints]
 
 
-@dataclass(frozen=True)
-class _Device:
-    """The shares of one device in each stretch, in the order of BUSY, and which GPU it is."""
-
-    rank: int | None
-    pid: int
-    device: int
-    gpu: GpuKey
-    shares: list[Floats]
-
-
+# Rank, process and number of a device, which GPU it is, and its shares in the order of BUSY.
+_Device: TypeAlias = tuple[int | None, int, int, GpuKey, list[Floats]]
 # A report's devices, what it sampled of GPUs, kernels that may be communication.
 _Shares: TypeAlias = tuple[list[_Device], dict[GpuKey, Floats], list[str]]
 # A process, and from when to when its GPU work was.
@@ -83,14 +73,24 @@ def over_time(bins: int, communication: tuple[str, ...]) -> Question[Table]:
 
 def _table(parts: Parts[_Shares], *, edges: Ints) -> Table:
     devices = [device for own, *_ in parts.values for device in own]
-    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
+    devices.sort(key=lambda device: (*rank_order(device[0]), *device[1:3]))
     samples = [part for _, part, _ in parts.values]
-    rows = tuple(row for device in devices for row in _rows(device, samples, edges))
+    starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
+    rows: list[tuple[Value, ...]] = []
+    for rank, _, number, gpu, busy in devices:
+        sampled = np.full((len(SHARES), len(lengths)), np.nan)
+        # what any report sampled of the GPU
+        for figures in (part[gpu] for part in samples if gpu in part):
+            sampled = np.where(np.isnan(sampled), figures, sampled)
+        values = np.vstack([*busy, *sampled]).T.tolist()
+        for start, length, row in zip(starts, lengths, values, strict=True):
+            known = (None if math.isnan(value) else value for value in row)
+            rows.append((rank, number, start, length, *known))
     doubtful = dict.fromkeys(name for *_, names in parts.values for name in names)
     several = parts.clock.notes if len(parts.ranks) > 1 else ()
     unsampled = () if any(samples) else (NO_SAMPLES,)
     notes = (*map(suspect_note, doubtful), *unsampled, *several)
-    return Table("breakdown", OVER_TIME, rows, notes=notes)
+    return Table("breakdown", OVER_TIME, tuple(rows), notes=notes)
 
 
 def _edges(
@@ -134,28 +134,13 @@ def _shares(
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
         active = activity_at((pid, device), work.kernels, communicates, *work[1:])
         did = active.inside(window)
-        sets = (did.busy, did.compute, did.communication, did.memory)
+        sets = (union_of(did.sets), did.compute, did.communication, did.memory)
         # rows of damaged exports name processes that the report does not
         stretches = own.get(pid, first)
         if stretches is not None:
             figures = [shares(spans, window, stretches) for spans in sets]
             gpu = gpu_key(report, gpus.get((pid, device), device))
-            devices.append(_Device(report.rank_of(pid)[0], pid, device, gpu, figures))
+            devices.append((report.rank_of(pid)[0], pid, device, gpu, figures))
     sampled = {} if first is None else sampled_shares(report, first)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return devices, sampled, doubtful
-
-
-def _rows(
-    device: _Device, samples: Sequence[Mapping[GpuKey, Floats]], edges: Ints
-) -> Iterable[tuple[Value, ...]]:
-    """The rows of a device, in the order of time, with what any report sampled of its GPU; NaN
-    becomes None."""
-    starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
-    sampled = np.full((len(SHARES), len(lengths)), np.nan)
-    for figures in (part[device.gpu] for part in samples if device.gpu in part):
-        sampled = np.where(np.isnan(sampled), figures, sampled)
-    values = np.vstack([*device.shares, *sampled]).T.tolist()
-    for start, length, row in zip(starts, lengths, values, strict=True):
-        known = (None if math.isnan(value) else value for value in row)
-        yield (device.rank, device.device, start, length, *known)

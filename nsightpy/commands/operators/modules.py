@@ -146,10 +146,9 @@ def _rows(parts: Sequence[DeviceSums]) -> list[Row]:
     sums = summed(part.rows for part in parts)
     whole_ns = sum(part.device_ns for part in parts)
     known = any(part.launched for part in parts)
-    absent = [0.0] * len(_SUMS)
 
     def place(key: Key) -> tuple[object, ...]:
-        figures = sums.get(key, absent)
+        figures = sums[key]
         return (-figures[3] - figures[5], -figures[1], *map(str, key))
 
     rows: list[Row] = []
