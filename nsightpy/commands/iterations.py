@@ -17,7 +17,6 @@ from nsightpy.analysis.iterations.steady import (
     iteration_parts,
     slow_iterations,
 )
-from nsightpy.analysis.iterations.thresholds import MOST_RANKS
 from nsightpy.analysis.iterations.vocabulary import Batch, batches_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
@@ -77,6 +76,7 @@ class DeviceIterations:
         return np.intersect1d(self.iterations.steady, self.shown)
 
 
+MOST_RANKS = 4  # that are listed one by one
 # Of one report: its devices, why processes have no iterations, and what its work can be replayed by
 # (None: not asked).
 Part: TypeAlias = tuple[list[DeviceIterations], list[Said], Recorded | None]

@@ -22,10 +22,8 @@ from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.analysis.collectives.thresholds import (
     ENOUGH,
     FAR_NS,
-    LEAST_SHARE,
     LEAST_SHARED,
     MOST_DRIFT,
-    NEARLY_ALL,
     PLENTY,
     REACH_NS,
     SIGNIFICANT,
@@ -36,6 +34,7 @@ from nsightpy.analysis.collectives.thresholds import (
     VOTE_NS,
 )
 from nsightpy.analysis.intervals import consecutive
+from nsightpy.analysis.thresholds import MOST, MOSTLY
 from nsightpy.frames import Floats, Ints
 
 ANYWHERE_NS = 1 << 62
@@ -106,7 +105,7 @@ class Line:
     @property
     def sure(self) -> bool:
         """Whether it is right beyond doubt."""
-        return self.score >= NEARLY_ALL and self.support >= PLENTY
+        return self.score >= MOSTLY and self.support >= PLENTY
 
     def onto(self, times: Ints) -> Floats:
         """Times of clock a on clock b."""
@@ -184,11 +183,11 @@ def _lane_line(a: Ends, b: Ends, window: int) -> Line | None:
         return None
     score, support = float(agreed[winner].mean()), float(agreed[winner].sum())
     chance = _agreed(b.distances(block, block.times + PROBES_NS[:, None])).mean(axis=1)
-    least = LEAST_SHARE + float(np.median(chance))
+    least = MOST + float(np.median(chance))
     if a.lanes[0] >= 0:
         # Collectives come in runs that are alike everywhere, so few of them may agree by chance if
         # their group is not known: twice the standard error of a share is added.
-        few = min(LEAST_SHARE + len(block) ** -0.5, NEARLY_ALL)
+        few = min(MOST + len(block) ** -0.5, MOSTLY)
         least = max(least, few if support > LEAST_SHARED else np.inf)
     line = Line(float(offsets[winner]), float(drifts[winner]), center, score, support)
     return line if score >= least else None
@@ -229,7 +228,7 @@ def _clear_winner(offsets: Floats, agreed: Floats) -> int | None:
     best = int(np.argmax(scores))
     steps = agreed[best] - agreed
     decided = steps.sum(axis=1) > SIGNIFICANT * np.sqrt(np.sum(steps**2, axis=1))
-    equals = np.flatnonzero((scores > NEARLY_ALL * scores[best]) & ~decided)
+    equals = np.flatnonzero((scores > MOSTLY * scores[best]) & ~decided)
     equals = np.append(equals[np.abs(offsets[equals] - offsets[best]) > 4 * TIGHT_NS], best)
     nearest = int(equals[np.argmin(np.abs(offsets[equals]))])
     others = equals[np.abs(offsets[equals] - offsets[nearest]) > 4 * TIGHT_NS]

@@ -12,8 +12,9 @@ import numpy as np
 
 from nsightpy.analysis.collectives.lanes import grouped_lanes, groups_among, shared
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
-from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
+from nsightpy.analysis.collectives.thresholds import REACH_NS
 from nsightpy.analysis.grouping import rows_of_groups
+from nsightpy.analysis.thresholds import MOSTLY
 from nsightpy.frames import Ints
 
 # The partner of one of these calls another operation: those that end together are no group.
@@ -82,7 +83,7 @@ class _Finder:
             # What is left on a stream belongs to other groups than what was there first.
             known = {}
             left = left[self.communicator[rows[left]] == UNKNOWN]
-            busy = np.bincount(lanes[left], minlength=len(sizes)) >= (1 - NEARLY_ALL) * sizes
+            busy = np.bincount(lanes[left], minlength=len(sizes)) >= (1 - MOSTLY) * sizes
             left = left[busy[lanes[left]]]
             if len(left) < 2 or (found == UNKNOWN).all():
                 break

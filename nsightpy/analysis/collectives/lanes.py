@@ -22,9 +22,7 @@ from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.analysis.collectives.thresholds import (
     BEYOND_CHANCE,
     LEAST_JITTER_NS,
-    LEAST_SHARE,
     LEAST_SHARED,
-    NEARLY_ALL,
     PLENTY,
     REACH_NS,
     SAMPLE,
@@ -32,6 +30,7 @@ from nsightpy.analysis.collectives.thresholds import (
 )
 from nsightpy.analysis.grouping import rows_of_groups
 from nsightpy.analysis.intervals import consecutive
+from nsightpy.analysis.thresholds import MOST, MOSTLY
 from nsightpy.frames import Floats, Ints
 
 Labels = NDArray[np.int64]
@@ -56,7 +55,7 @@ def shared(times: Sequence[tuple[Ints, Ints]]) -> tuple[Floats, Floats]:
         there = np.abs(ended[near] - about) <= REACH_NS
         starts[place, there] = (began[near] - about)[there]
         ends[place, there] = (ended[near] - about)[there]
-    whole = np.mean(~np.isnan(ends), axis=0) >= LEAST_SHARE
+    whole = np.mean(~np.isnan(ends), axis=0) >= MOST
     return starts[:, whole], ends[:, whole]
 
 
@@ -140,7 +139,7 @@ def medians(values: Floats) -> Floats:
 def _misfit(unexplained: Floats) -> float:
     """The mean of what is unexplained, but for the worst."""
     sizes = np.sort(np.abs(unexplained[~np.isnan(unexplained)]))
-    return float(np.mean(sizes[: math.ceil(NEARLY_ALL * len(sizes))]))
+    return float(np.mean(sizes[: math.ceil(MOSTLY * len(sizes))]))
 
 
 def grouped_lanes(ends: Ints, lanes: Ints, units: Ints) -> list[list[int]]:
@@ -188,10 +187,10 @@ class Neighbours:
         seen = near.sum(axis=1)
         fewer = np.minimum(self.counts, self.counts[lane]) / self.counts[lane]
         shares = np.minimum(seen / distances.shape[1] / np.maximum(fewer, 1e-9), 1.0)
-        possible = (shares >= LEAST_SHARE) & (seen >= np.minimum(LEAST_SHARED - 1, self.counts))
+        possible = (shares >= MOST) & (seen >= np.minimum(LEAST_SHARED - 1, self.counts))
         if not possible.any():
             return []
-        possible &= shares >= NEARLY_ALL * shares[possible].max() - 1.5 / distances.shape[1]
+        possible &= shares >= MOSTLY * shares[possible].max() - 1.5 / distances.shape[1]
         ordered = np.sort(distances[possible], axis=1)
         apart = np.full(len(distances), np.inf)
         apart[possible] = ordered[np.arange(len(ordered)), seen[possible] // 2]

@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.analysis.collectives.thresholds import NEARLY_ALL, REACH_NS
+from nsightpy.analysis.collectives.thresholds import REACH_NS
+from nsightpy.analysis.thresholds import MOSTLY
 from nsightpy.frames import Floats, Ints, distinct
 
 
@@ -115,7 +116,7 @@ def _shifts(
     if not seen.any():
         return shift, False
     values, votes = np.unique(shift[seen], return_counts=True)
-    if votes.max() >= NEARLY_ALL * votes.sum():
+    if votes.max() >= MOSTLY * votes.sum():
         return np.full(len(own_signatures), values[np.argmax(votes)]), True
     last = np.maximum.accumulate(np.where(seen, places, int(np.argmax(seen))))
     return shift[last], True

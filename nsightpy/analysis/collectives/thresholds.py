@@ -26,10 +26,8 @@ SAME_BOOT_NS = 1_000_000_000
 
 # --- How many, and what share ---
 
-# Collectives: fewer show nothing; so many show what is beyond doubt if nearly all agree.
+# Collectives: fewer show nothing; so many show what is beyond doubt if they mostly agree.
 LEAST_SHARED, PLENTY = 4, 24
-# Shares: of a lane's collectives its partner has this one or more; nearly all.
-LEAST_SHARE, NEARLY_ALL = 0.5, 0.8
 # Times: lanes of one group are not so many times as long as each other.
 UNLIKE = 3
 # Ends of a lane that are looked at to find its group; ends in a row that are unlike any others, and

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED, MOST_SAMPLES, REGULAR
+from nsightpy.analysis.comparison.thresholds import MOST_SAMPLED, MOST_SAMPLES
 from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.thresholds import NEARLY_ALL
 from nsightpy.analysis.time_budget import Activity
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES, IdleIntervals
 from nsightpy.frames import Floats, Ints, Labels
@@ -86,7 +87,7 @@ def unit_works(names: Labels, owner: Ints, lengths: Ints, units: int) -> UnitWor
         tuple(names.values[code] for code in used.tolist()),
         often.sum(axis=1) / units,
         times.sum(axis=1) / units,
-        (often[:, :-1] == usual).mean(axis=1) >= REGULAR,
+        (often[:, :-1] == usual).mean(axis=1) >= NEARLY_ALL,
         times[:, :-1].astype(np.float64),
     )
 

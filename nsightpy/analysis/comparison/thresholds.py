@@ -9,9 +9,6 @@ LEVEL = 0.05
 # Shares: launches in a unit may differ by so much between runs of one program; so may steps in a
 # capture, and of the change of the unit so much is worth a command.
 SAME_LAUNCHES, MATERIAL = 0.02, 0.1
-# Share: a name that runs as often in so many of the units is typical by its median, else by its
-# mean.
-REGULAR = 0.9
 # Units, evenly chosen, in which works are looked at one by one; works of which that is kept, and
 # ranges.
 MOST_SAMPLES, MOST_SAMPLED = 64, 200

@@ -19,8 +19,9 @@ from nsightpy.analysis.findings.job_rules import (
     healthy,
 )
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
-from nsightpy.analysis.findings.thresholds import LEAST_SHARE, MUST_SHARE, ONE_FACT
+from nsightpy.analysis.findings.thresholds import MUST_SHARE
 from nsightpy.analysis.findings.work_rules import COPY_RULES, KERNEL_RULES
+from nsightpy.analysis.thresholds import MATERIAL, MOSTLY
 from nsightpy.results import Finding
 from nsightpy.results.keys import KERNEL
 
@@ -79,7 +80,7 @@ def has_edit(finding: Finding) -> bool:
 def _worst(rule: Rule, job: JobEvidence, in_start_up: bool) -> Found | None:
     """A rule on the device where it is most severe, and there the largest share of the window."""
     shares = [(rule.share(row), row) for row in job.used]
-    true = [(share, row) for share, row in shares if share >= LEAST_SHARE]
+    true = [(share, row) for share, row in shares if share >= MATERIAL]
     if not true or (rule.every and (job.is_part or len(true) < len(shares))):
         return None
     severities = (INFO, WARNING, ERROR)
@@ -125,7 +126,7 @@ def _once(found: Sequence[Found]) -> list[Finding]:
     leads: list[Found] = []
     part_of: dict[str, str] = {}
     for one in sorted(found, key=lambda one: one.finding.severity == INFO):
-        if not leads or _shared(one, leads) < ONE_FACT * sum(one.parts.values()):
+        if not leads or _shared(one, leads) < MOSTLY * sum(one.parts.values()):
             leads.append(one)
         else:
             lead = max(leads, key=lambda lead: _shared(one, [lead]))
@@ -183,4 +184,4 @@ def _order(finding: Finding) -> tuple[int, float]:
     # a ceiling beyond the window itself cannot be had
     gain = rule.saved * min(finding.share or 0.0, 1.0)
     gain = gain if finding.gain_share is None else finding.gain_share
-    return MINOR if finding.passing or gain < LEAST_SHARE else MENDED, -round(gain, 4)
+    return MINOR if finding.passing or gain < MATERIAL else MENDED, -round(gain, 4)

@@ -12,13 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nsightpy.analysis.findings.thresholds import (
-    BEGUN,
-    LEAST_TENSOR_SMS,
-    MOMENT_NS,
-    SHORT_SHARE,
-    VOLTA,
-)
+from nsightpy.analysis.findings.thresholds import BEGUN, MOMENT_NS, SHORT_SHARE
 from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.frames import Ints
@@ -42,6 +36,13 @@ class Place:
         return cls(int(starts[at]), int(ends[at] - starts[at]))
 
 
+# Threads of a warp, and schedulers of a multiprocessor: each needs one to have work.
+WARP, SCHEDULERS = 32, 4
+# Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta, but for the chips
+# of Turing with fewer multiprocessors.
+AMPERE, VOLTA, TENSOR_SMS = 8, 7, 28
+
+
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """What must be known of a GPU; 0 where the capture does not say. `ncu`: ncu measures it."""
@@ -54,7 +55,7 @@ class Gpu:
     @property
     def has_tensor_cores(self) -> bool:
         """Compute capability 7.0 on, but for the small GPUs of Turing, which have none."""
-        few = 0 < self.sm_count < LEAST_TENSOR_SMS
+        few = 0 < self.sm_count < TENSOR_SMS
         return self.compute_major >= VOLTA and not (self.compute_major == VOLTA and few)
 
 

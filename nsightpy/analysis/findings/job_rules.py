@@ -7,6 +7,7 @@ from nsightpy.analysis.findings import thresholds as limits
 from nsightpy.analysis.findings.evidence import Evidence, JobEvidence
 from nsightpy.analysis.findings.gains import straggler
 from nsightpy.analysis.findings.rule import ERROR, INFO, WARNING, Rule, next_command
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.work_graph import replay
 from nsightpy.results import Finding, notes
 from nsightpy.units import format_bytes, listed, share_text
@@ -115,9 +116,7 @@ COLLECTIVE_RULES = (
         next="collectives",
         passed="no collective takes far longer than its kind",
         # what compute hides costs nothing
-        matters=lambda row: (
-            row.budget.exposed_communication_ns >= limits.LEAST_SHARE * row.window_ns
-        ),
+        matters=lambda row: row.budget.exposed_communication_ns >= MATERIAL * row.window_ns,
     ),
 )
 
@@ -147,7 +146,7 @@ class CaptureRule:
             *(self.name, self.severity, self.text(job)),
             next_command=next_command(job, self.next(job)),
             id=self.id,
-            share=None if wrong else limits.LEAST_SHARE,
+            share=None if wrong else MATERIAL,
         )
 
 

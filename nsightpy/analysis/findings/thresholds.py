@@ -7,14 +7,10 @@ GTX; training, inference, solvers), judged one by one with SQL, and 20 real PyTo
 
 # What is said at all, and how loudly.
 
-# Share of a window: less than the spread of a step time from run to run (captures: 0.5 to 2 %).
-LEAST_SHARE = 0.01
 # Share of a window: an expert's "should" begins here (captures: what was left out below it).
 WARNING_SHARE = 0.03
 # Share of a window: an expert's "must" begins here (captures: usually from there on).
 MUST_SHARE = 0.10
-# Share of a finding's time that another one names, too: then they are one fact.
-ONE_FACT = 0.8
 # Share of a kernel's time that its mending usually gives back, where no replay tells: tensor cores
 # or a full GPU instead of a part of one more than halve it (captures), fusing and tuning less.
 LIKELY_SAVED, PERHAPS_SAVED = 0.5, 0.25
@@ -64,12 +60,3 @@ SHORT_COLLECTIVE_NS = 50_000
 HEALTHY_SHARE = 0.95
 # Share of a GPU's memory: what is left does not hold the workspace of a larger batch.
 NEAR_CAPACITY = 0.9
-
-# Facts of GPUs, which nothing tunes.
-
-# Threads of a warp, and schedulers of a multiprocessor: each needs one to have work.
-WARP, SCHEDULERS = 32, 4
-# Compute capability, major: TF32 and BF16 since Ampere; tensor cores since Volta.
-AMPERE, VOLTA = 8, 7
-# Multiprocessors: the chips of compute capability 7.5 with fewer have no tensor cores.
-LEAST_TENSOR_SMS = 28

@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
+from nsightpy.analysis.findings.evidence import (
+    AMPERE,
+    NONE,
+    SCHEDULERS,
+    WARP,
+    Evidence,
+    Gpu,
+    Group,
+    Place,
+)
 from nsightpy.analysis.findings.thresholds import (
     ALIKE,
-    AMPERE,
     BEGUN,
     LATENCY_BLOCKS,
-    LEAST_SHARE,
     NEAR,
-    SCHEDULERS,
     SHORT_NS,
     SMALL_GRID,
-    WARP,
 )
 from nsightpy.analysis.intervals import (
     NOTHING,
@@ -40,6 +45,7 @@ from nsightpy.analysis.memory.copies import (
     host_memory,
     large,
 )
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.work_graph.idle_intervals import Cause, IdleIntervals
 from nsightpy.analysis.work_graph.thresholds import HOST_GAP_NS
 from nsightpy.frames import Frame, Ints, Labels
@@ -149,7 +155,7 @@ class Running:
         named = rows[codes == best]
         at = int(named[np.argmax(self.work[named])])
         spans = union(self.start[rows], self.end[rows])
-        matter = np.flatnonzero(weights >= LEAST_SHARE * weights.sum())
+        matter = np.flatnonzero(weights >= MATERIAL * weights.sum())
         return Group(
             busy_ns=(spans & self.window).total,
             alone_ns=(spans & free & self.window).total,
@@ -206,7 +212,7 @@ def _top(running: Running, computing: Mask, by_name: NDArray[Any]) -> Group:
 
 def _latency(running: Running, blocks: Ints, computing: Mask, group: Group, gpu: Gpu) -> str:
     """What is said of a group's kernel that takes as long with many blocks as with few."""
-    few_work = group.named_ns < LEAST_SHARE * running.work[computing].sum()
+    few_work = group.named_ns < MATERIAL * running.work[computing].sum()
     rows = np.flatnonzero(computing & running.names.equals([group.name]) & (blocks > 0))
     sizes = np.unique(blocks[rows])
     sizes = sizes[sizes <= 2 * gpu.sm_count]

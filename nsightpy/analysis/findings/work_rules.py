@@ -1,7 +1,7 @@
 """Rules on the work of a device: copies that no kernel hides, kernels and how they fill the GPU."""
 
 from nsightpy.analysis.findings import thresholds as limits
-from nsightpy.analysis.findings.evidence import Evidence, Group, JobEvidence
+from nsightpy.analysis.findings.evidence import AMPERE, Evidence, Group, JobEvidence
 from nsightpy.analysis.findings.rule import INFO, WARNING, Rule
 from nsightpy.analysis.memory.copies import DIRECTIONS
 from nsightpy.analysis.work_graph import replay
@@ -123,7 +123,7 @@ KERNEL_RULES = (
         ),
         next=_shown_by,
         passed="matrix products use tensor cores, or are few",
-        when={"ampere": lambda row: row.gpu.compute_major >= limits.AMPERE},
+        when={"ampere": lambda row: row.gpu.compute_major >= AMPERE},
         most=_kernel_severity,
         saved=limits.LIKELY_SAVED,
         kernel=True,

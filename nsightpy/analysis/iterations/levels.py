@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.thresholds import CLOSE, LOOKED_INTO, MOST, MOSTLY, REPEATS
+from nsightpy.analysis.iterations.thresholds import LOOKED_INTO, REPEATS
 from nsightpy.analysis.iterations.vocabulary import Role
 from nsightpy.analysis.launches import NO_TIME, launch_starts
+from nsightpy.analysis.thresholds import CLOSE, MOST, MOSTLY
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
 SEQUENCE, WAITS = "repeated kernel sequence", "work between synchronising calls"

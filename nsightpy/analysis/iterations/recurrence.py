@@ -11,15 +11,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.thresholds import (
-    ABOUT,
-    CLOSE,
-    GRAMS,
-    LOOKED_AT,
-    LOOKED_INTO,
-    MOST,
-    REPEATS,
-)
+from nsightpy.analysis.iterations.thresholds import GRAMS, LOOKED_AT, LOOKED_INTO, REPEATS
+from nsightpy.analysis.thresholds import ABOUT, CLOSE, MOST
 from nsightpy.frames import Ints
 
 # Symbols that follow one another and mark where a turn begins.

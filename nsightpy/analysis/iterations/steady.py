@@ -22,11 +22,9 @@ from nsightpy.analysis.iterations.steps import (
     range_groups,
 )
 from nsightpy.analysis.iterations.thresholds import (
-    CLOSE,
     FEW,
     LISTED,
     LOOKED_AT,
-    MOST,
     MOST_SLOW,
     REPEATS,
     SLOW_DEVIATIONS,
@@ -36,6 +34,7 @@ from nsightpy.analysis.iterations.thresholds import (
     WARMING,
 )
 from nsightpy.analysis.iterations.vocabulary import WAIT, Role
+from nsightpy.analysis.thresholds import CLOSE, MOST
 from nsightpy.analysis.time_budget import Activity
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Note, Said

@@ -24,21 +24,17 @@ from nsightpy.analysis.iterations.levels import (
 )
 from nsightpy.analysis.iterations.recurrence import places_of, recurring
 from nsightpy.analysis.iterations.thresholds import (
-    ABOUT,
-    CLOSE,
     DIFFERENT,
     DIFFERENT_ALONE,
     FEW,
-    MOST,
     MOST_PARTS,
-    MOSTLY,
-    NEARLY_ALL,
     REPEATS,
     UNLIKE,
 )
 from nsightpy.analysis.iterations.vocabulary import NO_STEPS, STEPS, Role, role_of
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.thresholds import ABOUT, CLOSE, MOST, MOSTLY, NEARLY_ALL
 from nsightpy.frames import Frame, Ints, distinct
 from nsightpy.names import without_numbers
 

@@ -4,13 +4,6 @@
 tests/analysis/test_iteration_programs.py and test_kinds_of_programs.py.
 """
 
-# Shares (1 is all), the same wherever such a word is meant: round numbers between which the
-# results for all programs do not change.
-MOST = 0.5
-MOSTLY = 0.8
-NEARLY_ALL = 0.9
-ABOUT = 0.2
-CLOSE = 0.1
 # Turns: fewer than three show one distance between them, which may be chance.
 REPEATS = 3
 # Turns: of fewer the usual spread is unknown, and work that is left out may be more than chance.
@@ -47,5 +40,5 @@ WARMING = 0.25
 # Iterations that stand out: share of the median and median deviations above it. 5 % is what people
 # look into; 4.45 are three standard deviations of a normal distribution, which one of 700 passes.
 SLOW_SHARE, SLOW_DEVIATIONS = 0.05, 4.45
-# Levels, slow iterations of a device, and ranks one by one, that are listed for people.
-LISTED, MOST_SLOW, MOST_RANKS = 6, 3, 4
+# Levels, and slow iterations of a device, that are listed for people.
+LISTED, MOST_SLOW = 6, 3

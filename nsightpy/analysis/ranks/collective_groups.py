@@ -25,7 +25,8 @@ from nsightpy.analysis.collectives.thresholds import LEAST_SHARED
 from nsightpy.analysis.grouping import group_by, rows_of_groups
 from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.thresholds import ALIKE, DEVIATIONS, LEAST_RATIO, LEAST_USUAL
+from nsightpy.analysis.ranks.thresholds import DEVIATIONS, LEAST_RATIO, LEAST_USUAL
+from nsightpy.analysis.thresholds import CLOSE
 from nsightpy.frames import Frame, Ints, distinct_pairs
 
 
@@ -67,7 +68,7 @@ def beyond_usual(lengths: Ints, sized: bool) -> tuple[Mask, float]:
     beyond = lengths > limit
     if not sized:
         ordered = np.sort(lengths)
-        low, high = (np.searchsorted(ordered, (1 + by) * lengths) for by in (-ALIKE, ALIKE))
+        low, high = (np.searchsorted(ordered, (1 + by) * lengths) for by in (-CLOSE, CLOSE))
         beyond &= high - low <= LEAST_SHARED
     return beyond, usual
 

@@ -20,15 +20,8 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by, rows_by_group, rows_of_groups
 from nsightpy.analysis.intervals import Spans, measure_before
-from nsightpy.analysis.ranks.thresholds import (
-    ALONE_SHARE,
-    BESIDE_SHARE,
-    DIFFERENT,
-    FEW_KERNELS,
-    LEAST_LAUNCHES,
-    SAME_AMOUNT,
-    SAME_FACTOR,
-)
+from nsightpy.analysis.ranks.thresholds import DIFFERENT, LEAST_LAUNCHES, SAME_AMOUNT
+from nsightpy.analysis.thresholds import ABOUT, MATERIAL, NEARLY_ALL
 from nsightpy.frames import Frame, Ints, Labels
 
 
@@ -113,8 +106,8 @@ def _same_work(own: Ints, other: Ints) -> bool:
         return True
     # A capture may begin or end within an iteration: one iteration's kernels more or less.
     iterations = np.sort(own)[len(own) // 10]
-    odd = np.abs(other - usual * own) > np.maximum(SAME_FACTOR * usual * own, own / iterations)
-    return bool(odd.mean() <= FEW_KERNELS)
+    same = np.abs(other - usual * own) <= np.maximum(ABOUT * usual * own, own / iterations)
+    return bool(same.mean() >= NEARLY_ALL)
 
 
 def _amounts(counts: Ints) -> list[float]:
@@ -168,13 +161,13 @@ def overlap_costs(kernels: Frame, communication: Spans) -> list[OverlapCost]:
 
 
 def _cost(name: str, durations: Ints, shares: NDArray[np.float64]) -> OverlapCost | None:
-    alone, beside = durations[shares <= ALONE_SHARE], durations[shares >= BESIDE_SHARE]
+    alone, beside = durations[shares <= MATERIAL], durations[shares >= NEARLY_ALL]
     if min(len(alone), len(beside)) < LEAST_LAUNCHES:
         return None
     if np.quantile(beside, 0.25) <= np.quantile(alone, 0.75):
         return None
     usual = float(np.median(alone))
-    excess = np.maximum(durations[shares > ALONE_SHARE] - usual, 0).sum()
+    excess = np.maximum(durations[shares > MATERIAL] - usual, 0).sum()
     return OverlapCost(
         name, len(alone), len(beside), usual, float(np.median(beside)), float(excess)
     )

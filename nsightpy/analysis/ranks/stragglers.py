@@ -12,11 +12,12 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.analysis.collectives.thresholds import LEAST_SHARE, LEAST_SHARED, TIGHT_NS
+from nsightpy.analysis.collectives.thresholds import LEAST_SHARED, TIGHT_NS
 from nsightpy.analysis.grouping import rows_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns, members_of
 from nsightpy.analysis.ranks.exchanges import peer_rows, point_to_point
-from nsightpy.analysis.ranks.thresholds import BEYOND_CHANCE, MATERIAL, MOSTLY_LAST
+from nsightpy.analysis.ranks.thresholds import BEYOND_CHANCE, MOSTLY_LAST
+from nsightpy.analysis.thresholds import MATERIAL, MOST
 from nsightpy.frames import Floats, Ints, distinct, last_before
 
 
@@ -143,7 +144,7 @@ def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mas
     third = (3 * unit + 3 * rows_before(unit) // counted[unit]).astype(np.int32)
     thirds = _share(third, marked, 3 * units).reshape(-1, 3)
     least = (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
-    beyond_chance: Mask = (beyond > least) & (thirds > LEAST_SHARE).all(axis=1)
+    beyond_chance: Mask = (beyond > least) & (thirds > MOST).all(axis=1)
     return beyond_chance
 
 

@@ -5,27 +5,20 @@
 DEVIATIONS = 8.0
 LEAST_RATIO = 2.0
 LEAST_USUAL = 8
-# Share: more than a few within it of one length are a size of their own.
-ALIKE = 0.1
 
 # Stragglers. One is last in this share of the collectives of its peers, and works longest on as
 # much of the work before them.
 MOSTLY_LAST = 0.7
 # Deviations beyond what the unluckiest of all ranks reaches by chance.
 BEYOND_CHANCE = 1.5
-# It costs the others at least this share of the time observed; a single late arrival that costs as
-# much is noted.
-MATERIAL = 0.01
 
 # Kernels. Ranks whose kernel counts, as shares, differ by more than this (sum of differences / 2)
 # do different work.
 DIFFERENT = 0.05
-# Another amount of the same work: its factor is beyond the first, and all kernels but a tenth have
-# it within the second.
-SAME_AMOUNT, SAME_FACTOR, FEW_KERNELS = 1.1, 0.2, 0.1
-# Of a launch's time: from the first on it runs beside communication, up to the second alone; so
-# many of each kind at least, as quartiles of fewer say nothing.
-BESIDE_SHARE, ALONE_SHARE, LEAST_LAUNCHES = 0.9, 0.01, 5
+# Another amount of the same work: its factor is beyond this, and nearly all kernels have about it.
+SAME_AMOUNT = 1.1
+# Launches: quartiles of fewer say nothing.
+LEAST_LAUNCHES = 5
 
 # Links. Bytes: smaller operations are bound by latency, whatever the link (the knee in sweeps of
 # nccl-tests).

@@ -9,15 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, spans_of, union
+from nsightpy.analysis.thresholds import MOST, NEARLY_ALL
 from nsightpy.analysis.work_graph.idle_intervals import NO_ROW, IdleIntervals
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork
-from nsightpy.analysis.work_graph.thresholds import (
-    LEAST_CALL,
-    LEAST_COVERED,
-    LEAST_PART,
-    LEAST_SAMPLES,
-    MOST_LASTED,
-)
+from nsightpy.analysis.work_graph.thresholds import LEAST_CALL, LEAST_PART, LEAST_SAMPLES
 from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.units import format_time
 
@@ -109,7 +104,7 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
     names, covered = _covered(time, ranges)
     length = (ranges.ints("end_ns") - ranges.ints("start_ns")).astype(np.float64)
     lasted = np.bincount(names.codes, weights=length, minlength=len(names.values))
-    explains = (covered >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
+    explains = (covered >= MOST * time.total) & (lasted <= NEARLY_ALL * window.total)
     if not explains.any():
         return "", 0.0
     best = int(np.argmin(np.where(explains, lasted, np.inf)))

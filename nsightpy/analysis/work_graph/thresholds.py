@@ -38,11 +38,8 @@ MOST_LATENCY_NS = 20_000
 # Nanoseconds: a call of an API takes some microseconds, and as long until what it launched begins;
 # a call that takes this long is worth a name, a delay of this length has another reason.
 LONG_CALL_NS = 100_000
-# Shares of an interval, for people: a range that names it, a call that does, what is worth a word;
-# and of the whole window: ranges that cover most of that explain nothing.
-LEAST_COVERED = 0.5
+# Shares of an interval, for people: a call that names it, and what is worth a word.
 LEAST_CALL = 0.25
 LEAST_PART = 0.05
-MOST_LASTED = 0.9
 # CPU samples: fewer tell nothing.
 LEAST_SAMPLES = 5

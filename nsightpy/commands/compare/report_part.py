@@ -10,7 +10,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.device_units import UnitWorks, unit_times, unit_works
 from nsightpy.analysis.intervals import Spans, owners
 from nsightpy.analysis.iterations.steady import Iterations
-from nsightpy.analysis.iterations.thresholds import MOST, REPEATS
+from nsightpy.analysis.iterations.thresholds import REPEATS
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
@@ -20,6 +20,7 @@ from nsightpy.analysis.nvtx.projection import (
     project,
 )
 from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.thresholds import MOST
 from nsightpy.analysis.time_budget import activity
 from nsightpy.analysis.work_graph.launched_work import LaunchedWork, Work
 from nsightpy.commands.info import used_gpus

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.findings.evidence import NONE, Evidence, Gpu, Group, Place
 from nsightpy.analysis.findings.idle_evidence import with_idle
-from nsightpy.analysis.findings.thresholds import CONTEXT_NS, LEAST_SHARE
+from nsightpy.analysis.findings.thresholds import CONTEXT_NS
 from nsightpy.analysis.findings.work_evidence import (
     graph_group,
     launching_ns,
@@ -24,6 +24,7 @@ from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.ranks.kernels import overlap_costs
+from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.analysis.work_graph.host_activity import most_sampled
 from nsightpy.analysis.work_graph.host_chain import MODULE, kinds_of_calls
@@ -89,7 +90,7 @@ def report_evidence(
     }
     source = _Source(report, scope, idle, steady, traits)
     matters = idle.communicates.any() and any(
-        not scope.alone or row.exposed_communication_ns >= LEAST_SHARE * row.window_ns
+        not scope.alone or row.exposed_communication_ns >= MATERIAL * row.window_ns
         for row in (each.budget for each in idle.budgets)
     )
     clocks = RankPart(tuple(clocks_in(report)), NO_LOG, mpi_log(report))
@@ -202,7 +203,7 @@ def _device(source: _Source, budget: RankedBudget) -> Evidence:
 
 def _slowed(kernels: Frame, apart: NDArray[np.bool_], budget: TimeBudget) -> Group:
     """What communication beside them costs the kernels of a window, most of all one of them."""
-    if budget.overlap_ns < LEAST_SHARE * budget.window_ns:
+    if budget.overlap_ns < MATERIAL * budget.window_ns:
         return NONE
     inside = budget.window.holds(kernels.ints("start_ns"))
     costs = overlap_costs(kernels.take(inside & ~apart), spans_of(kernels.take(apart)))
