@@ -15,6 +15,7 @@ from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.commands.breakdown.command import CAUSES
 from nsightpy.render.plots.breakdown_plot import utilization_figure
 from nsightpy.results import Table, Value, number
+from tests.support.reports import ask
 from tests.support.samples import SAMPLES, TRAINING
 
 
@@ -210,6 +211,13 @@ def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
     for row in known:
         assert row["start_ns"] < window[0] + window[1]  # type: ignore[operator]
         assert row["start_ns"] + row["duration_ns"] > window[0]  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_one_row_a_device() -> None:
+    found = ask("breakdown", TRAINING, "--bins", "200", "-q").stdout.decode()
+    assert len(found.splitlines()) == 6
+    assert "busy over time" in found.splitlines()[0]
 
 
 def test_devices_of_the_same_name_stay_apart(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_top_counts_per_rank_where_rows_are_of_ranks(command: str) -> None:
 def test_gaps_that_are_not_shown_are_counted() -> None:
     table = nsightpy.gaps(TRAINING)
     assert (len(table), table.truncated) == (20, True)
-    assert any(f"longest 20 of {table.total_rows:,} idle" in note for note in table.notes)
+    assert table.total_rows > 20
 
 
 def test_abstentions_are_notes_and_data() -> None:
@@ -180,7 +180,6 @@ def test_abstentions_are_notes_and_data() -> None:
     [
         ("kernels", {}, "no_kernels_a100_2026.2", "Profile with `-t cuda`"),
         ("nvtx", {}, "trixi_v100_2023.1", "`nsys profile -t cuda,nvtx`"),
-        ("api", {"library": "mpi"}, "trixi_v100_2023.1", "`nsys profile -t mpi`"),
         ("memory_usage", {}, "trixi_v100_2023.1", "--cuda-memory-usage=true"),
         ("collectives", {}, "trixi_v100_2023.1", "`nsys profile -t cuda,nvtx`"),
         ("ranks", {"by": "kernel"}, "trixi_v100_2023.1", "Give their reports"),

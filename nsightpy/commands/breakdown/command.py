@@ -11,7 +11,7 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of, exposed_waits
 from nsightpy.analysis.thresholds import MATERIAL
 from nsightpy.analysis.time_budget import TimeBudget, activity_at
 from nsightpy.analysis.work_graph.idle_intervals import CAUSES as IDLE_CAUSES, stream_waits
-from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, over_time
+from nsightpy.commands.breakdown.over_time import MOST_BINS, OVER_TIME, by_device, over_time
 from nsightpy.output.cells import cause_words
 from nsightpy.query import Communication, Option, Parts, Question, Scope, SystemReport
 from nsightpy.query.command import command
@@ -65,9 +65,10 @@ class _Device:
 
 
 def _for_people(table: Table) -> Table:
-    """The table without the causes that hardly matter, and without HTA's."""
+    """The table without the causes that hardly matter, and without HTA's; over time one row a
+    device."""
     if table.fields == OVER_TIME:
-        return table
+        return by_device(table)
     records = table.records()
     matter = [
         cause.name
@@ -111,7 +112,7 @@ def breakdown(
 
     --bins: busy is compute, communication and copies (memory) together. sm_active, tensor_active,
     dram (read and write) and nvlink (received and sent) are means of sampled GPU metrics, 1 being
-    the peak.
+    the peak. A terminal shows one row a device with busy over time.
 
     -o FILE.png, .svg or .pdf draws the time of each device and of each iteration, or with --bins
     heat maps of rank over time.

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -25,6 +26,7 @@ from nsightpy.query.sampled_metrics import (
 )
 from nsightpy.readers.activity import bounds_of
 from nsightpy.results import Field, Table, Value, rank_order
+from nsightpy.results.series import stretches_of
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
 OVER_TIME = (
@@ -35,6 +37,8 @@ OVER_TIME = (
     *(Field(name, "share", 4) for name in (*BUSY, *SHARES)),
 )
 MOST_BINS = 100_000
+# What a terminal shows of a device over time.
+CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
 
 # The edges of the stretches in the own time of each process, by report and process.
 Edges = Mapping[tuple[str, int], Ints]
@@ -144,3 +148,27 @@ def _shares(
     sampled = {} if first is None else sampled_shares(report, first)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return devices, sampled, doubtful
+
+
+def by_device(table: Table) -> Table:
+    """The table for people: one row a device, the means of its stretches, and busy over time."""
+    shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
+    count, rows = stretches_of(table), []
+    for first in range(0, len(table.rows), count):
+        stretches = table.rows[first : first + count]
+        means = (_mean([row[at] for row in stretches]) for at in range(4, len(table.fields)))
+        busy = np.array_split([np.nan if row[4] is None else row[4] for row in stretches], CURVE)
+        curve = "".join(_height(part) for part in busy if len(part))
+        rows.append((*stretches[0][:2], *means, curve))
+    return replace(table, fields=shown, rows=tuple(rows))
+
+
+def _mean(values: Sequence[Value]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _height(shares: Floats) -> str:
+    """The mean of some shares as the height of a character; a blank for unknown."""
+    known = shares[~np.isnan(shares)]
+    return HEIGHTS[min(int(known.mean() * len(HEIGHTS)), 7)] if len(known) else " "
