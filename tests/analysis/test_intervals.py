@@ -3,11 +3,9 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.intervals import (
-    NOTHING,
     Spans,
     clip,
     complement,
@@ -16,7 +14,6 @@ from nsightpy.analysis.intervals import (
     measure_inside,
     overlap_total,
     union,
-    union_of,
 )
 
 LOW, HIGH = -6, 18
@@ -110,13 +107,3 @@ def test_concurrency_counts_open_intervals(intervals: Pairs, offset: int) -> Non
     assert (np.diff(times) > 0).all()
     for time, count in zip(times.tolist(), counts.tolist(), strict=True):
         assert count == depth[time - offset]
-
-
-def test_the_figures_in_plain_sight() -> None:
-    busy = spans([(40, 50), (0, 10), (5, 20), (20, 30), (7, 7), (60, 55)])
-    assert busy == Spans(np.array([0, 40]), np.array([30, 50]))  # touching ones are one
-    assert (len(busy), busy.total) == (2, 40)
-    assert complement(busy, 9, 3) == union_of([]) == NOTHING
-    assert busy != [(0, 30), (40, 50)]
-    with pytest.raises(TypeError):
-        hash(busy)

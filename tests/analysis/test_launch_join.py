@@ -1,6 +1,5 @@
 """Kernels joined to the calls that launched them, by process and correlation id."""
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
@@ -8,7 +7,6 @@ from nsightpy.analysis.launches import (
     NO_LAUNCH,
     launch_phases,
     launch_rows,
-    matched,
 )
 from tests.support.frames import frame
 
@@ -39,23 +37,6 @@ def test_the_join_is_that_of_a_dictionary(case: tuple[list[Kernel], list[Call]])
     launched = frame("pid correlation_id", kernels)
     found = launch_rows(launched, frame("pid correlation_id event_class", calls))
     assert found.tolist() == [first.get(kernel, NO_LAUNCH) for kernel in kernels]
-
-
-pair = st.tuples(st.sampled_from([1, 2]), st.sampled_from([*SPARSE, -1]) | st.sampled_from(DENSE))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(pair, max_size=12), st.lists(pair, max_size=12))
-def test_values_under_a_process_and_an_id(keys: list[Kernel], wanted: list[Kernel]) -> None:
-    first: dict[Kernel, int] = {}
-    for row, key in enumerate(keys):
-        if key[1] > 0:
-            first.setdefault(key, 100 + row)
-
-    values = 100 + np.arange(len(keys))
-    held, asked = (tuple(frame("pid id", rows).values()) for rows in (keys, wanted))
-    found = matched(held, values, asked, -7)
-    assert found.tolist() == [first.get(key, -7) for key in wanted]
 
 
 launches = st.lists(

@@ -117,14 +117,6 @@ def test_slow_collectives_are_part_of_the_straggler_that_makes_them(late: str, w
     assert judged(waiting, straggler)["slow-collectives"].part_of == whole
 
 
-def test_copies_of_pageable_memory_are_those_that_nothing_hides() -> None:
-    each = Group(50 * MS, 50 * MS, count=2, bytes=9, worst=PLACE)
-    way = dict.fromkeys(("h2d", "d2h"), 50 * MS)
-    both = Group(100 * MS, 100 * MS, count=4, bytes=18, worst=PLACE, by_name=way)
-    row = replace(ROW, groups={"h2d": each, "d2h": each, "pageable": both})
-    assert judged(row)["pageable-copies"].part_of.startswith("exposed-")
-
-
 @pytest.mark.parametrize(
     ("iterations", "captured", "said"),
     [

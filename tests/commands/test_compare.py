@@ -1,17 +1,14 @@
 """Runs against runs: what changed is known, and must be what is said."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from simulator import PRESETS
-from terminal import run_in_terminal
 
 import nsightpy
 from nsightpy.errors import UsageError
-from nsightpy.output.escape import display_width
 from nsightpy.results.comparison import FASTER, SAME, SLOWER, ComparedQuantity, Comparison
 from nsightpy.results.run_summary import PARTS
 from nsightpy.units import format_time
@@ -164,18 +161,6 @@ def test_what_replay_promised_is_held_against_what_came(tmp_path: Path) -> None:
 
 FIRST, OTHER = (TRAINING / f"train_rank{rank}.sqlite" for rank in (0, 2))
 TRACE = TRACES / "train_rank0.pt.trace.json.gz"
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@pytest.mark.slow
-def test_the_answer_stands_in_the_first_five_lines() -> None:
-    shown = ESCAPE.sub("", run_in_terminal(["compare", str(FIRST), str(OTHER)], 80))
-    lines = shown.splitlines()
-    assert lines[4].startswith("Answer   Cannot tell whether the step changed: 12.88 -> 12.86 ms")
-    commands = lines[lines.index("Next") + 1 :]
-    assert all(line.startswith("  nsightpy ") for line in commands)
-    assert max(map(display_width, lines[: -len(commands)])) <= 80
-    assert "Parts of the step: their changes add up" in lines
 
 
 def test_junit_is_for_compare_alone(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ from simulator import Export
 import nsightpy
 from nsightpy.analysis.memory.allocations import usage
 from nsightpy.commands.memory import memory
-from nsightpy.errors import NsightpyError
 from nsightpy.frames import Frame, Labels
-from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.results import number
 from tests.support.samples import TRAINING
 
@@ -101,15 +99,6 @@ def test_the_peak_before_the_capture_begins(tmp_path: Path) -> None:
     export.memory_usage(-500, 3_000, "free", address=1)
     (row,) = nsightpy.memory_usage(export.write()).records()
     assert (row["peak_bytes"], row["peak_ns"], row["left_bytes"]) == (3_000, -900, 0)
-
-
-def test_without_a_capture_of_it(tmp_path: Path) -> None:
-    export = Export(tmp_path / "report.sqlite")
-    export.kernel(100, 200, "k", launch=(10, 20))
-    table = nsightpy.memory_usage(export.write())
-    assert table.rows == ()
-    with pytest.raises(NsightpyError, match="--cuda-memory-usage=true"):
-        memory_figure(table)
 
 
 @pytest.mark.parametrize(

@@ -246,14 +246,3 @@ def test_without_stacks_a_line_is_a_range_or_missing(tmp_path: Path) -> None:
     named = nsightpy.kernels(written(ranges, tmp_path), by="line", use_cache=False)
     assert by_line(named)["## forward ##"] == 1_000
     assert "the innermost code range" in " ".join(named.notes)
-
-
-@needs_reports
-def test_ranges_stand_for_lines_in_reports_of_nsys() -> None:
-    path = NSYS / "train_nvtx_a100_2026.3.sqlite"
-    table = nsightpy.kernels(path, by="line")
-    lines = by_line(table)
-    whole = sum(lines.values())
-    assert lines["backward pass"] / whole == pytest.approx(0.621, abs=0.001)
-    assert lines["forward pass"] / whole == pytest.approx(0.228, abs=0.001)
-    assert not [line for line in lines if line and line.startswith("aten::")]

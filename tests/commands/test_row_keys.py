@@ -133,15 +133,6 @@ def test_a_row_without_a_name_has_no_key() -> None:
     assert [row["key"] for row in findings_table(found).first(1).keyed()] == [key_of("kernel", "k")]
 
 
-def test_the_first_rows_say_how_many_there_are() -> None:
-    table = Table("x", (Field("n"),), ((1,), (2,), (3,)))
-    assert not table.truncated
-    assert (table.first(2).rows, table.first(2).total_rows) == (((1,), (2,)), 3)
-    assert table.first(2).first(1).total_rows == 3
-    assert table.first(2).truncated
-    assert table.first(3) is table is table.first(None)
-
-
 @pytest.mark.parametrize("command", ["kernels", "api", "memory", "operators"])
 def test_top_counts_per_rank_where_rows_are_of_ranks(command: str) -> None:
     reports = TRACES if command == "operators" else TRAINING

@@ -7,7 +7,6 @@ import pytest
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
-from nsightpy.errors import UsageError
 from nsightpy.query.command import Command
 from nsightpy.query.options import Common
 from tests.support.samples import SINGLE
@@ -46,11 +45,3 @@ def test_the_shared_parameters_are_those_of_every_question() -> None:
 def test_a_parameter_that_there_is_not_is_named() -> None:
     with pytest.raises(TypeError, match="'devices'"):
         nsightpy.kernels(SINGLE, devices=1)
-
-
-@pytest.mark.parametrize(
-    "given", [{"top": -1}, {"top": "x"}, {"name": "pretty"}, {"by": "colour"}, {"rank": "x"}]
-)
-def test_a_value_that_cannot_be_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        nsightpy.kernels(SINGLE, **given)

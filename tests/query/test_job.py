@@ -1,6 +1,5 @@
 """A job: its commands, and the frames of all ranks in one, with rank, duration and iteration."""
 
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -113,16 +112,6 @@ def test_what_was_kept_without_a_cache_is_let_go(monkeypatch: pytest.MonkeyPatch
 def test_a_frame_that_is_none_is_a_mistake_not_a_damaged_report(job: Job) -> None:
     with pytest.raises(UsageError, match=r"no frame 'kernel'; there are kernels, .*, collectives"):
         job.events("kernel")
-
-
-def test_a_capture_that_comes_twice_counts_once(tmp_path: Path) -> None:
-    for name in ("train_rank0", "train_rank1"):
-        shutil.copy(JOB / f"{name}.sqlite", tmp_path)
-    once = nsightpy.open(tmp_path).events("kernels")
-    shutil.copy(JOB / "train_rank0.sqlite", tmp_path / "train_rank1_again.sqlite")
-    twice = nsightpy.open(tmp_path).events("kernels")
-    assert len(twice) == len(once)
-    assert any("repeats the capture" in note for note in twice.attrs["notes"])
 
 
 def test_processes_without_a_clock_and_unknown_times() -> None:

@@ -25,6 +25,7 @@ from nsightpy.render.plots.breakdown_plot import MOST, breakdown_figure
 from nsightpy.render.plots.collectives_plot import collectives_figure
 from nsightpy.render.plots.drawing import FORMATS, picture_bytes
 from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
+from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.render.roofline.plot import roofline_figure
 from nsightpy.results import Table, Value
 from nsightpy.results.rooflines import Roofline
@@ -136,6 +137,7 @@ def test_nothing_to_draw_is_refused() -> None:
         (collectives_figure, nothing, "no collectives of known size"),
         (breakdown_figure, Table("breakdown", FIELDS, ()), "no devices to draw"),
         (iterations_figure, Table("iterations", ITERATION_FIELDS, ()), "no iterations to draw"),
+        (memory_figure, nsightpy.memory_usage(JOB), "--cuda-memory-usage=true"),
     ):
         with pytest.raises(NsightpyError, match=said):
             figure(table)
