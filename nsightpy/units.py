@@ -134,6 +134,8 @@ def share_text(part: float, whole: float) -> str:
     value = 100 * part / whole if whole else 0.0
     if 0 < value < 0.1:
         return f"{significant(value, 1)} %"
+    if 99.5 <= value < 100:  # never 100 % of what is less
+        return f"{min(value, 99.9):.1f} %"
     return f"{value:.0f} %" if value >= 9.5 or not value else f"{value:.1f} %"
 
 

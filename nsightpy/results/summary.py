@@ -48,8 +48,12 @@ class Summary:
     def header_lines(self) -> list[tuple[str, str]]:
         """Who ran on what, when, captured with what, and how many kernels: label and text."""
         head = self.header
-        things = {"processes": "process", "devices": "device", "kernels": "kernel"}
-        ran = [counted(int(number(head[many])), one, many) for many, one in things.items()]
+        things = {"processes": "process", "devices": "device", "ranks": "rank", "kernels": "kernel"}
+        ran = [
+            counted(int(number(head[many])), one, many)
+            for many, one in things.items()
+            if head[many] or many != "ranks"
+        ]
         hosts = f" on {head['hosts']}" if head["hosts"] else ""
         when = str(head["start_utc"] or "")[:19].replace("T", " ")
         version = str(head["tool_version"] or "")

@@ -3,16 +3,17 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nsightpy.analysis.roofline.points import estimates, launch_rooflines, stored_titles, variants
-from nsightpy.analysis.roofline.speed_of_light import classify
+from nsightpy.analysis.roofline.speed_of_light import LATENCY, classify
 from nsightpy.frames import RULES, Frame
 from nsightpy.readers.ncu.tables import Rule
 from nsightpy.reports.one_file import NcuReport
-from nsightpy.results.rooflines import Point, RooflineLaunch
+from nsightpy.results.rooflines import Point, RooflineLaunch, SpeedOfLight
 from tests.support.ncu_bench import (
     CLOCKS,
     FP32,
@@ -374,10 +375,39 @@ def test_what_the_compute_percentage_is_of() -> None:
         "Runs near the limit of compute, load/store (91 %; memory 91 %). "
         "Try wider loads and stores, and more reuse in registers."
     )
+    assert kernels["one_blocktiling"].verdict == (
+        "Busy with loads and stores (their pipe 65 %; memory 65 %). "
+        "Try wider loads and stores, and more reuse in registers."
+    )
     others = [of_report(REPORTS / f"{name}.ncu-rep") for name in TITLES if "a10g" not in name]
     assert [{one.speed.busiest_pipe for one in report} for report in others] == [
         *({"instruction issue", "ALU"}, {"tensor"}, {"ADU"}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("possible", "achieved", "advice"),
+    [
+        (33.0, 30.0, "Occupancy is capped at 33 % by registers."),
+        (100.0, 40.0, "Occupancy is 40 % of possible 100 %: balance the blocks."),
+        (100.0, 95.0, "Try more work in flight: independent instructions, more warps."),
+        (None, None, "Try more work in flight: independent instructions, more warps."),
+    ],
+)
+def test_occupancy_is_the_advice_where_no_stall_leads(
+    possible: float | None, achieved: float | None, advice: str
+) -> None:
+    launch = of_report(SAMPLE)[3]
+    speed = SpeedOfLight(
+        compute_pct=20.0,
+        memory_pct=30.0,
+        theoretical_occupancy_pct=possible,
+        achieved_occupancy_pct=achieved,
+        limiters=("registers",),
+        classification=LATENCY,
+    )
+    (group,) = variants([replace(launch, speed=speed)])
+    assert group.verdict.endswith(advice)
 
 
 def test_variants_are_grouped_and_never_summed() -> None:

@@ -21,7 +21,7 @@ def _exposed(way: str, where: str, less: str, beside: str = "") -> Rule:
         text=(
             f"{{group.count:copies}} {where} ({{group.bytes:bytes}}<group.detail|, "
             "{group.detail:count} of them pageable>) ran, or were waited for, with no kernel "
-            f"beside them: {{loss}}; {less}<iterations|{beside}|: what is copied once>"
+            f"beside them: {{loss}}; {less}<iterations|{beside}>"
         ),
         next="memory --by memory",
         passed=f"copies {where} are hidden",

@@ -63,6 +63,8 @@ def _limit(speed: SpeedOfLight) -> str:
         pipe = f"compute, {speed.busiest_pipe}" if speed.busiest_pipe else "compute"
         return f"{most} {pipe} ({compute}; memory {memory})."
     if kind == sol.BALANCED:
+        if speed.busiest_pipe == sol.LOAD_STORE:
+            return f"Busy with loads and stores (their pipe {compute}; memory {memory})."
         return f"Compute ({compute}) and memory ({memory}) are used about alike."
     if kind == sol.LATENCY:
         return f"Limited by latency: neither compute ({compute}) nor memory ({memory}) is busy."
@@ -111,11 +113,7 @@ def _advice(launch: RooflineLaunch) -> str:
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
-        if speed.leading_stall is None:
-            return "Try more work in flight: independent instructions, more warps."
-        reason, share = speed.leading_stall
-        why = f" ({_STALLS[reason]})" if reason in _STALLS else ""
-        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
+        return _latency_advice(speed)
     near_memory = kind == sol.HIGH and _mostly_memory(speed)
     if kind == sol.MEMORY or (near_memory and speed.busiest in ("L1", "L2")):
         return _MEMORY_ADVICE.get(speed.busiest, _LESS_TRAFFIC)
@@ -123,9 +121,22 @@ def _advice(launch: RooflineLaunch) -> str:
         return "Only moving less data helps: fuse kernels, reuse, smaller types."
     if kind == sol.HIGH and pipe != sol.LOAD_STORE:
         return "Only doing less work helps: another algorithm, cheaper types."
-    if kind in (sol.HIGH, sol.COMPUTE):
+    if kind in (sol.HIGH, sol.COMPUTE) or (kind, pipe) == (sol.BALANCED, sol.LOAD_STORE):
         return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
     return "Gains need both less work and less traffic." if kind == sol.BALANCED else ""
+
+
+def _latency_advice(speed: SpeedOfLight) -> str:
+    if speed.leading_stall is not None:
+        reason, share = speed.leading_stall
+        why = f" ({_STALLS[reason]})" if reason in _STALLS else ""
+        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
+    possible, achieved = speed.theoretical_occupancy_pct, speed.achieved_occupancy_pct
+    if possible is not None and possible < 50 and speed.limiters:
+        return f"Occupancy is capped at {possible:.0f} % by {' and '.join(speed.limiters)}."
+    if possible is not None and achieved is not None and possible - achieved > 10:
+        return f"Occupancy is {achieved:.0f} % of possible {possible:.0f} %: balance the blocks."
+    return "Try more work in flight: independent instructions, more warps."
 
 
 def _percent(value: float | None) -> str:

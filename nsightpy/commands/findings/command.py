@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from glob import escape
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -147,11 +149,21 @@ def _with_line(finding: Finding, results: Sequence[tuple[SystemReport, ReportEvi
 
 
 def typed_again(inputs: Sequence[str]) -> str:
-    """The reports as they can be typed again: their folder where it finds the same."""
-    folders = {path.rpartition("/")[0] or "." for path in inputs}
-    if len(inputs) > 1 and len(folders) == 1:
-        folder, given = folders.pop(), {Path(path).resolve() for path in inputs}
-        with suppress(ReportError, OSError):
-            if {path.resolve() for path in find_reports(folder)} == given:
-                return shlex.quote(folder)
+    """The reports as they can be typed again: their folder or a pattern where it finds the same."""
+    if len(inputs) > 1:
+        folders = {path.rpartition("/")[0] or "." for path in inputs}
+        start = _shared_start(inputs)
+        end = _shared_start([path[len(start) :][::-1] for path in inputs])[::-1]
+        given = {Path(path).resolve() for path in inputs}
+        candidates = folders if len(folders) == 1 else ()
+        for short in (*candidates, f"{escape(start)}*{escape(end)}"):
+            with suppress(ReportError, OSError):
+                if {path.resolve() for path in find_reports(short)} == given:
+                    return shlex.quote(short)
     return shlex.join(inputs)
+
+
+def _shared_start(texts: Sequence[str]) -> str:
+    """What all texts begin with, character by character."""
+    alike = takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False))
+    return "".join(each[0] for each in alike)

@@ -167,7 +167,8 @@ def headroom_notes(table: Headroom) -> Iterator[str]:
     if roofless := [kernel for kernel in matched if kernel.roof is None]:
         why = dict.fromkeys(str(text) for k in roofless if k.typical for text in k.typical.missing)
         kernels = counted(len(roofless), "kernel")
-        yield f"Measured, but without a roof, and so no ceiling: {kernels}: {' '.join(why)}"
+        texts = " ".join(text[:1].upper() + text[1:] for text in why)
+        yield f"Measured, but without a roof, and so no ceiling: {kernels}: {texts}"
     if apart := [kernel.reason for kernel in matched if kernel.reason]:
         yield (
             f"More than {APART} x as long in one tool as in the other: "

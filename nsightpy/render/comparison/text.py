@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsightpy.output import sentences
 from nsightpy.output.cells import cause_words, cell
-from nsightpy.output.escape import printable
+from nsightpy.output.escape import display_width, printable
 from nsightpy.render.text.layout import UNLIMITED, Shown, fitted, lines, shorten, styled, wrapped
 from nsightpy.results import Field, Value
 from nsightpy.results.comparison import (
@@ -56,7 +56,7 @@ def print_comparison(result: Comparison, out: Console, _: int | None = None) -> 
         out.print(line)
     tables = [] if result.noise is not None else [*_tables(result, out.width)]
     # names are cut on a terminal only
-    for title, table in (*tables, ("Next", [*_next(result)])):
+    for title, table in (*tables, ("Next", [*_next(result, out.width)])):
         if table:
             out.print()
             out.print(styled(title, "bold"))
@@ -102,14 +102,15 @@ def _tables(result: Comparison, width: int) -> Iterator[tuple[str, list[Text]]]:
         yield section.title, [*table * bool(kept), *rest]
 
 
-def _next(result: Comparison) -> Iterator[Text]:
-    """Commands, never cut, with what they are for."""
+def _next(result: Comparison, width: int) -> Iterator[Text]:
+    """Commands, never cut, with what they are for where there is space."""
     steps = result.next_steps
     if result.noise is not None:
         command = f"nsightpy compare {sentences.gate_options(result.noise)} BEFORE... -- AFTER..."
         steps = ((command, "a gate on this floor"),)
     for command, why in steps:
-        yield styled(f"  {printable(command)}  # {printable(why)}", "not dim")
+        line, reason = f"  {printable(command)}", f"  # {printable(why)}"
+        yield styled(line + reason * (display_width(line + reason) <= width), "not dim")
 
 
 class Section(NamedTuple):
@@ -167,7 +168,9 @@ def _most_changed(
     shown = [row for row in rows if row.verdict != SAME and abs(row.delta_ns) >= least][:most]
     together = sum(row.delta_ns for row in rows) - sum(row.delta_ns for row in shown)
     left = len(rows) - len(shown)
-    rest = f"and {counted(left, 'more row')}, {cell(_CHANGE, together)} together" if left else ""
+    more = f"and {counted(left, 'more row')}"
+    more = more if shown else f"{counted(left, 'row')} without a change beyond the limits"
+    rest = f"{more}, {cell(_CHANGE, together)} together" if left else ""
     names = Shown("name", tuple(printable(row.name) for row in shown), True, "name", is_name=True)
     return Section(title, [*_changes(shown), *_circumstances(shown), names], rest)
 

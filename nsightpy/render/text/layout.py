@@ -5,6 +5,7 @@ Texts are cut so that people can still tell them apart.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable, readable_apart
 from nsightpy.output.escape import display_width, printable
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -20,13 +22,18 @@ if TYPE_CHECKING:
 NARROWEST = 10  # in less, no two places of a name fit
 _ROUNDS = 6  # of telling names apart that still look alike
 UNLIMITED = 1_000_000
+# Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
+PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
 WIDEST_WORD = 36  # of texts that are nsightpy's own, which are not cut below
+LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
 GAP = 2
 LONGEST_RULE = 60
 WIDEST_NOTE = 120
+# Between a number and its unit no line is broken.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num]?s|[KMGT]?B)(?!\w))")
 
 
 def shorten(text: str, width: int) -> str:
@@ -87,10 +94,10 @@ def _cut(text: str, width: int) -> str:
 def wrapped(text: str, width: int, first: str = "", rest: str = "", cut: bool = True) -> list[str]:
     """The lines of a text behind `first` and `rest`; words that are too long are `cut` or overhang.
 
-    An option or a name is not divided at its hyphens.
+    A number stays with its unit, and an option or a name is not divided at its hyphens.
     """
     lines = textwrap.wrap(
-        text.replace(" %", "\u00a0%"),
+        _BEFORE_UNIT.sub("\u00a0", text),
         width,
         initial_indent=first,
         subsequent_indent=rest,
@@ -137,9 +144,15 @@ class Shown:
         return max(heading, *map(display_width, self.cells), 0)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether every cell says nothing: zero or absent."""
+        return len(self.cells) > 0 and set(self.cells) <= _NOTHING
+
+    @property
     def is_repeated(self) -> bool:
-        """Whether every row says the same: one mention is enough."""
-        return not self.is_name and len(self.cells) > 1 and len(set(self.cells)) == 1
+        """Whether every row says the same about what or where it is: one mention is enough."""
+        says_where = (self.is_text and not self.is_name) or self.key in PLACES
+        return says_where and len(self.cells) > 1 and len(set(self.cells)) == 1
 
     @property
     def least(self) -> int:
@@ -153,6 +166,9 @@ class Shown:
         """The cells in at most that many cells of the terminal; different texts stay different."""
         is_kernel = self.heading.lower() in KERNELS
         return short_names(readable_apart(self.cells, width) if is_kernel else self.cells, width)
+
+
+_NOTHING = {"0", "0 ns", "0 B", "no", "0.0", "0.000", "-", ""}
 
 
 def lines(
@@ -175,7 +191,8 @@ def fitted(
     readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    the same in every row make space before anything is cut. The two most important always stay.
+    nothing, the same in every row, or what the rank tells make space before anything is cut. The
+    two most important always stay.
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
@@ -183,7 +200,15 @@ def fitted(
     ranked = sorted(
         range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
-    needless = [at for at in ranked if columns[at].is_repeated]
+    places = {column.key: column.cells for column in columns if column.key in PLACES}
+    ranks, devices = places.get("rank", ()), places.get("device", ())
+    # where each rank has one device, the rank says which
+    told = 1 < len(set(ranks)) == len(set(zip(ranks, devices, strict=False)))
+    needless = [
+        at
+        for at in ranked
+        if columns[at].is_empty or columns[at].is_repeated or (told and columns[at].key == "device")
+    ]
     kept: set[int] = set()
     for at in sorted(ranked, key=needless.__contains__):
         least = sum(columns[each].least for each in {*kept, at}) + GAP * len(kept - {at})
@@ -195,10 +220,21 @@ def fitted(
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no space for, on one line; of what all rows share the value."""
-    shared = [f"{c.heading} {c.cells[0]} in all rows" for c in hidden if c.is_repeated]
-    others = [column.heading for column in hidden if not column.is_repeated]
-    text = f"not shown (--format csv): {', '.join([*shared, *others])}"
-    return textwrap.shorten(text, width, placeholder=" ...")
+    ordered = sorted(hidden, key=lambda column: (column.is_empty, not column.is_repeated))
+    parts = [
+        f"{one.heading} {shorten(one.cells[0], LONGEST_VALUE)} in all rows"
+        if one.is_repeated
+        else one.heading
+        for one in ordered
+    ]
+    text = f"not shown (--format csv): {', '.join(parts)}"
+    for kept in range(len(parts) - 1, -1, -1):
+        if display_width(text) <= width:
+            break
+        left = len(parts) - kept
+        more = f"{left} more" if kept else counted(left, "column")
+        text = f"not shown (--format csv): {', '.join([*parts[:kept], more])}"
+    return text
 
 
 def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:

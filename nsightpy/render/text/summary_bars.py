@@ -44,10 +44,11 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     """
     records = ranks.records()
     guessed = any(str(record["rank_source"] or "").startswith("guess") for record in records)
-    if not guessed or len({record["report"] for record in records}) < 2:
+    names = [
+        printable(PurePath(str(record["report"])).stem.removesuffix(".json")) for record in records
+    ]
+    if not guessed or len(set(names)) < max(len(names), 2):
         return {}
-    files = (PurePath(str(record["report"])).name for record in records)
-    names = [printable(name.partition(".")[0]) for name in files]
     short = short_names(names, WIDEST_NAME)
     return {record["rank"]: name for record, name in zip(records, short, strict=True)}
 
