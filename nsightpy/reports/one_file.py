@@ -156,7 +156,7 @@ class MemorySnapshot(WholeFile):
 
 
 class NcuReport(WholeFile):
-    """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
+    """One Nsight Compute report (.ncu-rep, or a CSV page that ncu printed).
 
     The frames (launches, metrics, rules) are pandas DataFrames with the columns of
     `nsightpy.frames`, read on first use and the same whichever way the report came in. Raises

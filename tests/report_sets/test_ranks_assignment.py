@@ -129,8 +129,8 @@ def test_nccl_ranks_are_those_of_the_largest_communicator(tmp_path: Path) -> Non
 
 
 NAMES = {"rank_3": 3, "RANK-12": 12, "train.rank=4.h100": 4, "run_r3": 3, "r07.x": 7}
-NAMES |= {"rank123456": 123456}
-NO_NAMES = ("report3", "ranks", "carr3", "rank12345678901234567890", "part-3-of-8")
+NAMES |= {"model-3-of-8": 3, "llama.0-of-2.pt.trace": 0, "rank123456": 123456}
+NO_NAMES = ("report3", "ranks", "carr3", "rank12345678901234567890", "part-8-of-8", "2-of-many")
 # dates are no ranks
 NO_NAMES += ("bench_r20240131", "bench_r240131", "run.rank=99999999", "rank_1700000000")
 

@@ -180,9 +180,9 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
 
 def _run(nsys: Tool, report: Path, exported: Path) -> None:
     """Make an SQLite export with nsys, again without each option that it is too old for."""
-    options = list(OPTIONS)
+    options = [*OPTIONS, "--quiet=true"]
     while True:
-        command: list[str | Path] = [nsys.path, "export", "--type=sqlite", "--quiet=true"]
+        command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]
         command += ["--force-overwrite=true", f"--output={exported}", *options, report]
         code, output = run_tool(command)
         match = _REJECTED.search(output) if code else None

@@ -53,6 +53,8 @@ _MPI_THREAD = re.compile(r"MPI Rank (\d{1,6})")
 _RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
 # a lone letter says little: six digits behind it may be a date
 _RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,5})(?=[-_.]|$)", re.IGNORECASE)
+# as vLLM and others number what ranks write: model-3-of-8
+_RANK_OF_WORLD = re.compile(r"(?:^|[-_.])(\d{1,6})-of-(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,11 @@ def rank_expression(pattern: str) -> re.Pattern[str]:
 
 
 def rank_in_name(name: str) -> list[Evidence]:
-    """The rank in a file name: rank_3, rank3, _r3; a bare number could be anything."""
+    """The rank in a file name: rank_3, rank3, _r3, 3-of-8; a bare number could be anything."""
     stem = Path(name).name
     match = _RANK_WORD.search(stem) or _RANK_LETTER.search(stem.rsplit(".", 1)[0])
+    if match is None and (of_world := _RANK_OF_WORLD.search(stem)):
+        match = of_world if int(of_world[1]) < int(of_world[2]) else None
     return [Evidence(int(match[1]), "file name")] if match else []
 
 
