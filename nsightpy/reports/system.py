@@ -39,7 +39,7 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 11"
+LAYOUT = "columns 12"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.

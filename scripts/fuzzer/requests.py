@@ -34,7 +34,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 # What commands ask beside these, by the words that several of them know.
 WORDS: dict[str, tuple[str, ...]] = {
     "--by": (
-        *("stream", "node", "variant", "cause", "call", "gap", "kernel", "stage", "module"),
+        *("stream", "node", "pair", "variant", "cause", "call", "gap", "kernel", "stage", "module"),
         *("replay", "x", "rank,rank", "rank,device,process,stream,grid"),
         "shape,thread,rank,module",
     ),

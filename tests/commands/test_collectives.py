@@ -15,7 +15,7 @@ from nsightpy.analysis.ranks.collective_groups import beyond_usual, middle
 from nsightpy.commands.collectives import collectives
 from nsightpy.readers.nccl.names import Payload, json_fields, parse_kernel
 from tests.support.jobs import on_two_nodes, simulate, split_by_process
-from tests.support.reports import DDP, NSYS, needs_reports
+from tests.support.reports import DDP, NSYS, ask, needs_reports, rows_of
 
 BIG = 0xFEDC_BA98_7654_3210
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
@@ -325,3 +325,29 @@ def test_the_real_pair(tmp_path: Path, split: bool) -> None:
     for row in rows:
         assert row["busbw_gb_per_s"] == pytest.approx(row["algbw_gb_per_s"])
         assert 0 < row["algbw_gb_per_s"] < 30, "two RTX 3090 over PCIe"
+
+
+def test_groups_within_a_node_and_across_nodes(tmp_path: Path) -> None:
+    """Tensor groups stay within a node, data groups cross; the network is six times slower."""
+    job = on_two_nodes(2, 2, 1, payload="json")
+    paths = simulate(job, tmp_path).paths
+    found = rows_of("collectives", *paths, "--by", "node")
+    by_group = rows_of("collectives", *paths)
+    places = {(row["place"], row["operation"]): row for row in found}
+    within = places["within a node", "AllReduce"]
+    across = places["across nodes", "AllReduce"]
+    assert (within["groups"], within["nodes"]) == (2, 2)
+    assert across["nodes"] == 2
+    reduces = [row for row in by_group if row["operation"] == "AllReduce"]
+    inside = [row for row in reduces if row["group"] in ("0-1", "2-3")]
+    assert within["instances"] == sum(row["instances"] for row in inside)
+    assert within["bytes"] == sum(row["instances"] * row["bytes"] for row in inside)
+    total = sum(row["instances"] for row in reduces)
+    assert within["instances"] + across["instances"] == total
+    assert within["busbw_gb_per_s"] == pytest.approx(job.bandwidth_in_node, rel=0.3)
+    assert across["busbw_gb_per_s"] == pytest.approx(job.bandwidth_between_nodes, rel=0.15)
+    assert all(0 <= row["wait_share"] < 1 for row in found)
+    half = ask("collectives", *paths[:2], "--by", "node", "--format", "json").json
+    assert {row["place"] for row in half["rows"]} == {"within a node", "not known"}
+    assert any("they may cross nodes" in note for note in half["notes"])
+    assert rows_of("collectives", paths[0], "--by", "node") == []

@@ -123,6 +123,7 @@ WITHOUT_REPORTS = ("mcp", "cache")
 QUESTIONS = [
     *((name, *MORE.get(name, ())) for name in COMMANDS if name not in (*WITHOUT_REPORTS, "stats")),
     *(("stats", "-r", name) for name in REPORTS),
+    ("collectives", "--by", "pair"),
     ("kernels", "--nvtx", "no such range"),
     ("kernels", "--iteration", "4"),
     ("timeline", "--iteration", "4"),

@@ -39,7 +39,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("compare", TRAINING / "train_rank0.sqlite", TRAINING / "train_rank2.sqlite"),
     *(("stats", SINGLE, "--report", name) for name in STATS),
     ("nvtx", TRAINING, "--tree"),
-    ("collectives", TRAINING),
+    *(("collectives", TRAINING, "--by", by) for by in ("node", "pair")),
     ("info", NCU, SINGLE),
     *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
     ("headroom", TRAINING, "--ncu", MEASURED),

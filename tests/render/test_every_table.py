@@ -34,7 +34,7 @@ REAL = (
 SCREENS = ("summarize", "info", "findings", "compare", "roofline")
 # Other splits than those of the script.
 SPLITS = (
-    *("gaps --by gap", "graphs --by replay", "graphs --by node"),
+    *("gaps --by gap", "graphs --by replay", "graphs --by node", "collectives --by node"),
     *("breakdown --bins 200", "instances --of *forward*", "kernels --by stream,grid"),
     *("memory --by device,memory", "operators --by shape", "stats -r cuda_gpu_sum"),
 )

@@ -82,7 +82,8 @@ _KIND = ("unit", "signature", "communicator")
 class GroupedCollective:
     """The instances of one operation and size in one group of units; times are medians in ns.
 
-    `size` is the group's true size (0: not known).
+    `size` is the group's true size (0: not known). `sums_ns` adds all instances: the shortest
+    participants' times, and the waits and durations of all ranks.
     Without a counterpart in another report only durations are known.
     """
 
@@ -96,6 +97,8 @@ class GroupedCollective:
     last_unit: int | None
     last_share: float | None
     abnormal: tuple[Abnormal, ...]
+    sums_ns: tuple[int, ...] = ()
+    communicators: frozenset[int] = frozenset()
 
     @property
     def ranks(self) -> int:
@@ -172,6 +175,7 @@ def _summed(
     whole = sizes == len(units)
     counted = instances[whole] if whole.any() else instances
     jitter = arrivals.durations[rows] - shortest[arrivals.instance[rows]]
+    times = (shortest[instances], arrivals.waits[rows], arrivals.durations[rows])
     last = arrivals.unit[rows[arrivals.last[rows]]]
     names, votes = np.unique(last, return_counts=True)
     often = int(names[np.argmax(votes)]) if len(names) else None
@@ -197,6 +201,8 @@ def _summed(
         often,
         int(votes.max()) / len(instances) if len(names) else None,
         _abnormal(alignment, spans, lengths, signature.bytes >= 0, late),
+        tuple(int(each.sum()) for each in times),
+        frozenset(alignment.ledger.communicator[arrivals.rows[arrivals.first[instances]]].tolist()),
     )
 
 

@@ -120,6 +120,7 @@ ARGUMENTS: dict[str, Arguments] = {
         "group_size": ("Group size", 0),
         "group": ("Process Group Name", None),
         "group_ranks": ("Process Group Ranks", None),
+        "splits": ("In split size", None),
         "sequence": ("Seq", -1),
         "source": ("Src Rank", -1),
         "target": ("Dst Rank", -1),

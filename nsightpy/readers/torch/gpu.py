@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.names import NO_NAME, function_name
-from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
+from nsightpy.readers.nccl.names import MOST_SENT, SEND_RECV, parse_kernel
 from nsightpy.readers.torch.columns import integers, whole
 
 # Greater numbers are processes, and no GPUs.
@@ -143,14 +143,29 @@ def _collective(
         "calls": 1,
         "evidence": ARGUMENTS,
     }
-    if size and isinstance(elements, int) and elements >= 0:
-        collective["bytes"] = whole(elements * size)
     if rank in members:
         collective["group_rank"] = members.index(rank)
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
     if side is not None:
         collective["peer"] = _peer(int(arguments[side]), members, rank)
+    if size and isinstance(elements, int) and elements >= 0:
+        collective["bytes"] = whole(elements * size)
+        to_one = {int(collective["peer"]): 1} if side == "target" else {}
+        splits = _whole_numbers(arguments["splits"]) if operation == "AllToAll" else []
+        collective["sent"] = _sent(elements * size, to_one or dict(enumerate(splits)))
     return collective
+
+
+def _sent(size: int, parts: dict[int, int]) -> str:
+    """Bytes by rank of the group, in the proportions of its parts; empty without them.
+
+    PyTorch counts splits in rows of the tensor. Of more than 30 it writes only the first, which is
+    no list; none where all are equal, or, in older versions, where tensors are given one by one.
+    """
+    if min((*parts, *parts.values()), default=0) < 0 or size > MOST_SENT:
+        return ""
+    whole_size = max(sum(parts.values()), 1)
+    return " ".join(f"{rank}:{size * part // whole_size}" for rank, part in parts.items())
 
 
 def _peer(number: int, members: list[int], rank: int | None) -> int:
