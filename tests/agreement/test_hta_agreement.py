@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import union
-from nsightpy.analysis.time_budget import Activity, TimeBudget, activity, time_budget
+from nsightpy.analysis.time_budget import Activity, activity, time_budget
 from nsightpy.analysis.work_graph.idle_intervals import KERNEL_WAIT_NS, stream_waits
 from nsightpy.analysis.work_graph.launched_work import Work, launched_work
 from nsightpy.frames import Frame
@@ -99,11 +99,6 @@ def done(work: Work) -> Activity:
     return activity(work.kernels, talking(work), work.operations, work.graphs)
 
 
-def budget(work: Work) -> TimeBudget:
-    """Ours."""
-    return time_budget(done(work))
-
-
 def talking(work: Work) -> NDArray[np.bool_]:
     """Mask of the kernels that HTA takes for communication."""
     names = work.kernels.labels("name")
@@ -114,7 +109,7 @@ def talking(work: Work) -> NDArray[np.bool_]:
 @pytest.mark.slow
 def test_the_temporal_breakdown_and_the_times_of_each_type_agree(name: str) -> None:
     work = read(name, any_stream=True)[0]
-    told, found = golden(name)["temporal"], budget(work)
+    told, found = golden(name)["temporal"], time_budget(done(work))
     assert found.window_ns == told["kernel_time(us)"] * US
     assert found.idle_ns == told["idle_time(us)"] * US
     assert found.compute_ns == told["compute_time(us)"] * US
@@ -133,7 +128,7 @@ def test_the_temporal_breakdown_and_the_times_of_each_type_agree(name: str) -> N
 
 
 def test_the_overlap_of_communication_agrees(name: str) -> None:
-    found = budget(read(name)[0])
+    found = time_budget(done(read(name)[0]))
     share = percent(found.overlap_ns, found.communication_ns)
     assert (None if share is None else round(share, 2)) == golden(name)["overlap_pctg"]
 

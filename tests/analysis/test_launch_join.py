@@ -13,8 +13,8 @@ from tests.support.frames import frame
 Call = tuple[int, int, int]  # pid, correlation id, event class
 Kernel = tuple[int, int]  # pid, correlation id
 # Ids that a lookup table holds, and ids so far apart that it does not.
-DENSE = (0, 1, 2, 3, 7)
-SPARSE = (0, 1, 2, 3_000_000_000, 3_000_000_001, 2**62)
+DENSE = (-1, 0, 1, 2, 3, 7)
+SPARSE = (-1, 0, 1, 2, 3_000_000_000, 3_000_000_001, 2**62)
 
 
 def join_cases(ids: tuple[int, ...]) -> st.SearchStrategy[tuple[list[Kernel], list[Call]]]:

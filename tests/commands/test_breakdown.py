@@ -200,12 +200,11 @@ def test_one_report_of_a_host_samples_the_gpus_of_all(tmp_path: Path) -> None:
 
 
 def test_iterations_and_ranges_leave_what_is_outside_unknown() -> None:
-    report = TRAINING
     (window,) = {
         (row["start_ns"], row["duration_ns"])
-        for row in nsightpy.iterations(report, rank=0, iteration=4).records()
+        for row in nsightpy.iterations(TRAINING, rank=0, iteration=4).records()
     }
-    rows = nsightpy.breakdown(report, rank=0, iteration="4", bins=20).records()
+    rows = nsightpy.breakdown(TRAINING, rank=0, iteration="4", bins=20).records()
     known = [row for row in rows if row["busy_share"] is not None]
     assert known
     for row in known:

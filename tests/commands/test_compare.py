@@ -137,11 +137,10 @@ def test_a_baseline_is_as_good_as_its_runs(jobs: Jobs, tmp_path: Path) -> None:
 
 
 def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
-    report = SINGLE
     with pytest.raises(UsageError, match="names no iterations"):
-        nsightpy.kernels(report, iteration=-1)
+        nsightpy.kernels(SINGLE, iteration=-1)
     with pytest.raises(UsageError, match="below 100 %"):
-        nsightpy.compare(report, report, gate=10**400)
+        nsightpy.compare(SINGLE, SINGLE, gate=10**400)
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from nsightpy.commands.summarize.command import summarize
 from nsightpy.query.rank_alignment import common_clock
 from nsightpy.report_sets.opening import open_ranks
 from tests.support.launchers import Machine
-from tests.support.plain_trace import KINETO
 from tests.support.programs import Program, named
 from tests.support.reports import NSYS, ask, needs_reports, rows_of
 from tests.support.samples import TRAINING
@@ -126,20 +125,6 @@ def test_a_repeated_sequence_of_different_symbols_is_found(
         return
     places = [places_of(np.asarray(symbols), run) for run in recurring(np.asarray(symbols))]
     assert {period} in [set(np.diff(found)) for found in places]
-
-
-@pytest.mark.parametrize(
-    ("symbols", "periods"),
-    [
-        # layers and what is around them are two levels
-        (([10, 11, 12] + [1, 2, 3, 4, 5] * 24) * 10, {5, 123}),
-        # what comes in between now and then hides none
-        ([*range(40)] * 10 + [99, *range(40)] * 3 + [*range(40)] * 7, {40}),
-    ],
-)
-def test_levels_that_recur(symbols: list[int], periods: set[int]) -> None:
-    found = (places_of(np.asarray(symbols), run) for run in recurring(np.asarray(symbols)))
-    assert periods <= {int(np.median(np.diff(places))) for places in found}
 
 
 def steps(durations: list[int]) -> Iterations:
@@ -293,20 +278,6 @@ def test_a_stretch_of_time_without_iterations_says_so() -> None:
 )
 def test_annotations_of_inference_engines(name: str, batch: Batch | None) -> None:
     assert batch_of(name) == batch
-
-
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("rank0_of8_b200", ("prefill", 1, 888)),
-        ("sglang_decode_graphs", ("decode", 32, 32)),
-        ("vllm_piecewise_graphs", ("mixed", 46, 8192)),
-    ],
-)
-@needs_reports
-def test_one_engine_step_is_the_iteration(name: str, step: tuple[str, int, int]) -> None:
-    (row,) = iterations(KINETO / f"{name}.json.gz", iteration=0, use_cache=False).records()
-    assert (row["kind"], row["requests"], row["tokens"]) == step
 
 
 def test_steps_of_engines_say_what_they_worked_on(tmp_path: Path) -> None:

@@ -40,10 +40,9 @@ def test_host_memory_tells_copies_of_one_direction_apart(path: str) -> None:
 
 
 def test_ranks_add_up_to_the_whole(path: str) -> None:
-    folder = TRAINING
-    whole = {row["Operation"]: row["Total Time (ns)"] for row in memory(folder).records()}
+    whole = {row["Operation"]: row["Total Time (ns)"] for row in memory(TRAINING).records()}
     parts: Counter[object] = Counter()
-    split = memory(folder, by="rank,memory")
+    split = memory(TRAINING, by="rank,memory")
     for row in split.records():
         parts[row["Operation"]] += int(number(row["Total Time (ns)"]))
     assert parts == whole

@@ -142,19 +142,8 @@ def test_nobody_asks_for_nsys(trace: str, tmp_path: Path, monkeypatch: pytest.Mo
     said = [
         (question, line.strip())
         for question in QUESTIONS
-        for line in ask(*_words(question, path), expect=None).stderr.splitlines()
+        for more in (("--", path) if question[0] == "compare" else (),)
+        for line in ask(*question, path, *more, expect=None).stderr.splitlines()
         if any(words in line for words in OF_NSYS) and OF_THE_OTHER not in line
     ]
     assert said == []
-
-
-def _words(question: tuple[str, ...], path: Path) -> tuple[str | Path, ...]:
-    return (*question, path, "--", path) if question[0] == "compare" else (*question, path)
-
-
-@pytest.mark.parametrize(
-    "question", ["stats -r mpi_event_sum", "stats -r osrt_sum", "ranks --by call"]
-)
-def test_what_no_trace_holds_is_told_as_such(question: str) -> None:
-    said = ask(*question.split(), TRACES).stderr
-    assert "PyTorch's profiler never does; `nsys profile -t " in said

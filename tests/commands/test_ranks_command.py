@@ -207,13 +207,12 @@ def test_no_collectives_on_two_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [("--nvtx", "forward"), ("--from", "560ms", "--to", "570ms")])
 def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
     clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")
-    path = TRAINING
-    whole = rows_of("ranks", path)
-    some = rows_of("ranks", path, *part)
+    whole = rows_of("ranks", TRAINING)
+    some = rows_of("ranks", TRAINING, *part)
     assert [[row[name] for name in clock] for row in some] == [
         [row[name] for name in clock] for row in whole
     ]
     assert all(0 < a["wait_ns"] < b["wait_ns"] for a, b in zip(some, whole, strict=True))
     if part[0] == "--nvtx":
-        rows = rows_of("collectives", path, *part)
+        rows = rows_of("collectives", TRAINING, *part)
         assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]

@@ -76,12 +76,11 @@ def test_launches_count_in_the_order_of_calls_over_all_gpus(tmp_path: Path) -> N
 
 
 def test_the_steady_state_weighs_and_the_process_counts() -> None:
-    job = TRAINING
-    steady, whole = (select(job, coverage=1.0, from_time=each) for each in (None, 0))
+    steady, whole = (select(TRAINING, coverage=1.0, from_time=each) for each in (None, 0))
     assert sum(map(number, steady.column("instances"))) == 0.75 * sum(
         map(number, whole.column("instances"))
     )
-    kernels = open_report(job / "train_rank0.sqlite").frame("kernels")
+    kernels = open_report(TRAINING / "train_rank0.sqlite").frame("kernels")
     assert set(steady.column("rank")) == {0}
     for row in steady.rows:
         same = sum(kernels.labels("mangled_name").equals([str(row[2])]))

@@ -185,9 +185,4 @@ def test_the_document_says_what_rows_do_not() -> None:
     assert document["gate"]["failed"] is True
     (differs,) = document["circumstances"]
     assert differs == {"name": "clocks", "before": "1980 MHz", "after": "1755 MHz"}
-    for row, more in zip(document["rows"], document["details"], strict=True):
-        assert (row["name"], row["section"]) == (more["name"], more["section"])
-        if more["delta_from_count_ns"] is not None:
-            parts = more["delta_from_count_ns"] + more["delta_from_duration_ns"]
-            assert parts == row["delta_ns"]
     document_of(hostile())

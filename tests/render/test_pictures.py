@@ -29,11 +29,15 @@ from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.render.roofline.plot import roofline_figure
 from nsightpy.results import Table, Value
 from nsightpy.results.rooflines import Roofline
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ask
+from tests.support.samples import (
+    MEASURED as OF_JOB,
+    NCU as MEASURED,
+    SINGLE,
+    SNAPSHOT,
+    TRAINING as JOB,
+)
 
-SAMPLES = ROOT / "sample_reports"
-JOB, SINGLE = SAMPLES / "training_4rank", SAMPLES / "single_process.sqlite"
-MEASURED, SNAPSHOT = SAMPLES / "kernels_h100.ncu.csv", SAMPLES / "training_memory.pickle"
 EVIL = "\x1b[31m$\\frac{a}{b}$ \u202e{}%s 名前 <script>.sqlite"
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -250,7 +254,7 @@ def test_hostile_names_are_drawn_as_text(draw: Callable[[Path], Figure], tmp_pat
         ("pdf", ["iterations", JOB]),
         *((suffix, ["timeline", JOB, "--from", "560ms", "--to", "565ms"]) for suffix in MAGIC),
         ("svg", ["roofline", MEASURED]),
-        ("svg", ["headroom", JOB, "--ncu", SAMPLES / "training_4rank.ncu.csv"]),
+        ("svg", ["headroom", JOB, "--ncu", OF_JOB]),
         ("svg", ["compare", *sorted(JOB.glob("*.sqlite"))[:2]]),
         ("png", ["memory-usage", SNAPSHOT]),
     ],

@@ -19,18 +19,16 @@ from nsightpy.units import format_time
 from tests.support.browser import Browser, find_chromium
 from tests.support.hostile_export import HOSTILE, SECRET, hostile_report
 from tests.support.html_page import Document, Element, check_offline
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ask
+from tests.support.samples import MEASURED, SNAPSHOT, TRAINING
 
-SAMPLES = ROOT / "sample_reports"
-TRAINING = SAMPLES / "training_4rank"
-INPUTS = (TRAINING, SAMPLES / "training_4rank.ncu.csv", SAMPLES / "training_memory.pickle")
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
 KERNELS = "document.querySelector('[data-table=kernels]')"
 
 
 @pytest.fixture(scope="module")
 def with_timeline() -> Page:
-    return nsightpy.report(list(INPUTS), timeline=True)
+    return nsightpy.report([TRAINING, MEASURED, SNAPSHOT], timeline=True)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from terminal import run_in_terminal
 
-import nsightpy
 from nsightpy.output.cells import cell, cells
 from nsightpy.output.escape import display_width
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
@@ -53,10 +52,9 @@ def test_moments_share_a_unit_and_keep_microseconds() -> None:
     assert cells(field, [2_000_500, None]) == (("2.001", "-"), "ms")
 
 
-@pytest.mark.parametrize("title", ["range", "name"])
-def test_names_that_differ_in_their_parameters_only_stay_apart(title: str) -> None:
+def test_names_that_differ_in_their_parameters_only_stay_apart() -> None:
     names = [f"FSDP::pre_forward (transformer.layers.{n}.attention)" for n in range(12)]
-    assert len(set(Shown(title, tuple(names), True).cut(30))) == len(names)
+    assert len(set(Shown("range", tuple(names), True).cut(30))) == len(names)
 
 
 def test_what_answers_stays_and_the_rest_is_one_line() -> None:
@@ -136,9 +134,3 @@ def test_what_a_finding_says_is_not_said_again() -> None:
         answer = ask(command, path)
         both = " ".join((answer.text + answer.stderr).split())
         assert both.count("The capture holds no GPU work") == 1
-
-
-def test_ranges_of_nsys_keep_their_names_on_a_narrow_screen() -> None:
-    shown = text_of(nsightpy.stats(TRAINING, report="nvtx_sum"))
-    assert "Range" in shown[0]
-    assert any(":data_loading" in line for line in shown)

@@ -11,13 +11,12 @@ import nsightpy
 from nsightpy.analysis.intervals import union
 from nsightpy.analysis.timeline.lanes import by_start, is_nested, levels_of
 from nsightpy.analysis.timeline.picture import picture
-from nsightpy.commands.breakdown.command import breakdown
 from nsightpy.render.timeline.plot import caption, draw
 from nsightpy.results.tracks import COMMUNICATION, COMPUTE, RANGES, STREAM
-from tests.support.reports import DDP, NSYS, ROOT, needs_reports, refused
+from tests.support.reports import DDP, NSYS, needs_reports, refused
+from tests.support.samples import TRAINING
 from tests.support.timelines import lane_of, timeline_of
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 SINGLE = str(TRAINING / "train_rank0.sqlite")
 intervals = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40)
 
@@ -109,14 +108,6 @@ def test_the_window_is_where_the_ranks_worked_on_one_clock() -> None:
     # node 1's clock is 3.4 ms off: once aligned all ranks end within a tenth of that
     assert max(ends) - min(ends) < 300_000
     assert "aligned by the ends of" in made.clock
-
-
-def test_pictures_agree_with_the_breakdown() -> None:
-    (budget,) = breakdown(SINGLE).records()
-    (row,) = picture(nsightpy.timeline(SINGLE), 1000).rows
-    window = int(budget["window_ns"] or 0)
-    idle = row.bands[-1].shares.mean() * window
-    assert idle == pytest.approx(budget["idle_ns"], rel=1e-3)
 
 
 def test_scope_and_window() -> None:

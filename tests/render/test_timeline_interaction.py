@@ -11,9 +11,9 @@ from simulator.export import Export
 import nsightpy
 from nsightpy.results.tracks import STREAM
 from tests.support.browser import Browser, find_chromium, settled
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ask
+from tests.support.samples import TRAINING
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 START, END = 552_000_000, 566_000_000
 VIEW = "[view.start, view.end]"
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")

@@ -18,11 +18,11 @@ from nsightpy.results.tracks import (
     Mark,
     Timeline,
 )
-from tests.support.reports import DDP, ROOT, ask, exports, needs_reports, refused
+from tests.support.reports import DDP, ask, exports, needs_reports, refused
+from tests.support.samples import TRAINING
 from tests.support.timelines import lane_of, timeline_of, written as made_file
 from tests.support.trace_checks import Trace, read_chrome, read_perfetto
 
-TRAINING = ROOT / "sample_reports" / "training_4rank"
 HOSTILE = ('"},{"ph":"X"', "a\\b\n\x00</script>", "汉字\ud800", "")
 
 

@@ -75,13 +75,10 @@ def halved(programs: list[list[Step]], *kinds: str) -> list[Recorded]:
     )
 
 
-def collectives(graph: WorkGraph) -> np.ndarray:
-    return np.flatnonzero(graph.work.kind == COMMUNICATION)
-
-
 def gain_of_transfers(graph: WorkGraph) -> int:
     """What twice as fast a network would gain, in ns."""
-    return replay(graph, edits.operations(collectives(graph), 0.5)).gain_ns
+    transfers = np.flatnonzero(graph.work.kind == COMMUNICATION)
+    return replay(graph, edits.operations(transfers, 0.5)).gain_ns
 
 
 @pytest.mark.parametrize("kinds", [("launch",), ("collective",), ("launch", "collective")])
