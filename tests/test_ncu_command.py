@@ -251,19 +251,9 @@ def test_plain_scripts_run_the_commands_alone(tmp_path: Path) -> None:
     assert written == ["ncu_01.ncu-rep", "ncu_02.ncu-rep"]
 
 
-def test_scripts_are_valid_and_start_jobs_themselves(tmp_path: Path) -> None:
-    bench, plan = job(tmp_path)
-    starts = {
-        "slurm": "#SBATCH --ntasks=3",
-        "mpi": "mpirun -n 3",
-        "torchrun": "torchrun --nproc-per-node=3 --no-python",
-        "plain": "",
-    }
-    for kind, start in starts.items():
-        assert bench.shell('bash -n <<<"$1"', plan.script(kind)).returncode == 0
-        assert start in plan.script(kind)
+def test_scripts_start_jobs_themselves() -> None:
     with pytest.raises(UsageError, match="what each rank runs"):
-        select(tmp_path, application=("torchrun", "train.py"))
+        select(TRAINING, application=("torchrun", "train.py"))
 
 
 def test_jobs_of_several_nodes(tmp_path: Path) -> None:

@@ -174,7 +174,6 @@ class _RankEvents:
 FIRST = 1 << 24
 REDUCTION_ENUM = FIRST + 20
 REDUCTIONS = ("Sum", "Product", "Max", "Min", "Avg")
-HEADER_BYTES = 32
 
 Field = tuple[str, int, int]  # name, type code, offset in bytes
 

@@ -140,9 +140,6 @@ class Host(Session):
         on = {"size": size, "remoteRank": peer, "tag": 0} | on
         self._mpi("MPI_P2P_EVENTS", start, end, name, on)
 
-    def mpi_wait(self, start: int, end: int, name: Text, request: int) -> None:
-        self._mpi("MPI_START_WAIT_EVENTS", start, end, name, {"requestHandle": request})
-
     def mpi_other(self, start: int, end: int, name: Text, process: Process | None = None) -> None:
         self._mpi("MPI_OTHER_EVENTS", start, end, name, {"process": process})
 
