@@ -61,6 +61,14 @@ def format_time(ns: float | None) -> str:
     return f"{significant(ns / scale)} {name}"
 
 
+def format_span(ns: int) -> str:
+    """How far apart two moments are, as people would say: 12 s, 80 minutes, 3 days."""
+    for word, size, least in (("days", 86_400, 2), ("hours", 3_600, 2), ("minutes", 60, 2)):
+        if ns >= least * size * 10**9:
+            return f"{ns / (size * 10**9):,.0f} {word}"
+    return format_time(ns)
+
+
 def parse_size(text: str) -> int | None:
     """The bytes that a size means (`50G`, `1.5 MiB`, `800`; powers of 1024); None for no size."""
     match = _SIZE.fullmatch(text)

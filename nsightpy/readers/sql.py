@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from nsightpy.errors import ReportError
+from nsightpy.errors import ReportError, memory_left
 from nsightpy.frames import ColumnData, Ints, Labels, constant
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ BATCH_ROWS = 65_536
 # The driver ends the process where there is no memory: for its libraries, for the stack of each
 # thread, for the rows of a batch (which grow by copies), and what SQLite takes for itself.
 _LIBRARIES_BYTES, _THREAD_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 64 * 2**20, 16 * 2**20, 24, 3 * 256
+# A thread takes less to begin, its stack with it.
+_MEMORY_TO_BEGIN = 32 * 2**20
 _TICK_S = 0.1
 # The options are the driver's own; its default of 1,024 rows a batch costs 40 % more time.
 _OPTIONS = {"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)}
@@ -215,10 +217,13 @@ def in_threads(work: Callable[[int], T], count: int, seconds: float) -> list[T]:
     threads = []
     for part in range(count):
         thread = threading.Thread(target=do_part, args=(part,), daemon=True)
+        left = memory_left()
         try:
+            if left is not None and left < _MEMORY_TO_BEGIN:
+                raise RuntimeError("Thread.start waits without end for one that has no memory")
             thread.start()
             threads.append(thread)
-        except RuntimeError:  # no more threads: this one does it
+        except RuntimeError:  # no more threads, or no memory for one: this one does it
             do_part(part)
     for thread in threads:
         while thread.is_alive() and not failures:

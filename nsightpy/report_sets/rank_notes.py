@@ -10,7 +10,7 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.nsys.identity import GUESS
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Note, notes as kinds
-from nsightpy.units import format_time, listed
+from nsightpy.units import format_span, listed
 
 # Clocks of hosts may be this far apart.
 CLOCKS_APART_NS = 60_000_000_000
@@ -49,7 +49,7 @@ def other_times(reports: Sequence[SystemReport]) -> list[Note]:
     began, last = max((begin, path) for begin, _, path in timed)
     if began <= ended + CLOCKS_APART_NS:
         return []
-    apart = format_time(began - ended)
+    apart = format_span(began - ended)
     reason = f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
     return [Note(reason, kind=kinds.OTHER_JOBS)]
 

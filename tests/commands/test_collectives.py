@@ -130,21 +130,20 @@ def test_a_call_that_never_ends_launches_what_comes_in_it(tmp_path: Path) -> Non
     assert (row["bytes"], row["communicator"]) == (64, "7")
 
 
-@pytest.mark.parametrize("devices", [(0, 0), (1, 0)])
-def test_groups_of_several_communicators_go_by_order(
-    devices: tuple[int, int], tmp_path: Path
-) -> None:
-    """Where their kernels are on one device; else nothing tells whose they are."""
+def test_groups_of_several_communicators_go_by_device_or_order(tmp_path: Path) -> None:
     export = export_of(tmp_path)
+    for place, number in enumerate((7, 8)):
+        made = {"NCCL communicator ID": number, "No. of ranks": 2, "Rank": place}
+        call(export, 100 + place * 200, "ncclCommInitRank", made | {"CUDA device": place})
     call(export, 1_000, "ncclGroupStart")
     call(export, 1_200, "ncclAllReduce", {"NCCL communicator ID": 7, "Message size [bytes]": 4})
     call(export, 1_400, "ncclAllReduce", {"NCCL communicator ID": 8, "Message size [bytes]": 4})
     launch = call(export, 1_800, "ncclGroupEnd")
-    for place, device in enumerate(devices):
-        at = launch + 30 * place
-        export.kernel(at, at + 50, REDUCE, launch=(at, at + 20), stream=21 + place, device=device)
-    found = [row["communicator"] for row in frame_of(export.write())]
-    assert found == (["7", "8"] if devices == (0, 0) else ["", ""])
+    launched(export, launch, REDUCE, 3_000, device=1)
+    launched(export, launch + 30, REDUCE, 3_000, device=0)
+    rows = {row["device"]: row for row in frame_of(export.write())}
+    assert [rows[device]["communicator"] for device in (0, 1)] == ["7", "8"]
+    assert [rows[device]["group_rank"] for device in (0, 1)] == [0, 1]
 
 
 def test_the_layout_of_advanced_tracing(tmp_path: Path) -> None:

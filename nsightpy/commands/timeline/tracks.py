@@ -12,6 +12,7 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocations import usages
 from nsightpy.analysis.timeline.lanes import call_lanes, host_lanes, stream_lanes
 from nsightpy.analysis.timeline.marks import Collectives, with_collectives
+from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query import Parts, Scope, SystemReport
 from nsightpy.query.device_time import memory_events
@@ -65,6 +66,11 @@ class TrackReader:
             owners = [owner for owner in self.owners if owner.report == path]
             try:
                 lanes = self._lanes(report, detail)
+            except ReportError as error:
+                if self.parts.ranks.on_error == "raise" or len(self.reports) == 1:
+                    raise
+                self.notes.append(error.left_out)
+                continue
             finally:
                 report.close()
             seen: set[int] = set()

@@ -1,8 +1,8 @@
 """The operations of launches that hold several: which of a group's calls each kernel served."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from nsightpy.frames import Frame, Ints
 from nsightpy.readers.nccl.calls import Calls
@@ -18,7 +18,7 @@ from nsightpy.readers.nccl.names import (
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 POINT_TO_POINT_CALLS = ("Send", "Recv")
-_KERNEL = ("start_ns", "end_ns", "device", "stream")
+_KERNEL = ("start_ns", "end_ns", "pid", "device", "stream")
 
 
 def plain_name(call: str) -> str:
@@ -33,6 +33,7 @@ class _Kernel(NamedTuple):
     row: int
     start: int
     end: int
+    pid: int
     device: int
     stream: int
 
@@ -40,6 +41,10 @@ class _Kernel(NamedTuple):
 class _Call(NamedTuple):
     name: str
     payload: Payload
+
+
+# What the creation of each (pid, communicator) was given.
+_Created: TypeAlias = Mapping[tuple[int, str], Payload]
 
 
 class Row(NamedTuple):
@@ -80,21 +85,28 @@ def rows_of_launches(
         ]
         grouped = len(member_calls) > 1 or names[row] == GROUP_END
         evidence = BY_GROUP if grouped else BY_RANGE
-        yield from _of_launch(member_calls, of_launch, evidence)
+        yield from _of_launch(member_calls, of_launch, calls.communicators, evidence)
 
 
-def _of_launch(calls: Sequence[_Call], kernels: Sequence[_Kernel], evidence: str) -> Iterator[Row]:
+def _of_launch(
+    calls: Sequence[_Call], kernels: Sequence[_Kernel], created: _Created, evidence: str
+) -> Iterator[Row]:
     """The operations of one launch: its kernels by device, stream and operation."""
     parts: dict[tuple[int, int, str], list[_Kernel]] = {}
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in calls))
-    one_each = len(parts) == len(ordered) and len({kernel.device for kernel in kernels}) == 1
     for index, part in enumerate(parts.values()):
         chosen = [call for call in calls if serves(part[0].operation, call.name)] or calls
-        if len({call.payload.communicator for call in chosen}) > 1:
-            # each has a kernel on the one device, in the order of calls; else nothing tells
-            chosen = [c for c in calls if one_each and c.payload.communicator == ordered[index]]
+        communicators = {call.payload.communicator for call in chosen}
+        if len(communicators) > 1:  # that made for its device, else each in the order of calls
+            places = {
+                name: created.get((part[0].pid, name), NO_PAYLOAD).device for name in communicators
+            }
+            here = [name for name in communicators if places[name] == part[0].device]
+            if len(here) != 1:
+                here = [ordered[index]] if len(parts) == len(ordered) else []
+            chosen = [call for call in chosen if call.payload.communicator in here]
         extent = (min(call.start for call in part), max(call.end for call in part))
         row = Row(part[0].row, *extent, part[0].operation)
         yield _with_calls(row, chosen, evidence) if chosen else row
