@@ -7,12 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from docs_commands import command_names, command_page, examples_of, index_page
 from make_docs import api_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 TOUR = "## The tour\n"
@@ -31,16 +29,11 @@ _LOADED = re.compile(
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Name the pages of the commands, and those of docs/ that the navigation does not name."""
+    """Name the pages of docs/ that the navigation does not name."""
     navigation: list[Any] = list(config.nav or [])
     named = set(re.findall(r"[\w/]+\.md", str(navigation)))
     unnamed = [p.name for p in Path(config.docs_dir).glob("*.md") if p.name not in named]
     for entry in navigation:
-        if "Commands" in entry:
-            entry["Commands"] = [
-                "commands/index.md",
-                *({name: f"commands/{name}.md"} for name in command_names()),
-            ]
         if "Guides" in entry:
             entry["Guides"] += sorted(unnamed)
     config.nav = navigation
@@ -49,11 +42,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that come from the code and from the files beside docs/."""
-    pages: dict[str, str | bytes] = {"commands/index.md": index_page(), "api.md": api_page()}
-    for name in command_names():
-        pages[f"commands/{name}.md"] = command_page(name)
-        for example in examples_of(name):
-            pages |= {f"commands/{file}": content for file, content in example.files.items()}
+    pages = {"api.md": api_page()}
     pages |= {page: (ROOT / name).read_text(encoding="utf-8") for page, name in COPIED.items()}
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     start, found, rest = readme.partition(TOUR)
@@ -65,10 +54,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links between files of the repository become links between pages, or plain file names."""
-    if "/" in page.file.src_uri:
-        return markdown
     markdown = re.sub(r"\]\((?:\./)?docs/", "](", markdown)
     markdown = markdown.replace("](README.md#quick-start)", "](index.md#quick-start)")
     for target, name in COPIED.items():

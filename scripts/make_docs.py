@@ -4,12 +4,10 @@ As a program it writes docs/frames.md, so that the page can never lag behind the
 """
 
 from pathlib import Path
-from typing import Any
 
 import nsightpy
 from nsightpy.command_table import COMMANDS
 from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, SNAPSHOT_SCHEMAS, Schema
-from nsightpy.query.command import Argument, Command
 
 PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
 FRAMES = """\
@@ -77,28 +75,13 @@ def api_page() -> str:
     parts = [LIBRARY, "\n## Opening reports\n"]
     public = {name: getattr(nsightpy, name) for name in OPENING}
     parts += [_entry(name, f"{it.__module__}.{it.__qualname__}") for name, it in public.items()]
-    parts.append("\n## Commands as functions\n")
-    parts += map(_command, commands)
-    parts.append("\n### Shared parameters\n")
-    parts += [_meaning(argument) for argument in commands[0].shared.values()]
+    parts.append("\n## Commands as functions\n\n`help(nsightpy.kernels)` explains parameters.\n")
+    parts += [f"- `nsightpy.{command.__name__}`: {command.help}" for command in commands]
     parts.append("\n## Errors\n")
     errors = [it for it in vars(nsightpy.errors).values() if isinstance(it, type)]
     own = [it.__name__ for it in errors if it.__module__ == "nsightpy.errors"]
     parts += [_entry(f"errors.{name}", f"nsightpy.errors.{name}") for name in own]
     return "\n".join(parts)
-
-
-def _command(command: Command[Any]) -> str:
-    """A command as it is called: its own parameters with what they mean."""
-    own = ", ".join(str(each.parameter) for each in command.own.values())
-    lines = "\n".join(map(_meaning, command.own.values()))
-    shared = "\n\nIt takes the [shared parameters](#shared-parameters)." if command.shared else ""
-    head = f"\n### nsightpy.{command.__name__}\n\n`{command.__name__}(reports, *, {own})`\n"
-    return f"{head}\n{command.help}\n\n{command.words}\n\n{lines}{shared}\n"
-
-
-def _meaning(argument: Argument) -> str:
-    return f"- `{argument.name}`: {argument.option.help if argument.option else ''}"
 
 
 def _entry(name: str, path: str) -> str:

@@ -7,7 +7,6 @@ import select
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 from pathlib import Path
 
@@ -16,34 +15,22 @@ ROOT = Path(__file__).parent.parent
 
 def run_in_terminal(arguments: list[str], columns: int, **environment: str) -> str:
     """What `nsightpy ARGUMENTS` writes to a terminal that is `columns` wide; it must succeed."""
-    text, notes, code = terminal_session(arguments, columns, ROOT, **environment)
-    assert code == 0, notes
-    return text
-
-
-def terminal_session(
-    arguments: list[str], columns: int, folder: Path, **environment: str
-) -> tuple[str, str, int]:
-    """Stdout of `nsightpy ARGUMENTS` on a terminal, its stderr through a pipe, the exit code."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
     path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
     line = [sys.executable, "-m", "nsightpy", *arguments]
     variables = {**kept, "TERM": "xterm-256color", "PYTHONPATH": path, **environment}
-    nothing, chunks = subprocess.DEVNULL, []
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            line, stdin=nothing, stdout=slave, stderr=errors, cwd=folder, env=variables
-        )
-        running = True
-        while running or select.select([master], [], [], 0.2)[0]:
-            # a slave that is closed at once may lose what is on its way
-            running = process.poll() is None
-            if select.select([master], [], [], 0.2)[0]:
-                chunks.append(os.read(master, 65_536))
-        os.close(slave)
-        os.close(master)
-        errors.seek(0)
-        text = b"".join(chunks).decode().replace("\r\n", "\n")
-        return text, errors.read().decode(), process.returncode
+    nothing, chunks, running = subprocess.DEVNULL, [], True
+    process = subprocess.Popen(
+        line, stdin=nothing, stdout=slave, stderr=nothing, cwd=ROOT, env=variables
+    )
+    while running or select.select([master], [], [], 0.2)[0]:
+        # a slave that is closed at once may lose what is on its way
+        running = process.poll() is None
+        if select.select([master], [], [], 0.2)[0]:
+            chunks.append(os.read(master, 65_536))
+    os.close(slave)
+    os.close(master)
+    assert process.returncode == 0, line
+    return b"".join(chunks).decode().replace("\r\n", "\n")

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from check_same_answers import QUESTIONS, differing
 from simulator import Export
 
 from nsightpy.command_table import COMMANDS
 from tests.support.full_export import full
 from tests.support.reports import REPORTS, REQUESTS, ROOT, ask, exports, state
+from tests.support.same_answers import QUESTIONS, differing
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from tests.support.reports import DDP, NSYS, ROOT, needs_reports, select
 
 # Documented tables that none of the public reports happens to contain.
 DOCUMENTED = {
-    *("CUDA_GRAPH_NODE_EVENTS", "GPU_METRICS", "TARGET_INFO_GPU_METRICS", "NET_NIC_METRIC"),
-    *("TARGET_INFO_NETWORK_METRICS", "MPI_RANKS", "MPI_COMMUNICATORS", "MPI_P2P_EVENTS"),
+    *("CUDA_GRAPH_NODE_EVENTS", "GPU_METRICS", "TARGET_INFO_GPU_METRICS"),
+    *("MPI_RANKS", "MPI_COMMUNICATORS", "MPI_P2P_EVENTS"),
     *("MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"),
 }
 DOCUMENTED_COLUMNS = {
@@ -41,9 +41,6 @@ def ours(generation: str) -> dict[str, list[tuple[str, str, bool]]]:
         name: [(c.name, c.declared, c.not_null) for c in found]
         for name, found in schema.tables(generation).items()
     }
-
-
-# The schema is the true one
 
 
 @needs_reports
@@ -90,9 +87,6 @@ def test_oldest_generation_is_declared_int_and_has_no_metadata(tmp_path: Path) -
     assert "eventClass" not in [name for name, _, _ in found["CUPTI_ACTIVITY_KIND_RUNTIME"]]
 
 
-# The truth
-
-
 def test_a_budget_worked_out_by_hand() -> None:
     events = [(0, 10, COMPUTE), (5, 20, COMMUNICATION), (18, 25, MEMORY), (30, 40, GRAPH)]
     expected = {"window": 40, "busy": 35, "idle": 5, "compute": 20, "communication": 15}
@@ -121,9 +115,6 @@ def test_the_files_say_what_the_truth_says(name: str, tmp_path: Path) -> None:
             f"SELECT count(*), sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE globalPid = {pid}",
         )
         assert copies == [tuple(sum(c[key] for c in rank["copies"]) for key in ("count", "bytes"))]
-
-
-# The samples
 
 
 @pytest.mark.slow

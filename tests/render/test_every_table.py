@@ -8,11 +8,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from check_same_answers import QUESTIONS
 
 from nsightpy.cli.main import run
 from nsightpy.output.escape import display_width
 from tests.support.reports import REPORTS, ROOT, needs_reports
+from tests.support.same_answers import QUESTIONS
 
 WIDTH = 80
 SAMPLES = "sample_reports"

@@ -1,13 +1,10 @@
 """Ask every command about one export written in many ways, and compare the bytes.
 
-    PYTHONPATH=.:scripts python scripts/check_same_answers.py REPORT... [--times 12]
-
-A REPORT is an .sqlite file or a folder of them. Every time a process of its own asks all commands:
-with names numbered from 0 or 10, by large or by negative ids, rows of all tables shuffled, another
-PYTHONHASHSEED, on one and on two processors in turn. Exits with 1 where any answer differs.
+Every time a process of its own asks all commands: with names numbered from 0 or 10, by large or by
+negative ids, rows of all tables shuffled, another PYTHONHASHSEED, on one and on two processors in
+turn.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -21,7 +18,6 @@ from tests.support.reports import ROOT, ask
 from tests.support.rewritten import NUMBERINGS, rewritten
 
 Answers = dict[str, str]
-_ALONE = "--answers"
 # What is typed at least.
 MORE = {
     "headroom": ("--ncu", str(ROOT / "sample_reports" / "training_4rank.ncu.csv")),
@@ -59,7 +55,7 @@ def answers_of_process(folder: Path, number: int) -> Answers:
     processors = sorted(os.sched_getaffinity(0))[: 1 + number % 2]
     paths = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
     text = subprocess.run(
-        [sys.executable, __file__, _ALONE],
+        [sys.executable, __file__],
         cwd=folder,
         env={**os.environ, "PYTHONHASHSEED": str(number), "PYTHONPATH": paths},
         preexec_fn=lambda: os.sched_setaffinity(0, processors),
@@ -86,21 +82,5 @@ def differing(report: Path, times: int) -> dict[str, list[str]]:
     return odd
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("reports", nargs="+", type=Path)
-    parser.add_argument("--times", type=int, default=12)
-    options = parser.parse_args()
-    differences = {report: differing(report, options.times) for report in options.reports}
-    for report, odd in differences.items():
-        print(f"{report}: {len(odd)} of {len(QUESTIONS)} answers differ in {options.times} times")
-        for question, when in odd.items():
-            print(f"  {question}: {', '.join(when)}")
-    return 1 if any(differences.values()) else 0
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == [_ALONE]:
-        json.dump(answers(), sys.stdout)
-        sys.exit()
-    sys.exit(main())
+    json.dump(answers(), sys.stdout)
