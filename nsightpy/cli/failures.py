@@ -119,10 +119,17 @@ def _of_system(error: BaseException) -> Failure:
 
 
 def prepare_streams() -> None:
-    """Let stdout take any text, whatever its encoding; a stream that is closed takes nothing."""
-    for name in ("stdout", "stderr"):
+    """Let stdout take any text, whatever its encoding; where it is closed, writing to it fails.
+
+    File descriptors 0 to 2 are taken, so that no report or output is opened as one of them.
+    """
+    with contextlib.suppress(OSError):  # none is left: then these are taken
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
+    for name, mode in (("stdout", "r"), ("stderr", "w")):  # nobody wants to hear anything
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 

@@ -1,7 +1,9 @@
 """The `nsightpy` command: finds the subcommand, and turns every error into one message."""
 
+import difflib
 import logging
 import os
+import shlex
 import sys
 import warnings
 from itertools import pairwise, takewhile
@@ -41,7 +43,11 @@ class Commands(click.Group):
             ctx.fail(f"{cmd_name} is now: nsightpy {FORMER[cmd_name]}")
         listed = COMMANDS.get(cmd_name)
         if listed is None:
-            return None
+            close = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            if os.path.exists(cmd_name):  # noqa: PTH110
+                hint = f" To read it: nsightpy summarize {shlex.quote(cmd_name)}."
+            return ctx.fail(f"there is no command {cmd_name!r}.{hint} See nsightpy --help.")
         from nsightpy.cli.declared import click_command
         from nsightpy.cli.special import SPECIAL
 

@@ -1,6 +1,7 @@
 """collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late; those
 within and across nodes; what pairs of ranks send each other."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from nsightpy.query.command import command
 from nsightpy.query.rank_alignment import RankPart, UnitNames, align_parts, once, rank_part
 from nsightpy.results import Field, Note, Said, Table, fields_in, rows_of
 from nsightpy.results.keys import COLLECTIVE, row_keys
-from nsightpy.units import format_bytes, significant
+from nsightpy.units import format_bytes, format_time, significant
 
 FIELDS = (
     Field("operation", "name", importance=1),
@@ -148,6 +149,8 @@ def _table(parts: Parts[RankPart], by: str) -> Table:
         (DOUBTFUL, any(group.doubtful for group in alignment.ledger.communicators)),
     )
     told = [note for note, holds in notes if holds]
+    if by == "group":
+        told[:0] = _abnormal_notes(shown, names)
     fields = FIELDS if by == "group" else NODE_FIELDS
     return Table("collectives", fields, rows, notes=(*told, *alignment.notes))
 
@@ -174,6 +177,16 @@ def _by_pair(parts: Parts[traffic.Sent]) -> Table:
     notes += [UNCAPTURED] if any(str(pair[1]).startswith("?") for pair in pairs) else []
     rows = [pair for pair in pairs if ranks is None or ranks.intersection(pair[:2])]
     return Table("collectives", PAIR_FIELDS, rows, notes=tuple(notes))
+
+
+def _abnormal_notes(shown: Sequence[GroupedCollective], names: UnitNames) -> list[Said]:
+    """The worst instances, each with its ratio and whether somebody was waited for."""
+    every = ((bad, collective) for collective in shown for bad in collective.abnormal)
+    return [
+        f"abnormal: {called(collective, names)} once took {format_time(bad.duration_ns)}, "
+        f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
+        for bad, collective in sorted(every, key=lambda case: -case[0].ratio)[:MOST_NOTES]
+    ]
 
 
 def called(collective: GroupedCollective, names: UnitNames) -> str:

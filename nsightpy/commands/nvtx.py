@@ -58,6 +58,7 @@ NOT_RECORDED = not_recorded("No CUDA API calls were recorded: what a range launc
 
 WHOLE = ("(whole capture)", "", "")
 RANGES = 20  # that --metrics shows
+FOLDED = "A row with * is of ranges that differ in numbers only: --unfold lists them."
 # The figures of FIELDS by (range, domain, style).
 Rows: TypeAlias = dict[Key, tuple[Value, ...]]
 RangeKey: TypeAlias = tuple[str, str, str]
@@ -115,6 +116,8 @@ def nvtx(
         )
         view = View(tree="range") if tree else None
         notes = _notes(tallied) if rows else ()
+        if fold and any("*" in str(row[0]) for row in shown):
+            notes = (*notes, FOLDED)
         return Table("nvtx", FIELDS, shown, notes=notes, view=view).first(top)
 
     return Question(partial(_tallies, tree=tree, fold=bool(fold)), ranked)

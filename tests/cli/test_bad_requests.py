@@ -55,7 +55,8 @@ def test_a_picture_is_refused_where_one_of_its_questions_is(export: Path, tmp_pa
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("frobnicate R", "No such command 'frobnicate'"),
+        ("frobnicate R", "there is no command 'frobnicate'"),
+        ("kernals R", "Did you mean kernels?"),
         ("select R --script plain", "--script has one form"),
         ("kernels", "Missing argument 'REPORT...'"),
         ("kernels R --frobnicate", "No such option"),

@@ -35,8 +35,8 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
         ("summarize $report", "ascii", 0, ""),
         ("kernels $report >/dev/full", "utf-8", 1, "output cannot be written"),
         ("kernels $report --format csv >/dev/full", "utf-8", 1, "output cannot be written"),
-        ("kernels $report >&-", "utf-8", 0, ""),
-        ("kernels $report --format csv >&-", "utf-8", 0, ""),
+        ("kernels $report >&-", "utf-8", 1, "output cannot be written"),
+        ("kernels $report --format csv >&-", "utf-8", 1, "output cannot be written"),
         # errors that nobody can read change no exit code
         ("kernels /nowhere 2>/dev/full", "utf-8", 1, ""),
         ("kernels $report 2>&-", "utf-8", 0, ""),

@@ -190,7 +190,7 @@ def test_captures_of_other_times_are_no_job() -> None:
     """Both of one host and GPU, eleven minutes apart."""
     names = ("gpt2.7b_a100_2024.6.sqlite", "cudagraph_a100_2024.6.sqlite")
     told = findings_of([NSYS / name for name in names])["capture-incomplete"]["evidence"]
-    assert "cannot be one job: the second began 6" in told
+    assert "cannot be one job: the second began 11 minutes" in told
     assert "cannot be one job" in ask("summarize", *(NSYS / name for name in names)).text
     assert not any("one job" in row["evidence"] for row in findings_of(TRAINING).values())
 
