@@ -133,8 +133,6 @@ def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
             assert old.read_bytes() == new.read_bytes(), name
 
 
-# What is measured on
-
 BENCHMARKS = ROOT / "benchmarks"
 MEASURED_KERNELS = 3_000
 

@@ -52,9 +52,6 @@ def notes(report: NsysReport) -> list[str]:
     return [note.reason for note in report.notes]
 
 
-# Rows that lack something
-
-
 @pytest.mark.parametrize(
     ("table", "change"),
     [
@@ -228,9 +225,6 @@ def test_ids_of_any_size_stay_apart(tmp_path: Path, value: int) -> None:
         ask(command, path, "--format", "json")
     assert sum(row["Instances"] for row in rows_of("kernels", path)) == KERNELS + 6
     assert value in NsysReport(path).frame("kernels").ints("device")
-
-
-# Tables and columns that are missing, added or replaced
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -437,9 +431,6 @@ def test_the_environment_is_taken_out(tmp_path: Path) -> None:
     assert not any(word in path.read_bytes() for word in (b"hunter2", b"/home/me"))
     sources = {each.source: each.rank for each in NsysReport(path).evidence}
     assert sources == {"environment RANK": 3, "environment SLURM_PROCID": 7}
-
-
-# Files, and faults
 
 
 def test_files_that_sqlite_alone_would_read(

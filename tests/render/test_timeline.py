@@ -1,5 +1,7 @@
 """The timeline's arithmetic: levels, lanes on one clock, and pictures that lose nothing."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +126,16 @@ def test_scope_and_window() -> None:
 
 
 @pytest.mark.slow
+def test_a_report_that_fails_leaves_the_others_drawn(tmp_path: Path) -> None:
+    paths, _ = PRESETS["pipeline_4"].write(tmp_path)
+    with closing(sqlite3.connect(paths[0])) as export, export:
+        export.execute("UPDATE NVTX_EVENTS SET textId = 'seven' WHERE eventType = 59")
+    made = picture(nsightpy.timeline(tmp_path))
+    assert len(made.rows) == 3
+    assert made.joins
+    draw(made)
+
+
 def test_the_critical_path_is_marked_on_whom_it_runs_over() -> None:
     made = nsightpy.timeline(str(TRAINING))
     whole, *legs = made.path()

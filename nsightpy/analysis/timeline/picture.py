@@ -83,7 +83,14 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         for lane in track.lanes_of(STREAM):
             for collective, start, end in _collectives(lane, grid):
                 parts.setdefault(collective, []).append((number, start, end))
-    shared = [sorted(part) for part in parts.values() if len(part) > 1]
+    places = {
+        number: place for place, number in enumerate(sorted(rows))
+    }  # what is left out has none
+    shared = [
+        sorted((places[number], start, end) for number, start, end in part)
+        for part in parts.values()
+        if len(part) > 1
+    ]
     shared.sort(key=lambda part: (-max(end - start for _, start, end in part), part))
     return Picture(
         start_ns=grid.start,
