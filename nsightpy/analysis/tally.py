@@ -16,23 +16,31 @@ from numpy.typing import NDArray
 from nsightpy.frames import Ints
 
 _VALUE_BITS = 44
+_COUNTS = (np.uint8, np.uint16, np.uint32)
+AT_ONCE = 4
 
 Key: TypeAlias = tuple[int | str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1]."""
+    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1].
+
+    The counts are of the smallest type that holds them: most values are rare.
+    """
 
     keys: tuple[Key, ...]
     bounds: Ints
     values: Ints
-    counts: Ints
+    counts: NDArray[np.integer]
 
     def statistics(self) -> Statistics:
         """Count, total, mean, median, extremes and sample deviation of each group."""
+        if not self.keys:
+            no, none = np.empty(0, dtype=np.int64), np.empty(0)
+            return Statistics((), no, no, none, none, no, no, none)
         first, last = self.bounds[:-1], self.bounds[1:] - 1
-        instances = np.add.reduceat(self.counts, first)
+        instances = np.add.reduceat(self.counts, first, dtype=np.int64)
         total = np.add.reduceat(self.counts * self.values, first)
         mean = total / instances
         squares = (self.values - np.repeat(mean, np.diff(self.bounds))) ** 2
@@ -51,7 +59,7 @@ class Tally:
         )
 
     def _medians(self, instances: Ints) -> NDArray[np.float64]:
-        seen = np.cumsum(self.counts)
+        seen = np.cumsum(self.counts, dtype=np.int64)
         before = seen[self.bounds[:-1]] - self.counts[self.bounds[:-1]]
         lower = self.values[np.searchsorted(seen, before + (instances - 1) // 2, side="right")]
         upper = self.values[np.searchsorted(seen, before + instances // 2, side="right")]
@@ -93,7 +101,7 @@ def tally(
     codes: NDArray[np.int32],
     values: Ints,
     keys: Sequence[Key],
-    counts: Ints | None = None,
+    counts: NDArray[np.integer] | None = None,
 ) -> Tally:
     """Tally values by group; codes[i] is the place of row i's group in keys.
 
@@ -123,10 +131,11 @@ def tally(
         codes, values = codes[starts], values[starts]
     sums = np.diff(starts, append=rows)
     if counts is not None and rows:
-        sums = np.add.reduceat(counts, starts)
+        sums = np.add.reduceat(counts, starts, dtype=np.int64)
     bounds = _starts(codes[1:] != codes[:-1], len(codes))
+    small = next((t for t in _COUNTS if sums.max(initial=0) <= np.iinfo(t).max), np.int64)
     present = tuple(keys[code] for code in codes[bounds].tolist())
-    return Tally(present, np.append(bounds, len(codes)), values, sums)
+    return Tally(present, np.append(bounds, len(codes)), values, sums.astype(small))
 
 
 def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[float]]:
@@ -141,6 +150,12 @@ def summed(parts: Iterable[Mapping[Key, Sequence[float]]]) -> dict[Key, list[flo
 
 def merge(tallies: Sequence[Tally]) -> Tally:
     """One tally of all values of several; groups with equal keys become one."""
+    if len(tallies) == 1 and len(set(tallies[0].keys)) == len(tallies[0].keys):
+        return tallies[0]
+    if len(tallies) > AT_ONCE:
+        # a few at a time, so that what many have in common is never held for each of them
+        parts = range(0, len(tallies), AT_ONCE)
+        return merge([merge(tallies[part : part + AT_ONCE]) for part in parts])
     places: dict[Key, int] = {}
     none = np.empty(0, dtype=np.int64)
     codes = [
@@ -148,7 +163,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
         for part in tallies
     ]
     values = np.concatenate([none, *(part.values for part in tallies)])
-    counts = np.concatenate([none, *(part.counts for part in tallies)])
+    counts = np.concatenate([none.astype(np.uint8), *(part.counts for part in tallies)])
     return tally(np.concatenate([none, *codes]).astype(np.int32), values, tuple(places), counts)
 
 

@@ -30,6 +30,7 @@ from nsightpy.analysis.work_graph.host_chain import (
 from nsightpy.analysis.work_graph.idle_intervals import (
     CAUSES,
     NEVER,
+    NO_ROW,
     Cause,
     IdleIntervals,
     idle_time,
@@ -141,8 +142,13 @@ class _Device:
         return np.minimum(usual, LONG_CALL_NS)
 
     def after_launch(self) -> None:
-        """Launched, and not begun: beyond the usual latency it was not the host that held it."""
-        rows = np.flatnonzero(self.call >= 0)
+        """Launched, and not begun: beyond the usual latency it was not the host that held it.
+
+        So it is after all that was launched.
+        """
+        rows, last = np.flatnonzero(self.call >= 0), np.flatnonzero(self.after == NO_ROW)
+        beside = measure_inside(self.others, self.opened, self.closed)
+        self.give(Cause.IMBALANCE, last, beside[last])
         ended = self.launched.chain.end[self.call[rows]]
         usual = self._latency()[self.launched.kind[self.after[rows]]]
         since = np.clip(ended + usual, self.opened[rows], self.closed[rows])

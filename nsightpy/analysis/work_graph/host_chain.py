@@ -17,6 +17,8 @@ from nsightpy.frames import Frame, Ints, Labels, distinct_pairs, last_before
 Rows: TypeAlias = NDArray[np.int32]
 LAUNCH, COPY, WAIT, ALLOCATION, MODULE, OTHER, MPI = range(7)
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
+# Frees that wait for the device.
+FREES = re.compile("^(?!.*Async).*Free")
 # First that fits. CUDA runtime (cuda*), CUDA driver (cu*) and HIP (hip*) names.
 _KINDS = (
     (MPI, re.compile("^MPI_")),

@@ -18,6 +18,7 @@ from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory, larg
 from nsightpy.analysis.work_graph.host_chain import (
     CALL_COLUMNS,
     COPY as COPIES,
+    FREES,
     OTHER,
     HostChain,
     Rows,
@@ -183,17 +184,29 @@ class LaunchedWork:
     @cached_property
     def own_copies(self) -> Ints:
         """The copies that ended inside the call that made them, which waited for that."""
-        copies = np.append(self.chain.kind, OTHER)[self.launched_by] == COPIES
-        rows = np.flatnonzero(copies)
+        rows = self._copied
         waited: Ints = rows[self.end[rows] <= self.chain.end[self.launched_by[rows]]]
         return waited
 
     @cached_property
+    def _copied(self) -> Ints:
+        """The operations of calls that copy."""
+        return np.flatnonzero(np.append(self.chain.kind, OTHER)[self.launched_by] == COPIES)
+
+    @cached_property
     def waits(self) -> Mask:
-        """Mask of the calls that waited for the device: they synchronise, or copy."""
+        """Mask of the calls that waited for the device: they synchronise, copy, or free memory."""
         chain = self.chain
         waits = chain.blocks.copy()
+        # a call whose copy is known waited for it or did not
+        waits[self.launched_by[self._copied]] = False
         waits[self.launched_by[self.own_copies]] = True
+        frees = np.flatnonzero(chain.labels.where(FREES.search))
+        if len(frees):
+            # freeing waits for the device where something ended meanwhile
+            last = np.sort(self.end)
+            ended = [np.searchsorted(last, t[frees]) for t in (chain.start, chain.end)]
+            waits[frees[ended[1] > ended[0]]] = True
         return waits
 
     def beyond_usual(self, calls: Ints | Rows) -> Ints:

@@ -17,13 +17,15 @@ from nsightpy.analysis.launches import NO_LAUNCH, NO_TIME, launch_rows, launch_s
 from nsightpy.analysis.work_graph.host_chain import WAIT
 from nsightpy.analysis.work_graph.launched_work import (
     LaunchedWork,
+    Mask,
     WorkFrames,
     numbered_streams,
 )
 from nsightpy.analysis.work_graph.thresholds import QUEUE_LENGTH, SOON_NS
-from nsightpy.frames import Frame, Ints, last_before, positions
+from nsightpy.frames import Frame, Ints, distinct_pairs, last_before, positions
 
 Pairs = tuple[Ints, Ints]
+WAIT_KIND = "stream wait"
 _WHOLE_DEVICE = re.compile("(?:Device|Ctx|Thread)Synchronize")
 
 
@@ -76,7 +78,7 @@ class Queues:
     def events(self) -> Pairs:
         """Pairs of an operation and one that waits for it through events."""
         waits = self.frames.synchronizations
-        waits = waits.take(waits.labels("kind").equals(["stream wait"]))
+        waits = waits.take(waits.labels("kind").equals([WAIT_KIND]))
         producer = self._recorded(waits)
         consumer = self.enqueued(self._streams_of(waits), waits.ints("start_ns"), before=0)
         both = (producer >= 0) & (consumer >= 0)
@@ -89,12 +91,11 @@ class Queues:
         """
         work, chain = self.work, self.work.chain
         rest = chain.kind == WAIT
-        whole = np.flatnonzero(rest & chain.labels.where(_WHOLE_DEVICE.search))
+        recorded, explained = self._synchronized()
+        whole = np.flatnonzero(rest & ~explained & chain.labels.where(_WHOLE_DEVICE.search))
         pids = np.asarray([stream[0] for stream in work.streams], dtype=np.int64)
         own_copies = work.launched_by[work.own_copies].astype(np.int64), work.own_copies
-        at, stream = np.nonzero(chain.pid[whole][:, np.newaxis] == pids)
-        of_device = whole[at], self.enqueued(stream, chain.start[whole[at]])
-        named = self._seen(self._synchronized(), of_device, own_copies)
+        named = self._seen(recorded, self._of_streams(whole, chain.pid[whole], pids), own_copies)
         # a stream waits, too, for what it was made to wait for: the call then returns with that
         call, row = named
         since = np.maximum(work.end[row], chain.start[call])
@@ -110,18 +111,38 @@ class Queues:
         pairs = np.unique(np.stack([call[waits], row[waits]]), axis=1)
         return pairs[0], pairs[1]
 
-    def _synchronized(self) -> Pairs:
-        """What the capture says itself of calls that wait for a stream or an event."""
+    def _synchronized(self) -> tuple[Pairs, Mask]:
+        """What the capture says itself, and which calls it is about."""
         chain, waits = self.work.chain, self.frames.synchronizations
         row = launch_rows(waits, self.frames.calls)
-        there = row != NO_LAUNCH
+        there = (row != NO_LAUNCH) & ~waits.labels("kind").equals([WAIT_KIND])
         waits, call = waits.take(there), chain.outermost[row[there]].astype(np.int64)
-        of_stream, of_event = (
-            np.flatnonzero(waits.labels("kind").equals([kind])) for kind in ("stream", "event")
+        of_stream, of_event, of_context = (
+            np.flatnonzero(waits.labels("kind").equals([kind]))
+            for kind in ("stream", "event", "context")
         )
+        explained = np.zeros(len(chain), dtype=np.bool_)
+        explained[call] = True
         stream, on_stream = self._streams_of(waits)[of_stream], call[of_stream]
-        of_streams = on_stream, self.enqueued(stream, chain.start[on_stream])
-        return _joined([of_streams, (call[of_event], self._recorded(waits.take(of_event)))])
+        owners = np.asarray([s[:2] for s in self.work.streams], dtype=np.int64).reshape(-1, 2).T
+        own = np.stack([waits.ints("pid"), waits.ints("context")])[:, of_context]
+        codes = distinct_pairs(*np.concatenate([owners, own], axis=1))[1].astype(np.int64)
+        contexts, context = np.split(codes, [owners.shape[1]])
+        pairs = (
+            (on_stream, self.enqueued(stream, chain.start[on_stream])),
+            (call[of_event], self._recorded(waits.take(of_event))),
+            self._of_streams(call[of_context], context, contexts),
+        )
+        return _joined(pairs), explained
+
+    def _of_streams(self, calls: Ints, owner: Ints, owners: Ints) -> Pairs:
+        """The last operation on each stream (`owners`) of the owner of each call."""
+        pairs = [(calls[:0], calls[:0])]
+        for one in np.unique(owner):
+            of_owner, streams = calls[owner == one], np.flatnonzero(owners == one)
+            call, stream = np.repeat(of_owner, len(streams)), np.tile(streams, len(of_owner))
+            pairs.append((call, self.enqueued(stream, self.work.chain.start[call])))
+        return _joined(pairs)
 
     def _last_ended(self, calls: Ints) -> Pairs:
         """The operation of the process, launched before each call, that ended last in it."""
